@@ -1,0 +1,112 @@
+"""Every failure that a client may see, one class per meaning.
+
+An error is raised where it is understood and becomes the document
+``{"code", "message", "description"}`` in one place, ``monrest.web.errors``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monrest.values import SiteProblem
+
+
+class RestError(Exception):
+    """A failure with an HTTP status; ``message`` is short, ``description`` says what to do."""
+
+    code: ClassVar[int] = 500
+    message: str
+    description: str
+
+    def __init__(self, message: str, description: str = "") -> None:
+        super().__init__(message, description)
+        self.message = message
+        self.description = description
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.description}" if self.description else self.message
+
+
+class BadRequest(RestError):
+    """The request itself is wrong; the description names the parameter and what was expected."""
+
+    code = 400
+
+
+class NotAuthenticated(RestError):
+    """Nobody is asking: no credentials at all."""
+
+    code = 401
+
+
+class Forbidden(RestError):
+    """Somebody is asking who may not, or with a wrong key."""
+
+    code = 403
+
+
+class NotFound(RestError):
+    """No such path, or no such object of the front end's own data."""
+
+    code = 404
+
+
+class MethodNotAllowed(RestError):
+    """A known path with a method it does not have; ``allowed`` goes into the Allow header."""
+
+    code = 405
+
+    def __init__(self, path: str, allowed: Sequence[str]) -> None:
+        super().__init__(
+            "method not allowed", f"available methods for {path} are: {', '.join(allowed)}"
+        )
+        self.allowed = tuple(allowed)
+
+
+class Conflict(RestError):
+    """The change contradicts the present state."""
+
+    code = 409
+
+
+class TooLarge(RestError):
+    """The body is longer than the service reads."""
+
+    code = 413
+
+
+class SitesFailed(RestError):
+    """All selected sites failed; ``problems`` holds one entry for each.
+
+    502 when they answered wrongly or not at all, 504 when every one of them timed out.
+    """
+
+    code = 502
+
+    def __init__(self, problems: Sequence[SiteProblem]) -> None:
+        super().__init__(
+            "no backend available",
+            "; ".join(f"{problem.site}: {problem.reason}" for problem in problems),
+        )
+        self.problems = tuple(problems)
+
+
+class SitesTimedOut(SitesFailed):
+    """All selected sites failed and each of them by not answering in time."""
+
+    code = 504
+
+
+class Unavailable(RestError):
+    """The service itself cannot answer now, for example while it stops."""
+
+    code = 503
+
+
+class RequestTimedOut(RestError):
+    """The request took longer than ``server.request_timeout``."""
+
+    code = 504

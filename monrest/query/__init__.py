@@ -1,0 +1,1 @@
+"""The query engine: grammars, planning and evaluation, all pure."""

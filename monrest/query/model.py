@@ -1,0 +1,204 @@
+"""What a client asked for and what a core is asked, as values.
+
+The first half is the client's side (query-engine.md, sections 4 to 9): expressions, filter
+trees, sort keys. The second half is the core's side (livestatus.md, sections 2 to 4): the part
+of a query that is pushed down, in terms that every Livestatus core understands.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from attrs import frozen
+
+# ---------------------------------------------------------------- the client's side
+
+
+@frozen
+class Ref:
+    """A column by the name the client wrote (backticks removed); resolved against a schema later.
+
+    ``quoted`` is true for a backticked name, which is never read as a calculation.
+    """
+
+    name: str
+    quoted: bool = False
+
+
+@frozen
+class Literal_:
+    """A number or a quoted text used as a function argument."""
+
+    value: str | int | float
+
+
+@frozen
+class Calculation:
+    """``first op operand op operand …``, strictly left to right (section 6.2)."""
+
+    first: Expression
+    steps: tuple[tuple[str, Expression], ...]
+
+
+@frozen
+class Call:
+    """A function by its canonical name (``lower`` for ``lc``, ``to_rows`` for ``as_rows`` …)."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+Expression: TypeAlias = Ref | Literal_ | Calculation | Call
+
+
+@frozen
+class Item:
+    """One entry of ``columns``.
+
+    ``key`` is the output name (alias, else the text as sent without outer backticks), ``text``
+    the expression as sent without its alias, by which sort keys and filters name it.
+    """
+
+    expression: Expression
+    key: str
+    text: str
+    renamed: bool = False
+
+
+Operator: TypeAlias = Literal["=", "!=", "~", "!~", "~~", "!~~", ">", "<", ">=", "<=", "!>="]
+
+OPERATORS: dict[str, Operator] = {
+    "=": "=", "eq": "=",
+    "!=": "!=", "ne": "!=",
+    "~": "~", "sregex": "~",
+    "!~": "!~", "snregex": "!~",
+    "~~": "~~", "regex": "~~", "like": "~~",
+    "!~~": "!~~", "nregex": "!~~", "unlike": "!~~",
+    ">": ">", "gt": ">",
+    "<": "<", "lt": "<",
+    ">=": ">=", "gte": ">=",
+    "<=": "<=", "lte": "<=",
+    "!>=": "!>=", "notin": "!>=",
+}  # fmt: skip
+"""Every sign and alias of the operator table (section 4.2) to its sign."""
+
+
+@frozen
+class Condition:
+    """``column op value`` as sent; ``column`` may be the text of a selected expression.
+
+    ``parameter`` names the source for error texts: the parameter's name, or ``q``.
+    """
+
+    column: str
+    op: Operator
+    value: str
+    parameter: str = "q"
+
+
+@frozen
+class Group:
+    """Conditions joined by one connector; an empty ``and`` is true."""
+
+    connector: Literal["and", "or"]
+    items: tuple[FilterTree, ...]
+
+
+FilterTree: TypeAlias = Condition | Group
+
+
+@frozen
+class SortKey:
+    """A sort key by the text the client wrote: a column, an alias or a selected expression."""
+
+    name: str
+    descending: bool = False
+
+
+@frozen(kw_only=True)
+class Query:
+    """All of a list request's reserved parameters and filters, parsed and checked for form.
+
+    ``items`` is None when no columns were asked for. ``filter`` holds the parameter filters and
+    every ``q``, joined by and. ``limit`` None means no limit. ``headers`` is False when CSV is
+    wanted without its first line. ``backends`` is the site selection by parameter.
+    """
+
+    items: tuple[Item, ...] | None = None
+    filter: Group = Group("and", ())
+    sort: tuple[SortKey, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    headers: bool = True
+    wrapped: bool = False
+    backends: tuple[str, ...] = ()
+    background: bool = False
+
+
+# ---------------------------------------------------------------- the core's side
+
+
+@frozen
+class Test:
+    """One Filter line: a core column, a core operator and an operand free of control characters.
+
+    For a dictionary column the operand is ``NAME value``.
+    """
+
+    column: str
+    op: str
+    value: str
+
+
+@frozen
+class Every:
+    """All of the items hold (And:)."""
+
+    items: tuple[CoreFilter, ...]
+
+
+@frozen
+class Any_:
+    """At least one of the items holds (Or:)."""
+
+    items: tuple[CoreFilter, ...]
+
+
+@frozen
+class Not:
+    """The item does not hold (Negate:)."""
+
+    item: CoreFilter
+
+
+CoreFilter: TypeAlias = Test | Every | Any_ | Not
+
+
+@frozen
+class Stat:
+    """One Stats column: ``function`` over ``column``, or a count of rows matching ``filter``.
+
+    ``function`` is one of sum, min, max (never avg, std: livestatus.md, section 4).
+    """
+
+    function: Literal["count", "sum", "min", "max"]
+    column: str = ""
+    filter: CoreFilter | None = None
+
+
+@frozen(kw_only=True)
+class Pushed:
+    """What one core is asked. ``columns`` are known to that core; with ``stats`` they group.
+
+    ``sort`` is sent only to cores that sort. ``limit`` counts rows per site, offset included.
+    ``waits_long`` gives the query the longer time-out of log queries.
+    """
+
+    table: str
+    columns: tuple[str, ...] = ()
+    filter: CoreFilter | None = None
+    stats: tuple[Stat, ...] = ()
+    sort: tuple[tuple[str, bool], ...] = ()
+    limit: int | None = None
+    auth_user: str = ""
+    waits_long: bool = False

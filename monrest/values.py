@@ -1,0 +1,181 @@
+"""The values that travel through a request, each frozen, each made in one room and read in others.
+
+Shapes follow the sections "Request conventions", "Output formats" and "Index, sites,
+instance info" of the API description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from attrs import field, frozen
+
+Row: TypeAlias = list[Any]
+"""One result row; the position of a value is given by the layout that travels beside it."""
+
+Parameters: TypeAlias = tuple[tuple[str, str], ...]
+"""Decoded (name, value) pairs in the order sent: query string first, then body."""
+
+ADMIN = "authorized_for_admin"
+READ_ONLY = "authorized_for_read_only"
+
+ROLES = (
+    ADMIN,
+    "authorized_for_all_host_commands",
+    "authorized_for_all_hosts",
+    "authorized_for_all_service_commands",
+    "authorized_for_all_services",
+    "authorized_for_broadcasts",
+    "authorized_for_business_processes",
+    "authorized_for_configuration_information",
+    "authorized_for_panorama_view_media_manager",
+    "authorized_for_public_bookmarks",
+    READ_ONLY,
+    "authorized_for_reports",
+    "authorized_for_system_commands",
+    "authorized_for_system_information",
+)
+"""All role names of the reference, as whoami prints them."""
+
+
+@frozen(kw_only=True)
+class Identity:
+    """Who is asking and what they hold.
+
+    ``roles`` are full names (``authorized_for_…``). ``superuser`` marks the secret key and
+    superuser keys used without a user; ``source`` is the ``auth_src`` of ``/mon/whoami``.
+    """
+
+    user: str
+    roles: frozenset[str] = frozenset()
+    source: str = "secret_key"
+    superuser: bool = False
+
+    def may(self, role: str) -> bool:
+        """Whether ``role`` (full name) is held; admin implies every role except read_only."""
+        if role in self.roles:
+            return True
+        return role != READ_ONLY and (self.superuser or ADMIN in self.roles)
+
+
+OutputFormat: TypeAlias = Literal["json", "wrapped_json", "csv", "xls", "text"]
+
+
+@frozen(kw_only=True)
+class RestRequest:
+    """One request after HTTP is peeled off.
+
+    ``path`` is what is left after prefixes, undecoded, with a leading slash and without a
+    trailing one. ``segments`` are its parts, undecoded; handlers get the decoded ones as path
+    arguments. ``sites`` is the selection by path prefix, empty when there was none.
+    ``document`` is the parsed JSON body, if there was one. ``headers`` are lower-cased.
+    """
+
+    method: str
+    path: str
+    segments: tuple[str, ...]
+    parameters: Parameters = ()
+    document: Any = None
+    format: OutputFormat = "json"
+    pretty: bool = False
+    sites: tuple[str, ...] = ()
+    identity: Identity
+    request_id: str = ""
+    client: str = ""
+    headers: Mapping[str, str] = field(factory=dict)
+
+
+ColumnType: TypeAlias = Literal["string", "number", "boolean", "time", "array_of_strings", "object"]
+
+
+@frozen
+class Column:
+    """A declared result column: what wrapped JSON's ``meta.columns`` and the reference page say.
+
+    ``type`` is empty for a name about which nothing is known; ``unit`` is one of
+    ``s``, ``%``, ``bytes``, ``minutes``, ``MB`` or a unit of performance data.
+    """
+
+    name: str
+    type: ColumnType | Literal[""] = ""
+    unit: str = ""
+    description: str = ""
+
+
+@frozen
+class SiteProblem:
+    """A site that could not answer: its id, its name and a short reason without paths."""
+
+    site: str
+    name: str
+    reason: str
+    timed_out: bool = False
+
+
+@frozen(kw_only=True)
+class Answer:
+    """What every handler returns; the subclasses say what the body is made of."""
+
+    failed_sites: tuple[SiteProblem, ...] = ()
+    backend_seconds: float = 0.0
+
+
+Expand: TypeAlias = Callable[[Row], Mapping[str, Any]]
+
+
+@frozen(kw_only=True)
+class Rows(Answer):
+    """A list answer. Every row has one value per column, in the order of ``columns``.
+
+    ``columns`` are in the order the client asked for (sorted by name when it did not ask).
+    Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
+    keys of a row (performance data and custom variables) and is None when there are none.
+    The rows belong to the renderer, which may let go of them as it goes.
+    """
+
+    columns: tuple[Column, ...]
+    rows: list[Row]
+    expand: Expand | None = None
+
+
+@frozen(kw_only=True)
+class Document(Answer):
+    """A single JSON value, nearly always an object; ``columns`` describe its keys where declared.
+
+    ``order`` is the order of keys for CSV, Excel and text; empty means sorted.
+    """
+
+    value: Any
+    columns: tuple[Column, ...] = ()
+    order: tuple[str, ...] = ()
+    status: int = 200
+
+
+@frozen(kw_only=True)
+class Capabilities:
+    """What a core can do, read at connect.
+
+    ``tables`` maps table name to column name to core type (string, int, float, list, dict,
+    time). ``tables`` is compared by identity of contents through ``key``, so that plans can be
+    cached per core and not per site.
+    """
+
+    kind: Literal["naemon", "mk", "icinga2", "shinken", "lmd"]
+    program_version: str = ""
+    livestatus_version: str = ""
+    tables: Mapping[str, Mapping[str, str]] = field(factory=dict, eq=False)
+    key: str = ""
+    """A digest of kind and tables; two cores with equal keys understand the same queries."""
+
+    def has(self, table: str, column: str) -> bool:
+        """Whether the core's table has the column."""
+        return column in self.tables.get(table, {})
+
+    @property
+    def sorts(self) -> bool:
+        """Whether the Sort header works (livestatus.md, section 2)."""
+        return self.kind in ("naemon", "lmd")
+
+
+SiteSelection: TypeAlias = Sequence[str]

@@ -1,0 +1,43 @@
+"""Packaging of monrest; the plugin directory makes `twistd monrest` known."""
+
+from setuptools import find_packages, setup
+
+setup(
+    name="monrest",
+    version="0.1.0",
+    description="A REST API in front of any number of Livestatus monitoring cores",
+    license="MIT",
+    python_requires=">=3.11",
+    # The explicit package_dir makes an editable install a plain path entry, which
+    # twistd's plugin search can see; an import hook hides the plugin from it.
+    package_dir={"": "."},
+    packages=[*find_packages(include=["monrest", "monrest.*"]), "twisted.plugins"],
+    package_data={"monrest": ["py.typed"], "monrest.demo": ["objects/*.cfg", "objects/**/*.cfg"]},
+    entry_points={"console_scripts": ["monrest=monrest.cli.main:main"]},
+    install_requires=[
+        "attrs>=26.1",
+        "cattrs>=26.1",
+        "google-re2>=1.1",
+        "klein>=24.8",
+        "orjson>=3.11",
+        "service-identity>=24.2",
+        "treq>=26.7",
+        "Twisted[tls]>=26.10",
+        "tzdata",
+        "wcwidth>=0.2",
+        "XlsxWriter>=3.2",
+    ],
+    extras_require={
+        "test": [
+            "coverage>=7.6",
+            "hypothesis>=6.155",
+            "import-linter>=2.16",
+            "mypy>=2.4",
+            "mypy-zope>=1.0.17",
+            "openpyxl>=3.1",
+            "pytest>=9.2",
+            "pytest-twisted>=1.14.3",
+            "ruff>=0.14",
+        ]
+    },
+)
