@@ -1,0 +1,94 @@
+"""Fixtures of the black-box suite: cores, a daemon in front of them, clients."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness.cores import CORES, CoreMissing, EmbeddedCore
+from harness.daemon import Daemon, site
+from harness.recorder import Recorder, problems
+
+
+def started(core):
+    """Start and prime ``core``; a missing program is a skip, under MONREST_CI an error."""
+    try:
+        core.start()
+    except CoreMissing as missing:
+        if os.environ.get("MONREST_CI"):
+            raise
+        pytest.skip(str(missing))
+    core.prime()
+    return core
+
+
+@pytest.fixture(
+    scope="session",
+    params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)],
+)
+def core(request, tmp_path_factory):
+    """A primed core: the embedded one, and the real Icinga 2."""
+    core = CORES[request.param](tmp_path_factory.mktemp(request.param))
+    try:
+        yield started(core)
+    finally:
+        core.stop()
+
+
+@pytest.fixture(scope="session")
+def recorder(core, tmp_path_factory):
+    """The proxy in front of ``core``; at the end every request of the suite must be clean."""
+    recorder = Recorder(tmp_path_factory.mktemp("recorder") / "live", core.socket)
+    yield recorder
+    recorder.close()
+    bad = {request: found for request in recorder.requests if (found := problems(request))}
+    assert recorder.requests
+    assert not bad
+
+
+@pytest.fixture(scope="session")
+def daemon(core, recorder, tmp_path_factory):
+    """A daemon with ``core`` as its only site ``s1``, connected through the recorder."""
+    daemon = Daemon(
+        tmp_path_factory.mktemp("daemon"),
+        [site("s1", f"unix:{recorder.path}", name="Site One", section="Europe/Munich")],
+    )
+    try:
+        yield daemon.start()
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture(scope="session")
+def differences(core):
+    """In what the core in use differs from the others, by name."""
+    return core.differences
+
+
+@pytest.fixture(scope="session")
+def client(daemon):
+    """The administrator over one kept connection."""
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def olga(daemon):
+    """An ordinary contact: of the host web01 and of the service ping on db01."""
+    with daemon.client("olga") as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory):
+    """The embedded core alone, for tests that are not about cores."""
+    core = EmbeddedCore(tmp_path_factory.mktemp("alone"))
+    try:
+        yield started(core)
+    finally:
+        core.stop()

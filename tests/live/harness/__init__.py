@@ -1,0 +1,1 @@
+"""Processes, clients and scripted sites for the tests that run a whole daemon."""

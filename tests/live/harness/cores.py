@@ -1,0 +1,255 @@
+"""A Livestatus core as a process of its own: the embedded one and a real Icinga 2.
+
+Both load the same small site and are brought into the same states by external commands; what
+still differs is named in ``DIFFERENCES`` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import getpass
+import grp
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .waiting import until
+
+HERE = Path(__file__).resolve().parent.parent
+OBJECTS = HERE / "objects"
+ICINGA2_SITE = HERE / "icinga2" / "site.conf"
+
+HOST_RESULTS = {
+    "db01": (0, "OK - alive|rta=12.5ms;3000;5000;0; pl=20%;80;100;;"),
+    "router1": (1, "DOWN - no answer|rta=0.000ms;3000;5000;0; pl=100%;80;100;;"),
+    "web01": (0, "OK - alive|rta=0.030ms;3000.000;5000.000;0; pl=0%;80;100;;"),
+    "web02": (1, "DOWN - no route"),
+    "leaf01": (2, "DOWN - behind a router"),
+}
+"""Host to state and plugin output; ``pend01`` is never checked."""
+
+SERVICE_RESULTS = {
+    ("db01", "ping"): (0, "OK - 12 ms|rta=12.5ms;100;500;0;"),
+    ("db01", "Disk /var"): (1, "WARNING: 80% used, not 75%|/var=80%;75;90;0;100"),
+    ("router1", "ping"): (2, "CRITICAL - lost"),
+    ("router1", "uplink 1+1"): (3, "UNKNOWN - no data"),
+    ("web01", "ping"): (0, "OK - 0 ms|rta=0.030ms;100;500;0;"),
+    ("web01", "http"): (2, "CRITICAL - 503|time=1.5s;1;2 size=12kB"),
+    ("web01", "Größe ü/€"): (0, "OK: Größe 5 €|Größe=5;8;9"),
+    ("web02", "ping"): (2, "CRITICAL - no route"),
+    ("web02", "http"): (1, "WARNING - slow|time=3s;2;4;0;"),
+}
+"""Service to state and plugin output; ``pend01``/``ping`` and the semicolon are never checked."""
+
+DIFFERENCES = {
+    "embedded": {
+        "kind": "naemon",
+        "version": "1.",
+        "command": "ping",
+        "auth_user": True,
+        "groups_of_contacts": True,
+        "commandline": "/usr/lib/nagios/plugins/check_ping -H 127.0.0.3 -w 100.0,20% -c 500.0,60%",
+        "downtime_comments": 1,
+        "check_command": "ping!100.0,20%!500.0,60%",
+        "reachability_counts": True,
+    },
+    "icinga2": {
+        "kind": "icinga2",
+        "version": "r2.",
+        "command": "check_ping",
+        "auth_user": False,
+        "groups_of_contacts": False,
+        "commandline": None,
+        "downtime_comments": 0,
+        "check_command": "check_ping!",
+        "reachability_counts": True,
+    },
+}
+"""Core to everything in which the same suite expects a different answer."""
+
+
+class CoreMissing(Exception):
+    """The program is not installed on this machine."""
+
+
+def ask(path, request, *, timeout=20.0):
+    """Send one request over a connection of its own and return the decoded rows."""
+    text = request.rstrip("\n") + "\nOutputFormat: json\nResponseHeader: fixed16\n\n"
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(timeout)
+        connection.connect(str(path))
+        connection.sendall(text.encode())
+        received = b""
+        while chunk := connection.recv(65536):
+            received += chunk
+    status, length = int(received[:3]), int(received[4:15])
+    body = received[16:]
+    assert len(body) == length, (status, length, len(body))
+    assert status == 200, body
+    return json.loads(body)
+
+
+def command(path, *lines):
+    """Send external commands, one write each, and close."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(20)
+        connection.connect(str(path))
+        for line in lines:
+            connection.sendall(f"COMMAND [{int(time.time())}] {line}\n\n".encode())
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+
+
+class Core:
+    """What both cores share: a folder, a process, a socket."""
+
+    name = ""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.socket = self.folder / "live"
+        self.process = None
+
+    @property
+    def differences(self):
+        """How this core differs, by name."""
+        return DIFFERENCES[self.name]
+
+    def arguments(self):
+        """The command line to start."""
+        raise NotImplementedError
+
+    def start(self):
+        """Start the process and wait until it answers."""
+        self.log = (self.folder / "output").open("wb")
+        self.process = subprocess.Popen(
+            self.arguments(), stdout=self.log, stderr=subprocess.STDOUT, cwd=self.folder
+        )
+        until(self.answers, f"the {self.name} core answers")
+
+    def answers(self):
+        """Whether the core answers a query."""
+        if self.process.poll() is not None:
+            raise AssertionError((self.folder / "output").read_text(errors="replace"))
+        try:
+            return self.ask("GET status\nColumns: program_start")
+        except OSError:
+            return False
+
+    def ask(self, request):
+        """Ask the core itself, past the daemon."""
+        return ask(self.socket, request)
+
+    def command(self, *lines):
+        """Send external commands to the core itself."""
+        command(self.socket, *lines)
+
+    def prime(self):
+        """Bring every object into the state that the suite expects."""
+        for host, (state, output) in HOST_RESULTS.items():
+            self.command(f"PROCESS_HOST_CHECK_RESULT;{host};{self.host_state(state)};{output}")
+        for (host, service), (state, output) in SERVICE_RESULTS.items():
+            self.command(f"PROCESS_SERVICE_CHECK_RESULT;{host};{service};{state};{output}")
+        now = int(time.time())
+        until(self.states_arrived, "the primed states are visible")
+        self.command(
+            "ACKNOWLEDGE_SVC_PROBLEM;web01;http;2;0;1;admin;on it",
+            "ADD_HOST_COMMENT;web01;1;admin;first; with ü and 😀",
+            "ADD_SVC_COMMENT;db01;ping;1;olga;looks fine",
+            f"SCHEDULE_HOST_DOWNTIME;web02;{now - 60};{now + 7200};1;0;7260;admin;new disks",
+        )
+        until(self.extras_arrived, "comments and downtimes are visible")
+
+    def host_state(self, state):
+        """The code with which a passive result says ``state``."""
+        return state
+
+    def states_arrived(self):
+        """Whether all passive results are in."""
+        hosts = self.ask("GET hosts\nColumns: name state\nFilter: has_been_checked = 1")
+        services = self.ask(
+            "GET services\nColumns: host_name description state\nFilter: has_been_checked = 1"
+        )
+        return {row[0]: row[1] for row in hosts} == {
+            host: state for host, (state, _output) in HOST_RESULTS.items()
+        } and {(row[0], row[1]): row[2] for row in services} == {
+            service: state for service, (state, _output) in SERVICE_RESULTS.items()
+        }
+
+    def extras_arrived(self):
+        """Whether the downtime runs and the acknowledgement is set."""
+        return (
+            len(self.ask("GET comments\nColumns: id")) >= 3 + self.differences["downtime_comments"]
+            and self.ask("GET downtimes\nColumns: id")
+            and self.ask("GET hosts\nColumns: name\nFilter: scheduled_downtime_depth > 0")
+            and self.ask("GET services\nColumns: description\nFilter: acknowledged = 1")
+        )
+
+    def stop(self):
+        """End the process that ``start`` started."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(20)
+        self.log.close()
+
+
+class EmbeddedCore(Core):
+    """``python -m monrest.demo`` over the suite's object files."""
+
+    name = "embedded"
+
+    def __init__(self, folder, objects=OBJECTS, arguments=()):
+        super().__init__(folder)
+        self.objects = objects
+        self.extra = tuple(arguments)
+
+    def arguments(self):
+        """See ``Core``."""
+        return [
+            *(sys.executable, "-m", "monrest.demo", "--socket", str(self.socket)),
+            *(("--objects", str(self.objects)) if self.objects else ()),
+            *self.extra,
+        ]
+
+
+class Icinga2Core(Core):
+    """The real thing, started as icinga2-livestatus.md says, in a folder of its own."""
+
+    name = "icinga2"
+
+    def arguments(self):
+        """See ``Core``; raises CoreMissing."""
+        program = shutil.which("icinga2", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        if program is None:
+            raise CoreMissing("icinga2 is not installed: run tests/install-icinga2.sh")
+        for name in ("data", "log/compat/archives", "cache", "spool", "run"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        constants = {
+            "RunAsUser": getpass.getuser(),
+            "RunAsGroup": grp.getgrgid(os.getgid()).gr_name,
+            "DataDir": self.folder / "data",
+            "LogDir": self.folder / "log",
+            "CacheDir": self.folder / "cache",
+            "SpoolDir": self.folder / "spool",
+            "InitRunDir": self.folder / "run",
+            "PidPath": self.folder / "run" / "icinga2.pid",
+            "SocketPath": self.socket,
+        }
+        defines = [text for item in constants.items() for text in ("-D", "{}={}".format(*item))]
+        return [program, "daemon", "-c", str(ICINGA2_SITE), *defines]
+
+    def host_state(self, state):
+        """Icinga 2 takes up and down only and computes unreachable itself."""
+        return min(state, 1)
+
+
+CORES = {"embedded": EmbeddedCore, "icinga2": Icinga2Core}

@@ -1,0 +1,164 @@
+"""The daemon as a process: twistd with a configuration of its own, in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from .client import Client
+from .waiting import until
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def free_port():
+    """A TCP port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def site(name, address, **more):
+    """One entry of ``[[sites]]``; ``more`` are further keys."""
+    return {"id": name, "name": more.pop("name", name.upper()), "address": address, **more}
+
+
+def toml_value(value):
+    """A text, number, boolean or list as TOML."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+class Daemon:
+    """A running ``twistd monrest`` with its address and key."""
+
+    def __init__(self, folder, sites, *, sections=None):
+        self.folder = Path(folder)
+        self.port = free_port()
+        self.sites = list(sites)
+        self.sections = {
+            "server": {
+                "listen": [f"tcp:{self.port}:interface=127.0.0.1"],
+                "var_dir": str(self.folder / "var"),
+            },
+            "auth": {"secret_key_file": str(self.folder / "secret.key")},
+            "auth.roles": {"admin": ["admin"]},
+        }
+        for name, values in (sections or {}).items():
+            self.sections.setdefault(name, {}).update(values)
+        self.config = self.folder / "monrest.toml"
+        self.process = None
+        self.write_config()
+
+    def write_config(self):
+        """Write the configuration file as it should be now."""
+        lines = []
+        for name, values in self.sections.items():
+            lines.append(f"[{name}]")
+            lines += [f"{key} = {toml_value(value)}" for key, value in values.items()]
+        for entry in self.sites:
+            lines.append("[[sites]]")
+            lines += [f"{key} = {toml_value(value)}" for key, value in entry.items()]
+        self.config.write_text("\n".join(lines) + "\n")
+
+    @property
+    def log(self):
+        """Everything that the process has printed so far."""
+        return (self.folder / "twistd.log").read_text(errors="replace")
+
+    @property
+    def key(self):
+        """The secret key that the daemon made."""
+        return (self.folder / "secret.key").read_text().strip()
+
+    def arguments(self):
+        """The command line."""
+        return [
+            *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
+            *("--nodaemon", "--pidfile=", "monrest", "--config", str(self.config)),
+        ]
+
+    def spawn(self, **environment):
+        """Start the process without waiting for it."""
+        self.output = (self.folder / "twistd.log").open("ab")
+        self.process = subprocess.Popen(
+            self.arguments(),
+            cwd=REPOSITORY,
+            stdout=self.output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+        )
+
+    def start(self, *, connected=None, **environment):
+        """Start and wait until the API answers and the sites named ``connected`` are up."""
+        self.spawn(**environment)
+        until(self.answers, f"the daemon answers:\n{self.log}")
+        wanted = {entry["id"] for entry in self.sites} if connected is None else set(connected)
+        self.wait_connected(wanted)
+        return self
+
+    def wait_connected(self, wanted):
+        """Wait until every site in ``wanted`` is reported as connected."""
+        with self.client() as client:
+            until(
+                lambda: (
+                    wanted <= {row["id"] for row in client.rows("/sites") if row["connected"] == 1}
+                ),
+                f"sites {sorted(wanted)} are connected",
+            )
+
+    def answers(self):
+        """Whether the process listens and knows its key."""
+        if self.process.poll() is not None:
+            raise AssertionError(f"exit status {self.process.returncode}\n{self.log}")
+        try:
+            with self.client() as client:
+                return client.get("/mon").status == 200
+        except OSError:
+            return False
+
+    def client(self, user="admin", **more):
+        """A new client, by default as the administrator."""
+        return Client(self.port, self.key, user, **more)
+
+    def descriptors(self):
+        """How many file descriptors the process holds."""
+        return len(self.descriptor_targets())
+
+    def descriptor_targets(self):
+        """What the descriptors are, for the text of a failure."""
+        found = []
+        for entry in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                found.append(str(entry.readlink()))
+        return sorted(found)
+
+    def hang_up(self):
+        """Ask for a reload of the configuration."""
+        self.process.send_signal(signal.SIGHUP)
+
+    def stop(self, number=signal.SIGTERM, *, seconds=40):
+        """End the process and return its exit status."""
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(20)
+                raise
+        self.output.close()
+        return self.process.returncode

@@ -1,0 +1,123 @@
+"""A proxy between the daemon and a core that keeps every request and checks its lines."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+from pathlib import Path
+
+NAME = r"[a-z][a-z0-9_]*"
+OPERATOR = r"(?:=|!=|~|!~|=~|!=~|~~|!~~|<|>|<=|>=|!<|!>|!<=|!>=)"
+LINES = [
+    re.compile(pattern)
+    for pattern in (
+        r"ResponseHeader: fixed16",
+        r"KeepAlive: on",
+        r"OutputFormat: json",
+        r"ColumnHeaders: (?:on|off)",
+        rf"Columns:(?: {NAME})+",
+        rf"Filter: {NAME} {OPERATOR}(?: .*)?",
+        rf"Stats: (?:{NAME} {OPERATOR}(?: .*)?|(?:sum|min|max) {NAME})",
+        r"(?:And|Or|StatsAnd|StatsOr): [0-9]+",
+        r"(?:Negate|StatsNegate):.{0,2}",
+        rf"Sort: {NAME}(?: [^ ]+)? (?:asc|desc)",
+        r"(?:Limit|Offset): [0-9]+",
+        r"AuthUser: .+",
+    )
+]
+FIRST = re.compile(rf"GET {NAME}")
+
+
+def problems(request):
+    """What is wrong with one request (bytes up to its blank line), as a list of texts."""
+    try:
+        text = request.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return [f"not UTF-8: {error}"]
+    lines = text.split("\n")
+    found = [] if FIRST.fullmatch(lines[0]) else [f"first line {lines[0]!r}"]
+    if len([line for line in lines if line.startswith("Columns:")]) > 1:
+        found.append("several Columns lines")
+    for line in lines[1:]:
+        if any(ord(letter) < 32 or ord(letter) == 127 for letter in line):
+            found.append(f"control character in {line!r}")
+        elif not any(pattern.fullmatch(line) for pattern in LINES):
+            found.append(f"unexpected line {line!r}")
+    return found
+
+
+class Recorder:
+    """Listens on ``path`` and passes everything on to the core at ``target``."""
+
+    def __init__(self, path, target):
+        self.path = Path(path)
+        self.target = Path(target)
+        self.requests = []
+        self.lock = threading.Lock()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.path))
+        self.listener.listen(64)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def close(self):
+        """Stop listening; connections end with their partners."""
+        self.listener.close()
+        self.path.unlink(missing_ok=True)
+
+    def since(self, mark):
+        """The requests recorded after ``mark`` (a length of the list seen before)."""
+        with self.lock:
+            return self.requests[mark:]
+
+    def mark(self):
+        """How many requests have been recorded."""
+        with self.lock:
+            return len(self.requests)
+
+    def accept(self):
+        while True:
+            try:
+                client, _address = self.listener.accept()
+            except OSError:
+                return
+            core = socket.socket(socket.AF_UNIX)
+            try:
+                core.connect(str(self.target))
+            except OSError:
+                client.close()
+                continue
+            threading.Thread(target=self.forward, args=(client, core), daemon=True).start()
+            threading.Thread(target=self.backward, args=(core, client), daemon=True).start()
+
+    def forward(self, client, core):
+        waiting = b""
+        try:
+            while chunk := client.recv(65536):
+                waiting += chunk
+                *complete, waiting = waiting.split(b"\n\n")
+                with self.lock:
+                    self.requests += complete
+                core.sendall(chunk)
+        except OSError:
+            pass
+        if waiting:
+            with self.lock:
+                self.requests.append(waiting)
+        half_close(core)
+
+    def backward(self, core, client):
+        try:
+            while chunk := core.recv(262144):
+                client.sendall(chunk)
+        except OSError:
+            pass
+        half_close(client)
+
+
+def half_close(connection):
+    """Say that nothing more comes; a peer that has gone already is fine."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

@@ -1,0 +1,305 @@
+"""Collections, their aliases, names and wildcards in paths, default columns (16, 1.4)."""
+
+import pytest
+from harness.client import segment
+from harness.expect import HOSTS, SEMICOLON, SERVICES, SIZES, refused
+
+KINDS = {
+    "hosts": {
+        str: """name display_name alias address check_command check_period event_handler
+            notification_period plugin_output long_plugin_output perf_data notes notes_expanded
+            notes_url notes_url_expanded action_url action_url_expanded icon_image
+            icon_image_expanded icon_image_alt comments_info downtimes_info
+            peer_key peer_name peer_section""",
+        int: """state state_type hard_state last_state last_hard_state has_been_checked check_type
+            check_options current_attempt max_check_attempts current_notification_number
+            scheduled_downtime_depth last_check next_check last_state_change
+            last_hard_state_change last_state_change_order last_notification last_time_up
+            last_time_down last_time_unreachable num_services num_services_ok num_services_warn
+            num_services_crit num_services_unknown num_services_pending accept_passive_checks
+            acknowledged active_checks_enabled check_freshness checks_enabled
+            event_handler_enabled flap_detection_enabled in_check_period in_notification_period
+            is_executing is_flapping notifications_enabled obsess_over_host
+            process_performance_data""",
+        float: """check_interval retry_interval notification_interval first_notification_delay
+            execution_time latency low_flap_threshold high_flap_threshold percent_state_change""",
+        list: """childs parents groups contacts contact_groups services services_with_state
+            services_with_info comments comments_with_info downtimes_with_info
+            modified_attributes_list custom_variable_names custom_variable_values""",
+        dict: "custom_variables",
+    },
+    "services": {
+        str: """host_name description display_name check_command check_period event_handler
+            notification_period plugin_output long_plugin_output perf_data notes notes_expanded
+            notes_url notes_url_expanded action_url action_url_expanded icon_image
+            icon_image_expanded icon_image_alt comments_info downtimes_info host_alias
+            host_display_name host_address host_check_command host_plugin_output host_perf_data
+            host_notes host_notes_url_expanded host_action_url_expanded host_icon_image_expanded
+            host_icon_image_alt peer_key peer_name peer_section""",
+        int: """state state_order state_type last_state last_hard_state has_been_checked
+            check_type check_options current_attempt max_check_attempts
+            current_notification_number scheduled_downtime_depth last_check next_check
+            last_state_change last_hard_state_change last_state_change_order last_notification
+            last_time_ok last_time_warning last_time_critical last_time_unknown
+            accept_passive_checks acknowledged active_checks_enabled checks_enabled
+            event_handler_enabled flap_detection_enabled in_check_period in_notification_period
+            is_executing is_flapping notifications_enabled obsess_over_service
+            process_performance_data host_state host_has_been_checked host_check_type
+            host_current_attempt host_scheduled_downtime_depth host_last_state_change
+            host_acknowledged host_accept_passive_checks host_active_checks_enabled
+            host_checks_enabled host_notifications_enabled host_is_executing host_is_flapping""",
+        float: """check_interval retry_interval notification_interval first_notification_delay
+            execution_time latency low_flap_threshold high_flap_threshold percent_state_change
+            host_latency""",
+        list: """groups contacts contact_groups comments comments_with_info downtimes_with_info
+            modified_attributes_list custom_variable_names custom_variable_values host_groups
+            host_parents host_contacts host_contact_groups host_comments
+            host_custom_variable_names host_custom_variable_values""",
+        dict: "custom_variables host_custom_variables",
+    },
+    "hostgroups": {
+        str: "name alias notes notes_url action_url",
+        int: """num_hosts num_hosts_up num_hosts_down num_hosts_unreach num_hosts_pending
+            num_services num_services_ok num_services_warn num_services_crit
+            num_services_unknown num_services_pending num_services_hard_ok
+            num_services_hard_warn num_services_hard_crit num_services_hard_unknown
+            worst_host_state worst_service_state worst_service_hard_state""",
+        list: "members peer_key peer_name",
+    },
+    "servicegroups": {
+        str: "name alias notes notes_url action_url",
+        int: """num_services num_services_ok num_services_warn num_services_crit
+            num_services_unknown num_services_pending num_services_hard_ok
+            num_services_hard_warn num_services_hard_crit num_services_hard_unknown
+            worst_service_state""",
+        list: "members peer_key peer_name",
+    },
+    "contacts": {
+        str: """name alias email pager host_notification_period service_notification_period
+            peer_key peer_name peer_section""",
+        int: """can_submit_commands host_notifications_enabled service_notifications_enabled
+            in_host_notification_period in_service_notification_period""",
+        list: "modified_attributes_list",
+    },
+    "contactgroups": {str: "name alias peer_key peer_name peer_section", list: "members"},
+    "commands": {str: "name line peer_key peer_name peer_section"},
+    "timeperiods": {str: "name alias peer_key peer_name peer_section"},
+    "comments": {
+        int: "id entry_time entry_type expires expire_time persistent source type",
+        str: "author comment host_name service_description peer_key peer_name peer_section",
+    },
+    "downtimes": {
+        int: "id entry_time start_time end_time duration fixed triggered_by",
+        str: "author comment host_name service_description peer_key peer_name peer_section",
+    },
+    "logs": {
+        int: "class state time lineno attempt",
+        str: """type message options comment host_name service_description contact_name
+            plugin_output command_name peer_key peer_name""",
+    },
+}
+
+
+@pytest.mark.parametrize("collection", KINDS)
+def test_every_default_column_is_there_with_its_type(client, collection):
+    rows = client.rows(f"/{collection}", {"limit": 50})
+    assert rows
+    for row in rows:
+        for kind, names in KINDS[collection].items():
+            for name in names.split():
+                assert name in row, (name, sorted(row))
+                value = row[name]
+                if kind is float:
+                    assert type(value) in (int, float), (name, value)
+                else:
+                    assert type(value) is kind, (name, value)
+
+
+def test_hosts_come_by_name(client):
+    assert client.values("/hosts", "name") == list(HOSTS)
+
+
+def test_services_come_by_host_and_description(client):
+    rows = client.rows("/services", {"columns": "host_name,description,state"})
+    assert [(row["host_name"], row["description"], row["state"]) for row in rows] == list(SERVICES)
+
+
+def test_groups_come_by_name(client):
+    assert client.values("/hostgroups", "name") == ["idle", "linux", "web"]
+    assert client.values("/servicegroups", "name") == ["http", "pings"]
+
+
+def test_a_pending_object_reads_alike_on_every_core(client):
+    columns = "state,has_been_checked,last_check,perf_data,plugin_output,check_period"
+    expected = {"state": 0, "has_been_checked": 0, "last_check": 0, "perf_data": ""}
+    row = client.rows("/hosts/pend01", {"columns": columns})[0]
+    assert expected.items() <= row.items()
+    row = client.rows("/services/pend01/ping", {"columns": columns})[0]
+    assert expected.items() <= row.items()
+
+
+@pytest.mark.parametrize(
+    ("path", "column", "expected"),
+    [
+        ("/hosts/web01", "name", ["web01"]),
+        ("/host/web01", "name", ["web01"]),
+        ("/hosts/WEB01", "name", []),
+        ("/hosts/web*", "name", []),
+        ("/hosts/nope", "name", []),
+        ("/hostgroups/linux", "name", ["linux"]),
+        ("/hostgroup/linux", "name", ["linux"]),
+        ("/servicegroups/pings", "name", ["pings"]),
+        ("/servicegroup/pings", "name", ["pings"]),
+        ("/contacts/olga", "name", ["olga"]),
+        ("/contact/olga", "name", ["olga"]),
+        ("/contactgroups/webteam", "name", ["webteam"]),
+        ("/contactgroup/webteam", "members", [["olga"]]),
+        ("/timeperiods/24x7", "alias", ["Always"]),
+        ("/timeperiod/24x7", "alias", ["Always"]),
+        ("/hosts/web01/services", "description", [SEMICOLON, SIZES, "http", "ping"]),
+        ("/host/web02/services", "description", ["http", "ping"]),
+        ("/hosts/web*/services", "description", []),
+        ("/services/web01/ping", "description", ["ping"]),
+        ("/service/web01/ping", "description", ["ping"]),
+        ("/services/web*/ping", "host_name", ["web01", "web02"]),
+        ("/services/web*/*", "host_name", ["web01"] * 4 + ["web02"] * 2),
+        ("/services/web.*/http", "host_name", ["web01", "web02"]),
+        ("/services/*/http", "host_name", ["web01", "web02"]),
+        ("/services/eb*/ping", "host_name", []),
+        ("/services/web%7Cdb/ping", "host_name", ["db01", "web01", "web02"]),
+        ("/services/web01/%5Ep", "description", ["ping"]),
+        ("/services/WEB01/ping", "host_name", []),
+        ("/services/web01/p.ng", "host_name", []),
+    ],
+)
+def test_aliases_by_name(client, path, column, expected):
+    assert client.values(path, column) == expected
+
+
+@pytest.mark.parametrize("collection", ["hosts", "services", "hostgroups", "contacts", "commands"])
+def test_singular_is_plural(client, collection):
+    plural = client.rows(f"/{collection}", {"columns": "name,description"})
+    assert client.rows(f"/{collection[:-1]}", {"columns": "name,description"}) == plural
+
+
+@pytest.mark.parametrize("description", [row[1] for row in SERVICES if row[0] in ("db01", "web01")])
+def test_awkward_names_in_paths(client, description):
+    host = "db01" if description == "Disk /var" else "web01"
+    path = f"/services/{host}/{segment(description)}"
+    rows = client.rows(path, {"columns": "host_name,description"})
+    assert rows == [{"host_name": host, "description": description}]
+
+
+def test_plus_in_a_path_is_a_plus(client):
+    assert client.values("/services/router1/uplink%201+1", "description") == ["uplink 1+1"]
+    assert client.values("/services/router1/uplink%201%2B1", "description") == ["uplink 1+1"]
+
+
+def test_a_slash_splits_unless_encoded(client):
+    assert client.values("/services/db01/Disk%20%2Fvar", "description") == ["Disk /var"]
+    refused(client.get("/services/db01/Disk%20/var"), 404, "unknown rest path")
+
+
+def test_wildcards_work_on_awkward_names(client):
+    assert client.values(f"/services/*/{segment('Größe*')}", "description") == [SIZES]
+    assert client.values(f"/services/*/{segment('*/var')}", "description") == ["Disk /var"]
+    assert client.values(f"/services/web*/{segment('*; 5%')}", "description") == [SEMICOLON]
+
+
+def test_comments_and_downtimes_by_id(client, differences):
+    comments = client.rows("/comments")
+    texts = {row["comment"]: row for row in comments}
+    assert {"on it", "first; with ü and 😀", "looks fine"} <= set(texts)
+    assert len(comments) == 3 + differences["downtime_comments"]
+    row = texts["on it"]
+    assert (row["entry_type"], row["author"], row["type"]) == (4, "admin", 2)
+    assert (row["host_name"], row["service_description"]) == ("web01", "http")
+    assert texts["first; with ü and 😀"]["service_description"] == ""
+    assert client.rows(f"/comments/{row['id']}") == [row]
+    assert client.rows(f"/comment/{row['id']}") == [row]
+    (downtime,) = client.rows("/downtimes")
+    assert (downtime["host_name"], downtime["comment"]) == ("web02", "new disks")
+    assert (downtime["fixed"], downtime["duration"]) == (1, 7260)
+    assert client.rows(f"/downtimes/{downtime['id']}") == [downtime]
+    assert client.rows("/downtimes/99999") == []
+
+
+def test_commands(client, differences):
+    assert differences["command"] in client.values("/commands", "name")
+    (row,) = client.rows(f"/commands/{differences['command']}")
+    assert "check_ping" in row["line"]
+
+
+def test_joined_host_columns_of_services_and_downtimes(client):
+    (row,) = client.rows(
+        "/services/web01/ping",
+        {"columns": "host_state,host_num_services,host_groups,host_address,service_state"},
+    )
+    assert row == {
+        "host_state": 0,
+        "host_num_services": 4,
+        "host_groups": row["host_groups"],
+        "host_address": "127.0.0.3",
+        "service_state": 0,
+    }
+    assert sorted(row["host_groups"]) == ["linux", "web"]
+    assert client.values("/downtimes", "host_address") == ["127.0.0.4"]
+
+
+def test_group_members_and_counters_agree_with_the_rows(client):
+    for group in client.rows("/hostgroups"):
+        hosts = client.rows("/hosts", {"groups[gte]": group["name"]})
+        assert sorted(group["members"]) == [host["name"] for host in hosts]
+        assert group["num_hosts"] == len(hosts)
+        pending = [host for host in hosts if not host["has_been_checked"]]
+        assert group["num_hosts_pending"] == len(pending)
+        down = [host for host in hosts if host["has_been_checked"] and host["state"] == 1]
+        assert group["num_hosts_down"] == len(down)
+        assert group["peer_key"] == ["s1"]
+        services = client.rows("/services", {"host_groups[gte]": group["name"]})
+        assert group["num_services"] == len(services)
+        unknown = [row for row in services if row["has_been_checked"] and row["state"] == 3]
+        assert group["num_services_unknown"] == len(unknown)
+
+
+def test_host_service_lists_agree_with_the_services(client):
+    (host,) = client.rows("/hosts/web01")
+    assert sorted(host["services"]) == [row[1] for row in SERVICES if row[0] == "web01"]
+    states = {name: (state, checked) for name, state, checked in host["services_with_state"]}
+    assert states["http"] == (2, 1)
+    assert states[SEMICOLON] == (0, 0)
+    assert host["num_services"] == 4
+    assert host["num_services_pending"] == 1
+    assert host["num_services_crit"] == 1
+    assert host["num_services_unknown"] == 0
+    assert host["num_services_ok"] == 2
+
+
+def test_custom_variables_are_dictionaries_everywhere(client):
+    (host,) = client.rows("/hosts/web01")
+    assert host["custom_variables"] == {"SIZE": "2", "WORKER": "local"}
+    assert sorted(host["custom_variable_names"]) == ["SIZE", "WORKER"]
+    assert (host["_SIZE"], host["_WORKER"]) == ("2", "local")
+    (service,) = client.rows("/services/db01/ping")
+    assert service["custom_variables"] == {"LEVEL": "gold"}
+    assert service["host_custom_variables"] == {"SIZE": "10"}
+    assert (service["_LEVEL"], service["_HOSTSIZE"]) == ("gold", "10")
+
+
+def test_site_identity_on_every_row(client):
+    for collection in ("hosts", "services", "contacts", "commands", "timeperiods", "comments"):
+        for row in client.rows(f"/{collection}", {"columns": "peer_key,peer_name,peer_section"}):
+            assert row == {
+                "peer_key": "s1",
+                "peer_name": "Site One",
+                "peer_section": "Europe/Munich",
+            }
+
+
+def test_comments_and_downtimes_as_text(client):
+    (row,) = client.rows("/hosts/web02", {"columns": "downtimes_info,downtimes_with_info"})
+    (downtime,) = row["downtimes_with_info"]
+    assert row["downtimes_info"] == f"id:{downtime[0]} author:admin: text:new disks"
+    assert client.values("/hosts/db01", "downtimes_info") == [""]
+    (info,) = client.values("/services/db01/ping", "comments_info")
+    assert info.endswith(" author:olga: text:looks fine")
