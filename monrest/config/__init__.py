@@ -1,0 +1,40 @@
+"""Configuration: the file as frozen values, read and checked before anything starts."""
+
+from __future__ import annotations
+
+from monrest.config.addresses import Address, Listener, parse_address, parse_listener
+from monrest.config.load import ConfigError, load, loads
+from monrest.config.values import (
+    AuthConfig,
+    ClusterConfig,
+    Config,
+    ConfigTool,
+    DatabaseConfig,
+    DisplayConfig,
+    LmdConfig,
+    LogcacheConfig,
+    NamesConfig,
+    ServerConfig,
+    SiteConfig,
+)
+
+__all__ = [
+    "Address",
+    "AuthConfig",
+    "ClusterConfig",
+    "Config",
+    "ConfigError",
+    "ConfigTool",
+    "DatabaseConfig",
+    "DisplayConfig",
+    "Listener",
+    "LmdConfig",
+    "LogcacheConfig",
+    "NamesConfig",
+    "ServerConfig",
+    "SiteConfig",
+    "load",
+    "loads",
+    "parse_address",
+    "parse_listener",
+]

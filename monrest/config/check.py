@@ -1,0 +1,178 @@
+"""The second pass over a configuration: what types cannot say.
+
+Unique site ids, addresses and endpoints that parse, ranges, role names, files that can be read.
+All problems are collected; nothing is created or changed here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import re2
+
+from monrest.config.addresses import parse_listener
+from monrest.config.values import Config, ConfigTool, ServerConfig, SiteConfig
+from monrest.values import ROLES
+
+_SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
+_RESERVED_IDS = frozenset({"ALL", "LOCAL"})
+_WORD = re.compile(r"[a-z][a-z0-9]*\Z")
+_DATABASES = ("sqlite:///", "postgresql+psycopg://")
+_HIGHEST_URL = 1048576
+
+
+def problems_of(config: Config) -> list[str]:
+    """Every problem as ``key.path: what was expected``; an empty list means usable."""
+    return [
+        *_server(config.server),
+        *_words(config),
+        *_auth(config),
+        *_front_end(config),
+        *_sites(config.sites),
+    ]
+
+
+def _positive(path: str, value: float) -> Iterator[str]:
+    if not value > 0:
+        yield f"{path}: expected a number above 0, got {value}"
+
+
+def _readable(path: str, value: str) -> Iterator[str]:
+    if value and not (Path(value).is_file() and os.access(value, os.R_OK)):
+        yield f"{path}: expected a readable file, got {value}"
+
+
+def _server(server: ServerConfig) -> Iterator[str]:
+    if not server.listen:
+        yield "server.listen: expected at least one endpoint"
+    for index, text in enumerate(server.listen):
+        path = f"server.listen[{index}]"
+        try:
+            listener = parse_listener(text)
+        except ValueError as error:
+            yield f"{path}: {error}"
+            continue
+        for key, file in listener.files:
+            yield from _readable(f"{path}: {key}", file)
+    if not server.var_dir.startswith("/"):
+        yield f"server.var_dir: expected an absolute path, got {server.var_dir!r}"
+    elif Path(server.var_dir).exists() and not Path(server.var_dir).is_dir():
+        yield f"server.var_dir: expected a directory, got the file {server.var_dir}"
+    yield from _positive("server.request_timeout", server.request_timeout)
+    if server.drain_timeout < 0:
+        yield f"server.drain_timeout: expected 0 or more, got {server.drain_timeout}"
+    if server.workers != 1:
+        yield f"server.workers: only 1 is supported, got {server.workers}"
+    if not 1024 <= server.max_url <= _HIGHEST_URL:
+        yield f"server.max_url: expected 1024 to {_HIGHEST_URL} bytes, got {server.max_url}"
+    if server.max_body < 1024:
+        yield f"server.max_body: expected at least 1024 bytes, got {server.max_body}"
+
+
+def _words(config: Config) -> Iterator[str]:
+    for key in ("app", "dist", "cm"):
+        word = getattr(config.names, key)
+        if not _WORD.match(word):
+            yield f"names.{key}: expected lower-case letters and digits, got {word!r}"
+
+
+def _auth(config: Config) -> Iterator[str]:
+    auth = config.auth
+    if not auth.secret_key_file.startswith("/"):
+        yield f"auth.secret_key_file: expected an absolute path, got {auth.secret_key_file!r}"
+    yield from _readable("auth.htpasswd_file", auth.htpasswd_file)
+    if auth.remote_user_header and not re.fullmatch(r"[A-Za-z0-9-]+", auth.remote_user_header):
+        yield "auth.remote_user_header: expected a header name of letters, digits and '-'"
+    yield from _roles("auth.roles", auth.roles)
+    yield from _roles("auth.contactgroup_roles", auth.contactgroup_roles)
+
+
+def full_role(name: str) -> str:
+    """Give the full name of a role named in short, such as ``admin``; unknown names as well."""
+    return name if name.startswith("authorized_for_") else f"authorized_for_{name}"
+
+
+def _roles(path: str, roles: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for name in roles:
+        role = full_role(name)
+        if role not in ROLES:
+            short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
+            yield f"{path}.{name}: unknown role, expected one of {short}"
+        if role in seen:
+            yield f"{path}.{name}: the same role as {path}.{seen[role]}"
+        seen[role] = name
+
+
+def _front_end(config: Config) -> Iterator[str]:
+    for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
+        if url and not url.startswith(_DATABASES):
+            yield f"{path}: expected {' or '.join(f'{known}…' for known in _DATABASES)}"
+    yield from _positive("logcache.update_interval", config.logcache.update_interval)
+    yield from _positive("cluster.heartbeat_interval", config.cluster.heartbeat_interval)
+    if config.cluster.nodes:
+        yield "cluster.nodes: clusters are not supported by this version, expected no nodes"
+    if config.lmd.address:
+        yield "lmd.address: an LMD is not supported by this version, expected an empty text"
+    if config.display.show_full_commandline not in (0, 1, 2):
+        value = config.display.show_full_commandline
+        yield f"display.show_full_commandline: expected 0, 1 or 2, got {value}"
+    if config.display.timezone:
+        try:
+            ZoneInfo(config.display.timezone)
+        except (OSError, ValueError):
+            yield f"display.timezone: no such time zone: {config.display.timezone!r}"
+
+
+def _sites(sites: tuple[SiteConfig, ...]) -> Iterator[str]:
+    seen: dict[str, int] = {}
+    for index, site in enumerate(sites):
+        path = f"sites[{index}]"
+        if not _SITE_ID.match(site.id) or site.id in _RESERVED_IDS:
+            yield (
+                f"{path}.id: expected up to 64 letters, digits and _.:- "
+                f"(not ALL or LOCAL), got {site.id!r}"
+            )
+        elif site.id in seen:
+            yield f"{path}.id: the same id as sites[{seen[site.id]}]: {site.id!r}"
+        seen.setdefault(site.id, index)
+        yield from _site(path, site)
+
+
+def _site(path: str, site: SiteConfig) -> Iterator[str]:
+    for key in ("name", "section"):
+        text = getattr(site, key)
+        if not text.strip() or not text.isprintable():
+            yield f"{path}.{key}: expected a printable text, got {text!r}"
+    try:
+        kind = site.where().kind
+    except ValueError as error:
+        yield f"{path}.address: {error}"
+    else:
+        if kind in ("http", "https"):
+            yield f"{path}.address: federation over {kind} is not supported by this version"
+        elif kind != "tls" and (site.tls_cert_file or site.tls_key_file or site.tls_ca_file):
+            yield f"{path}: tls_* keys need an address of the form tls:HOST:PORT"
+    if not 1 <= site.connections <= 1000:
+        yield f"{path}.connections: expected 1 to 1000, got {site.connections}"
+    yield from _positive(f"{path}.timeout", site.timeout)
+    for key in ("tls_ca_file", "tls_cert_file", "tls_key_file", "resource_file"):
+        yield from _readable(f"{path}.{key}", getattr(site, key))
+    if site.tls_key_file and not site.tls_cert_file:
+        yield f"{path}.tls_cert_file: expected the certificate of tls_key_file"
+    if site.configtool is not None:
+        yield from _configtool(f"{path}.configtool", site.configtool)
+
+
+def _configtool(path: str, tool: ConfigTool) -> Iterator[str]:
+    yield from _readable(f"{path}.core_conf", tool.core_conf)
+    for key in ("obj_exclude", "obj_readonly"):
+        for index, pattern in enumerate(getattr(tool, key)):
+            try:
+                re2.compile(pattern)
+            except re2.error:
+                yield f"{path}.{key}[{index}]: expected a regular expression, got {pattern!r}"

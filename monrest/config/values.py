@@ -1,0 +1,173 @@
+"""The configuration as frozen values, one class per table of the file.
+
+Keys and defaults are the configuration contract of DESIGN.md; ``etc/monrest.toml`` shows every
+one of them with its meaning. Whatever is a path, an address or a pattern stays text here and is
+checked by ``monrest.config.check``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from pathlib import Path
+from typing import Literal, TypeAlias
+from zoneinfo import ZoneInfo
+
+from attrs import field, frozen
+
+from monrest.config.addresses import Address, parse_address
+from monrest.names import Names
+
+NamesConfig: TypeAlias = Names
+"""The table ``[names]``; the words know how to spell paths and headers themselves."""
+
+
+@frozen(kw_only=True)
+class ServerConfig:
+    """The table ``[server]``; times in seconds, sizes in bytes."""
+
+    listen: tuple[str, ...] = ("tcp:8080:interface=127.0.0.1",)
+    var_dir: str = "/var/lib/monrest"
+    request_timeout: float = 40.0
+    drain_timeout: float = 30.0
+    workers: int = 1
+    max_url: int = 131072
+    max_body: int = 33554432
+
+
+@frozen(kw_only=True)
+class DatabaseConfig:
+    """The table ``[database]``."""
+
+    url: str = "sqlite:///{var_dir}/monrest.sqlite"
+
+
+@frozen(kw_only=True)
+class AuthConfig:
+    """The table ``[auth]``.
+
+    ``roles`` maps full role names to user names, ``contactgroup_roles`` to contact groups;
+    ``*`` alone is everybody, ``*`` inside a name any text (auth-and-commands.md, section 2).
+    """
+
+    secret_key_file: str = field(default="{var_dir}/secret.key")
+    api_keys_enabled: bool = True
+    htpasswd_file: str = ""
+    remote_user_header: str = ""
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
+    strict_host_authorization: bool = False
+    roles: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    contactgroup_roles: Mapping[str, tuple[str, ...]] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class LogcacheConfig:
+    """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``."""
+
+    enabled: bool = True
+    update_interval: float = 60.0
+    url: str = ""
+
+
+@frozen(kw_only=True)
+class ClusterConfig:
+    """The table ``[cluster]``."""
+
+    nodes: tuple[str, ...] = ()
+    heartbeat_interval: float = 10.0
+
+
+@frozen(kw_only=True)
+class LmdConfig:
+    """The table ``[lmd]``; empty: direct connections to the cores."""
+
+    address: str = ""
+
+
+@frozen(kw_only=True)
+class DisplayConfig:
+    """The table ``[display]``.
+
+    ``show_full_commandline``: 0 nobody, 1 users with configuration_information, 2 everybody.
+    ``expose_custom_variables``: names or patterns with ``*``, a leading ``_`` is optional.
+    """
+
+    show_full_commandline: int = 1
+    expose_custom_variables: tuple[str, ...] = ()
+    timezone: str = ""
+
+    def zone(self) -> tzinfo:
+        """Give the zone of ``date`` and of absolute times; the server's own when none is named."""
+        if self.timezone:
+            return ZoneInfo(self.timezone)
+        localtime = Path("/etc/localtime")
+        try:
+            with localtime.open("rb") as file:
+                return ZoneInfo.from_file(file, key=_zone_name(localtime))
+        except (OSError, ValueError):
+            return ZoneInfo("UTC")
+
+
+def _zone_name(localtime: Path) -> str | None:
+    _, found, name = str(localtime.resolve()).partition("/zoneinfo/")
+    return name if found else None
+
+
+@frozen(kw_only=True)
+class ConfigTool:
+    """The table ``[sites.configtool]`` (object-config.md, section 1).
+
+    ``obj_exclude`` and ``obj_readonly`` are regular expressions searched in the full path.
+    """
+
+    core_conf: str = ""
+    obj_dir: tuple[str, ...] = ()
+    obj_file: tuple[str, ...] = ()
+    obj_exclude: tuple[str, ...] = ()
+    obj_resource_file: tuple[str, ...] = ()
+    obj_readonly: tuple[str, ...] = ()
+    core_type: Literal["auto", "naemon", "nagios", "icinga", "shinken"] = "auto"
+    obj_check_cmd: str = ""
+    obj_reload_cmd: str = ""
+    git_base_dir: str = ""
+    disable: bool = False
+
+
+@frozen(kw_only=True)
+class SiteConfig:
+    """One ``[[sites]]``; ``timeout`` in seconds for one query, ``connections`` at most."""
+
+    id: str
+    name: str
+    section: str = "Default"
+    address: str
+    hidden: bool = False
+    connections: int = 4
+    timeout: float = 30.0
+    auth_key: str = field(default="", repr=False)
+    tls_ca_file: str = ""
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
+    tls_server_name: str = ""
+    tls_verify: bool = True
+    resource_file: str = ""
+    configtool: ConfigTool | None = None
+
+    def where(self) -> Address:
+        """Take the address apart; ValueError if it has none of the known forms."""
+        return parse_address(self.address)
+
+
+@frozen(kw_only=True)
+class Config:
+    """The whole file."""
+
+    server: ServerConfig = ServerConfig()
+    names: NamesConfig = field(factory=Names)
+    database: DatabaseConfig = DatabaseConfig()
+    auth: AuthConfig = AuthConfig()
+    logcache: LogcacheConfig = LogcacheConfig()
+    cluster: ClusterConfig = ClusterConfig()
+    lmd: LmdConfig = LmdConfig()
+    display: DisplayConfig = DisplayConfig()
+    sites: tuple[SiteConfig, ...] = ()
