@@ -1,0 +1,44 @@
+# Everything starts from a machine with Python 3.11 and make; nothing is installed by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8080
+
+.PHONY: demo test lint types unit bench docs clean
+
+demo: $(VENV)/.runtime
+	@exec $(BIN)/twistd --nodaemon --pidfile= monrest --demo --port $(PORT)
+
+test: $(VENV)/.tools lint types unit
+
+lint: $(VENV)/.tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.tools
+	$(BIN)/mypy
+
+unit: $(VENV)/.tools
+	sh tests/install-icinga2.sh
+	$(BIN)/python -m pytest -q
+
+bench: $(VENV)/.tools
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.runtime
+	$(BIN)/python -m monrest.resources.reference > docs/api.md
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: $(VENV)/bin/python setup.py
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.tools: $(VENV)/.runtime
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@

@@ -1,0 +1,181 @@
+"""From sources to functions of a row: which core columns a source needs and how it reads them.
+
+Rows are lists; an index maps the name of a core column, or of a value that is constant for a
+site, to its position. Every function made here is pure and cheap, because it runs once a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from monrest.query import customvars, perfdata
+from monrest.query.resolve import (
+    COMMAND_COLUMNS,
+    Core,
+    Derived,
+    Peer,
+    PerfList,
+    PerfValue,
+    Source,
+    Variable,
+    View,
+)
+from monrest.values import Row
+
+Getter: TypeAlias = Callable[[Row], Any]
+Index: TypeAlias = Mapping[str, int]
+
+PROGRAM_START = "program_start"
+"""Start of the site's core, a pseudo column that the merge fills in for derived columns."""
+
+CONSTANTS = ("peer_key", "peer_name", "peer_section", PROGRAM_START)
+"""What a site adds to each of its rows when asked; never requested from the core itself."""
+
+
+def needs(source: Source) -> tuple[str, ...]:
+    """Names that must be in the index before ``getter`` can read the source."""
+    if isinstance(source, Core) and source.name.endswith("custom_variable_values"):
+        return (source.name, _names_of(source.name))
+    if isinstance(source, Core | Peer):
+        return (source.column.name,)
+    if isinstance(source, Derived):
+        return source.spec.sources
+    if isinstance(source, Variable | PerfList):
+        return (source.source,)
+    return tuple(name for name, _ in source.sources)
+
+
+def getter(source: Source, index: Index, view: View) -> Getter:
+    """A function that reads the source from a row, masked for what the identity may not see."""
+    if isinstance(source, Core):
+        read: Getter = itemgetter(index[source.name])
+        return mask(source.name, read, index, view) if view.masks(source.name) else read
+    if isinstance(source, Peer):
+        return itemgetter(index[source.column.name])
+    if isinstance(source, Derived):
+        return _derived(source, index, view)
+    if isinstance(source, Variable):
+        return _variable(source, index, view)
+    if isinstance(source, PerfList):
+        at = index[source.source]
+        return lambda row: perfdata.expanded(row[at]) if row[at] else None
+    return _perf_value(source, index)
+
+
+def mask(name: str, read: Getter, index: Index, view: View) -> Getter:
+    """``read`` without the arguments of commands or the variables that the identity may not see."""
+    if name in COMMAND_COLUMNS:
+        return lambda row: cut_command(read(row))
+    host = name.startswith("host_")
+    if name.endswith("custom_variables"):
+        return lambda row: view.variables.filter(read(row) or {}, host=host)
+    visible = view.variables.visible
+    if name.endswith("_names"):
+        return lambda row: [one for one in read(row) or () if visible(one, host=host)]
+    # Names and values belong together by position.
+    names = itemgetter(index[_names_of(name)])
+    return lambda row: [
+        value
+        for one, value in zip(names(row) or (), read(row) or (), strict=False)
+        if visible(one, host=host)
+    ]
+
+
+def _names_of(values: str) -> str:
+    return values.removesuffix("values") + "names"
+
+
+def cut_command(text: Any) -> Any:
+    """A check command without its arguments (query-engine.md, section 12)."""
+    return text.split("!", 1)[0] if isinstance(text, str) else text
+
+
+def _derived(source: Derived, index: Index, view: View) -> Getter:
+    compute = source.spec.compute
+    reads = [
+        mask(name, itemgetter(index[name]), index, view)
+        if view.masks(name)
+        else itemgetter(index[name])
+        for name in source.spec.sources
+    ]
+    if len(reads) == 1:
+        (only,) = reads
+        return lambda row: compute(only(row))
+    return lambda row: compute(*[read(row) for read in reads])
+
+
+def _variable(source: Variable, index: Index, view: View) -> Getter:
+    name = source.key[len(source.prefix) :]
+    if not view.variables.visible(name, host=source.prefix != "_"):
+        return lambda _row: None
+    at = index[source.source]
+
+    def read(row: Row) -> Any:
+        variables = row[at]
+        value = variables.get(name) if variables else None
+        if value is None and variables:
+            # Icinga 2 keeps the configured case of names, the API shows them in upper case.
+            return next((v for k, v in variables.items() if k.upper() == name), None)
+        return value
+
+    return read
+
+
+def _perf_value(source: PerfValue, index: Index) -> Getter:
+    key = source.key
+    pairs = [(index[name], prefix) for name, prefix in source.sources]
+    if len(pairs) == 1:
+        ((at, prefix),) = pairs
+        return lambda row: labels(row[at], prefix).get(key) if row[at] else None
+
+    def read(row: Row) -> Any:
+        for at, prefix in pairs:
+            if row[at]:
+                value = labels(row[at], prefix).get(key)
+                if value is not None:
+                    return value
+        return None
+
+    return read
+
+
+@lru_cache(maxsize=2048)
+def labels(text: str, prefix: str) -> Mapping[str, Any]:
+    """The scalar columns of performance data; several columns of a row share one parse."""
+    return perfdata.columns(text, prefix)
+
+
+def expander(
+    index: Index,
+    view: View,
+    perf: tuple[tuple[str, str], ...],
+    custom: tuple[tuple[str, str], ...],
+) -> Callable[[Row], Mapping[str, Any]]:
+    """The further keys of a row without a column list: performance data and custom variables.
+
+    Declared columns always win over these keys (query-engine.md, sections 11.3 and 12).
+    """
+    perf_at = [(index[name], prefix) for name, prefix in perf if name in index]
+    custom_at = [(index[name], prefix) for name, prefix in custom if name in index]
+    every = view.variables.all_visible
+
+    def expand(row: Row) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        for at, prefix in perf_at:
+            text = row[at]
+            if text:
+                values = perfdata.expanded(text)
+                if values:
+                    found[f"{prefix}perf_data_expanded"] = values
+                    found.update(perfdata.columns(text, prefix))
+        for at, prefix in custom_at:
+            variables = row[at]
+            if variables:
+                shown = variables if every else view.variables.filter(variables, prefix != "_")
+                found.update(customvars.columns(shown, prefix))
+        return found
+
+    return expand

@@ -1,0 +1,172 @@
+"""Aggregation as mergeable groups (query-engine.md, section 7).
+
+Groups are fed with rows, or with the Stats answers of cores that could aggregate themselves;
+both kinds of one query meet in the same groups, so sites with different cores add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field
+
+from monrest.query.access import CONSTANTS
+from monrest.query.bind import Bound, Selected
+from monrest.query.functions import number_of, text_of
+from monrest.query.model import Pushed, Ref, Stat
+from monrest.query.resolve import Core
+from monrest.query.select import Reader
+from monrest.values import Column, Row
+
+
+@define(eq=False)
+class _Group:
+    shown: list[Any]
+    count: int = 0
+    cells: list[Any] = field(factory=list)
+
+
+@define(eq=False)
+class Groups:
+    """All groups of one aggregation; ``columns`` are those of its result."""
+
+    bound: Bound
+    groups: dict[tuple[str, ...], _Group] = field(factory=dict)
+    _keys: list[Selected] = field(init=False)
+    _cells: list[Selected] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        selected = self.bound.selected or ()
+        self._keys = [one for one in selected if one.kind == "value"]
+        self._cells = [one for one in selected if one.kind not in ("value", "uniq", "count")]
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the result is a list of groups and not one object."""
+        return bool(self._keys)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the result, in the order of the selection; ``uniq`` is none."""
+        return tuple(one.column for one in self.bound.selected or () if one.kind != "uniq")
+
+    def _group(self, shown: list[Any]) -> _Group:
+        key = tuple([one if type(one) is str else text_of(one) for one in shown])
+        group = self.groups.get(key)
+        if group is None:
+            # A missing group value shows as empty text, not null.
+            shown = ["" if one is None else one for one in shown]
+            group = self.groups[key] = _Group(
+                shown, 0, [_EMPTY_CELL[c.kind]() for c in self._cells]
+            )
+        return group
+
+    def rows_into(self, reader: Reader, rows: list[Row]) -> None:
+        """Add rows one by one; expressions are computed per row, then aggregated."""
+        keys = [reader.read(one.inner) for one in self._keys if one.inner is not None]
+        cells = [
+            (at, _ADD[one.kind], reader.read(one.inner))
+            for at, one in enumerate(self._cells)
+            if one.inner is not None
+        ]
+        for row in rows:
+            group = self._group([key(row) for key in keys])
+            group.count += 1
+            for at, add, read in cells:
+                value = read(row)
+                number = value if type(value) in (int, float) else number_of(value)
+                if number is not None:
+                    group.cells[at] = add(group.cells[at], number, value)
+
+    def stats_into(self, asked: Pushed, rows: list[Row], constants: Mapping[str, Any]) -> None:
+        """Add what a core aggregated: group columns first, then one value per Stats line."""
+        at_column = {name: position for position, name in enumerate(asked.columns)}
+        offset = len(asked.columns)
+        at_stat = {stat: offset + position for position, stat in enumerate(asked.stats)}
+        readers = [self._stats_key(one, at_column, constants) for one in self._keys]
+        for row in rows:
+            count = int(row[at_stat[Stat("count")]])
+            if count == 0:
+                continue
+            group = self._group([read(row) for read in readers])
+            group.count += count
+            for position, one in enumerate(self._cells):
+                function = "sum" if one.kind == "avg" else one.kind
+                value = int(row[at_stat[Stat(function, self._core(one).name)]])  # type: ignore[arg-type]  # sum, min or max
+                group.cells[position] = _MERGE[one.kind](group.cells[position], value, count)
+
+    def _core(self, one: Selected) -> Core:
+        assert isinstance(one.inner, Ref)
+        source = self.bound.names.find(one.inner.name)
+        assert isinstance(source, Core)
+        return source
+
+    def _stats_key(self, one: Selected, at: Mapping[str, int], constants: Mapping[str, Any]) -> Any:
+        assert isinstance(one.inner, Ref)
+        source = self.bound.names.find(one.inner.name)
+        assert source is not None
+        name = source.column.name
+        if name in CONSTANTS:
+            value = constants[name]
+            return lambda _row: value
+        position = at[name]
+        if isinstance(source, Core) and source.core_type in ("int", "time"):
+            # Naemon gives group values as text whatever their type.
+            return lambda row: int(row[position])
+        return lambda row: row[position]
+
+    def result(self) -> list[Row]:
+        """One row per group in text order of the group values; one row when nothing groups."""
+        if not self._keys and not self.groups:
+            self._group([])
+        return [self._row(self.groups[key]) for key in sorted(self.groups)]
+
+    def _row(self, group: _Group) -> Row:
+        shown = iter(group.shown)
+        cells = iter(group.cells)
+        row: Row = []
+        for one in self.bound.selected or ():
+            if one.kind == "value":
+                row.append(next(shown))
+            elif one.kind == "count":
+                row.append(group.count)
+            elif one.kind != "uniq":
+                row.append(_FINISH[one.kind](next(cells)))
+        return row
+
+
+def _add_sum(cell: Any, number: float, _value: Any) -> Any:
+    return cell + number
+
+
+def _add_avg(cell: Any, number: float, _value: Any) -> Any:
+    return (cell[0] + number, cell[1] + 1)
+
+
+def _add_min(cell: Any, number: float, value: Any) -> Any:
+    return (number, value) if cell is None or number < cell[0] else cell
+
+
+def _add_max(cell: Any, number: float, value: Any) -> Any:
+    return (number, value) if cell is None or number > cell[0] else cell
+
+
+_EMPTY_CELL: Mapping[str, Any] = {
+    "sum": lambda: 0, "avg": lambda: (0, 0), "min": lambda: None, "max": lambda: None,
+}  # fmt: skip
+_ADD: Mapping[str, Any] = {
+    "sum": _add_sum, "avg": _add_avg, "min": _add_min, "max": _add_max,
+}  # fmt: skip
+_MERGE: Mapping[str, Any] = {
+    "sum": lambda cell, value, _count: cell + value,
+    "avg": lambda cell, value, count: (cell[0] + value, cell[1] + count),
+    "min": lambda cell, value, _count: _add_min(cell, value, value),
+    "max": lambda cell, value, _count: _add_max(cell, value, value),
+}
+_FINISH: Mapping[str, Any] = {
+    "sum": lambda cell: cell,
+    "avg": lambda cell: cell[0] / cell[1] if cell[1] else None,
+    "min": lambda cell: None if cell is None else cell[1],
+    "max": lambda cell: None if cell is None else cell[1],
+}

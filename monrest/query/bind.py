@@ -1,0 +1,405 @@
+"""A query bound to a collection: names resolved, operands turned into numbers, stages separated.
+
+Binding happens once a request and before anything is fetched, so that every mistake of the
+client is answered without asking a core. The result says which core columns the rows need and
+how each stage of the evaluation (query-engine.md, section 3) reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from attrs import define, evolve, field, frozen
+
+from monrest.errors import BadRequest
+from monrest.query.access import needs
+from monrest.query.functions import AGGREGATES, Moment, number_of
+from monrest.query.model import (
+    Calculation,
+    Call,
+    Condition,
+    Expression,
+    FilterTree,
+    Group,
+    Item,
+    Query,
+    Ref,
+)
+from monrest.query.resolve import Core, Names, PerfValue, Source, View
+from monrest.query.times import parse_duration, parse_time
+from monrest.values import Column
+
+Stage: TypeAlias = Literal["row", "element", "aggregate"]
+
+_ORDERING = frozenset({">", "<", ">=", "<="})
+
+
+@frozen
+class Check:
+    """A condition with what it tests: a source, or an expression that was also selected.
+
+    ``operand`` is a number for times and durations, otherwise the value as sent. ``item`` is
+    the position of the selected item that an ``element`` or ``aggregate`` condition names.
+    """
+
+    condition: Condition
+    stage: Stage
+    source: Source | None = None
+    expression: Expression | None = None
+    operand: str | float = ""
+    item: int = -1
+
+
+@frozen
+class CheckGroup:
+    """Checks joined by one connector."""
+
+    connector: Literal["and", "or"]
+    items: tuple[CheckTree, ...]
+
+
+CheckTree: TypeAlias = Check | CheckGroup
+
+
+@frozen(kw_only=True)
+class Selected:
+    """An item of ``columns`` with its declaration for the output.
+
+    ``kind``: a plain value, an aggregation function, or ``uniq`` which is no column at all.
+    """
+
+    item: Item
+    kind: Literal["value", "count", "sum", "min", "max", "avg", "uniq"]
+    inner: Expression | None
+    column: Column
+
+
+@frozen(kw_only=True)
+class BoundSort:
+    """A sort key: a selected item, or an expression of its own; unknown names have neither."""
+
+    item: int = -1
+    expression: Expression | None = None
+    descending: bool = False
+
+
+@frozen(kw_only=True)
+class Bound:
+    """A query ready to be planned and finished. ``needed`` are core and constant columns."""
+
+    query: Query
+    names: Names
+    view: View
+    moment: Moment
+    selected: tuple[Selected, ...] | None
+    row_filter: tuple[CheckTree, ...] = ()
+    element_filter: tuple[CheckTree, ...] = ()
+    aggregate_filter: tuple[CheckTree, ...] = ()
+    sort: tuple[BoundSort, ...] = ()
+    needed: tuple[str, ...] = ()
+    unpack: Expression | None = None
+    """The list column of ``to_rows``, when one is selected."""
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether the selection aggregates."""
+        return any(one.kind != "value" for one in self.selected or ())
+
+
+def bind(
+    query: Query, names: Names, view: View, moment: Moment, extra: tuple[Condition, ...] = ()
+) -> Bound:
+    """Resolve all of ``query``; ``extra`` are conditions that the path adds.
+
+    Raises BadRequest for unknown filter columns, aliases in filters and unusable operands
+    (query-engine.md, sections 4.3, 4.5 and 4.6).
+    """
+    return _Binder(query, names, view, moment).bound(extra)
+
+
+@define
+class _Binder:
+    query: Query
+    names: Names
+    view: View
+    moment: Moment
+    needed: dict[str, None] = field(factory=dict)
+
+    def bound(self, extra: tuple[Condition, ...]) -> Bound:
+        selected = self._selected()
+        stages: dict[Stage, list[CheckTree]] = {"row": [], "element": [], "aggregate": []}
+        unknown: list[str] = []
+        for tree in _conjuncts([*extra, self.query.filter]):
+            checked = self._tree(tree, unknown)
+            stages[_stage(checked)].append(checked)
+        if unknown:
+            raise typo(unknown)
+        sort = tuple(self._sort())
+        unpack = next(
+            (found for one in selected or () if (found := unpacked(one.item.expression))), None
+        )
+        if self.names.schema.merge == "groups" or not any(
+            one.kind != "value" for one in selected or ()
+        ):
+            # Rows come in the default order, and groups of several sites are joined by name.
+            for name in self.names.schema.order:
+                self.needed.setdefault(name)
+        return Bound(
+            query=self.query,
+            names=self.names,
+            view=self.view,
+            moment=self.moment,
+            selected=selected,
+            row_filter=tuple(stages["row"]),
+            element_filter=tuple(stages["element"]),
+            aggregate_filter=tuple(stages["aggregate"]),
+            sort=sort,
+            needed=tuple(self.needed),
+            unpack=unpack,
+        )
+
+    # ------------------------------------------------------------ selection
+
+    def _selected(self) -> tuple[Selected, ...] | None:
+        if self.query.items is None:
+            return None
+        return tuple(self._item(item) for item in self.query.items)
+
+    def _item(self, item: Item) -> Selected:
+        expression = item.expression
+        if isinstance(expression, Call) and expression.function in AGGREGATES:
+            inner = expression.arguments[0] if expression.arguments else None
+            if expression.function in ("count", "uniq"):
+                # Neither looks at its argument, except that elements of a list are rows first.
+                if inner is not None and unpacked(inner):
+                    self._use(inner)
+            elif inner is not None:
+                self._use(inner)
+            kind = expression.function
+            column = self._describe(expression, item.key)
+            return Selected(item=item, kind=kind, inner=inner, column=column)  # type: ignore[arg-type]  # AGGREGATES holds exactly these words
+        self._use(expression)
+        return Selected(
+            item=item, kind="value", inner=expression, column=self._describe(expression, item.key)
+        )
+
+    def _use(self, expression: Expression) -> None:
+        for ref in references(self.plus(expression)):
+            source = self.names.find(ref.name)
+            if source is not None:
+                for name in needs(source):
+                    self.needed.setdefault(name)
+
+    def plus(self, expression: Expression) -> Expression:
+        return blank_is_plus(expression, self.names)
+
+    def _describe(self, expression: Expression, key: str) -> Column:
+        expression = self.plus(expression)
+        if isinstance(expression, Ref):
+            source = self.names.find(expression.name)
+            return evolve(source.column, name=key) if source is not None else Column(key)
+        if isinstance(expression, Calculation):
+            return Column(key, "number")
+        if isinstance(expression, Call):
+            inner = (
+                self._describe(expression.arguments[0], key)
+                if expression.arguments
+                else Column(key)
+            )
+            return described_call(expression, inner, key)
+        return Column(key)
+
+    # ------------------------------------------------------------ filter
+
+    def _tree(self, tree: FilterTree, unknown: list[str]) -> CheckTree:
+        if isinstance(tree, Group):
+            items = tuple(self._tree(item, unknown) for item in tree.items)
+            if len({_stage(one) == "aggregate" for one in items}) > 1:
+                raise BadRequest(
+                    "error during request",
+                    "q: conditions on aggregated and on plain columns can only be joined by a "
+                    "top-level and",
+                )
+            return CheckGroup(tree.connector, items)
+        return self._condition(tree, unknown)
+
+    def _condition(self, condition: Condition, unknown: list[str]) -> CheckTree:
+        items = self.query.items or ()
+        for position, item in enumerate(items):
+            if item.text == condition.column and not isinstance(item.expression, Ref):
+                return self._on_item(condition, position, item)
+        source = self.names.find(condition.column, in_q=condition.parameter == "q")
+        if source is None or isinstance(source, PerfValue):
+            for item in items:
+                if item.renamed and item.key == condition.column:
+                    raise BadRequest(
+                        "alias column name used in filter",
+                        "alias column names cannot be used in filter, use "
+                        f"'{item.text}' instead of '{item.key}'",
+                    )
+        if condition.column == "duration" and not isinstance(source, Core):
+            return self._duration(condition)
+        if source is None or (isinstance(source, PerfValue) and "(" in condition.column):
+            unknown.append(condition.column)
+            return CheckGroup("and", ())
+        for name in needs(source):
+            self.needed.setdefault(name)
+        return Check(condition, "row", source, None, self._operand(condition, source.column))
+
+    def _on_item(self, condition: Condition, position: int, item: Item) -> Check:
+        stage: Stage = "row"
+        if isinstance(item.expression, Call) and item.expression.function in AGGREGATES:
+            stage = "aggregate"
+        elif unpacked(item.expression):
+            stage = "element"
+        column = self._describe(item.expression, item.key)
+        operand = self._operand(condition, column)
+        return Check(condition, stage, None, item.expression, operand, position)
+
+    def _operand(self, condition: Condition, column: Column) -> str | float:
+        text = condition.value
+        if column.type == "time":
+            moment = parse_time(text, self.moment.now, self.moment.zone)
+            if moment is not None:
+                return moment
+            if condition.op in _ORDERING:
+                raise BadRequest(
+                    "error during request",
+                    f"{condition.parameter}: cannot parse time '{text}', expected a unix time, "
+                    "a relative time such as -10m or now-1h, or a date",
+                )
+        elif column.unit == "s" and number_of(text) is None:
+            seconds = parse_duration(text)
+            if seconds is not None:
+                return seconds
+        return text
+
+    def _duration(self, condition: Condition) -> CheckTree:
+        """``duration``: time since the last state change (query-engine.md, section 5.2)."""
+        source = self.names.find("last_state_change")
+        seconds = parse_duration(condition.value)
+        flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+        if not isinstance(source, Core):
+            raise typo([condition.column])
+        if condition.op not in flipped or seconds is None:
+            raise BadRequest(
+                "error during request",
+                f"{condition.parameter}: duration is compared with < <= > >= and a duration "
+                f"such as 1d or 90, got {condition.op} '{condition.value}'",
+            )
+        self.needed.setdefault(source.name)
+        since = int(self.moment.now - seconds)
+        changed = Condition("last_state_change", "!=", "0", condition.parameter)
+        limit = Condition(
+            "last_state_change",
+            flipped[condition.op],  # type: ignore[arg-type]  # the values above are operators
+            str(since),
+            condition.parameter,
+        )
+        return CheckGroup(
+            "and",
+            (
+                Check(changed, "row", source, None, 0),
+                Check(limit, "row", source, None, since),
+            ),
+        )
+
+    # ------------------------------------------------------------ sort
+
+    def _sort(self) -> Iterable[BoundSort]:
+        items = self.query.items or ()
+        for key in self.query.sort:
+            for position, item in enumerate(items):
+                if key.name in (item.key, item.text):
+                    yield BoundSort(item=position, descending=key.descending)
+                    break
+            else:
+                expression = Ref(key.name, quoted=True)
+                self._use(expression)
+                yield BoundSort(expression=expression, descending=key.descending)
+
+
+def references(expression: Expression) -> Iterable[Ref]:
+    """Every column that an expression names."""
+    if isinstance(expression, Ref):
+        yield expression
+    elif isinstance(expression, Calculation):
+        yield from references(expression.first)
+        for _, operand in expression.steps:
+            yield from references(operand)
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from references(argument)
+
+
+def unpacked(expression: Expression) -> Expression | None:
+    """The argument of ``to_rows`` inside an expression, or None."""
+    if isinstance(expression, Call):
+        if expression.function == "to_rows":
+            return expression.arguments[0]
+        for argument in expression.arguments:
+            found = unpacked(argument)
+            if found is not None:
+                return found
+    return None
+
+
+def blank_is_plus(expression: Expression, names: Names) -> Expression:
+    """``up down`` of numeric columns is what is left of an unescaped ``up+down`` (section 6.2)."""
+    if isinstance(expression, Ref) and not expression.quoted and " " in expression.name:
+        parts = expression.name.split()
+        sources = [names.find(part) for part in parts]
+        if len(parts) > 1 and all(
+            isinstance(one, Core) and one.core_type in ("int", "float") for one in sources
+        ):
+            first, *others = [Ref(part) for part in parts]
+            return Calculation(first, tuple(("+", other) for other in others))
+    return expression
+
+
+_TEXT_FUNCTIONS = frozenset(
+    {"lower", "upper", "substr", "s", "concat", "fmt", "duration", "utc", "date"}
+    | {"hoststate", "servicestate"}
+)
+
+
+def described_call(call: Call, inner: Column, key: str) -> Column:
+    """Type and unit of a function's result, from those of its first argument."""
+    function = call.function
+    if function in _TEXT_FUNCTIONS:
+        return Column(key, "string")
+    if function == "age":
+        return Column(key, "number", "s")
+    if function == "unit":
+        unit = call.arguments[1] if len(call.arguments) > 1 else None
+        text = getattr(unit, "value", None) or getattr(unit, "name", "")
+        return Column(key, "number", str(text))
+    if function == "to_rows":
+        return Column(key)
+    if function in ("min", "max") and inner.type == "time":
+        return Column(key, "time")
+    return Column(key, "number", "" if function == "count" else inner.unit)
+
+
+def typo(names: Iterable[str]) -> BadRequest:
+    """The error for filter columns that no row has (query-engine.md, section 4.3)."""
+    listed = ", ".join(dict.fromkeys(names))
+    return BadRequest("possible typo in filter", f"no data row has attribute(s) named: {listed}")
+
+
+def _conjuncts(trees: Iterable[FilterTree]) -> Iterable[FilterTree]:
+    for tree in trees:
+        if isinstance(tree, Group) and tree.connector == "and":
+            yield from _conjuncts(tree.items)
+        else:
+            yield tree
+
+
+def _stage(tree: CheckTree) -> Stage:
+    if isinstance(tree, Check):
+        return tree.stage
+    found = {_stage(item) for item in tree.items}
+    if "aggregate" in found:
+        return "aggregate"
+    return "element" if "element" in found else "row"

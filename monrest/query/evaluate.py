@@ -1,0 +1,164 @@
+"""Conditions to predicates: the local, authoritative meaning of a filter (query-engine.md, 4.2).
+
+Every predicate is a function of one value; trees of them become functions of one row.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from monrest.errors import BadRequest
+from monrest.query.functions import number_of, text_of
+from monrest.query.model import Condition, Operator
+from monrest.query.regex import compile_pattern
+from monrest.values import Row
+
+RowTest: TypeAlias = Callable[[Row], bool]
+ValueTest: TypeAlias = Callable[[Any], bool]
+
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+_NEGATED: dict[str, Operator] = {"!=": "=", "!~": "~", "!~~": "~~"}
+
+
+def value_test(
+    condition: Condition, operand: str | float, *, listed: bool, folded: bool
+) -> ValueTest:
+    """The test of one value.
+
+    ``operand`` is the condition's value, already turned into a number where the column is a time
+    or a duration. ``listed``: the column is a list. ``folded``: ``=`` ignores case.
+    """
+    op = condition.op
+    if op in _NEGATED:
+        positive = Condition(condition.column, _NEGATED[op], condition.value, condition.parameter)
+        wanted = value_test(positive, operand, listed=listed, folded=folded)
+        return lambda value: not wanted(value)
+    if listed:
+        return _list_test(condition, operand, folded=folded)
+    scalar = _scalar_test(condition, operand, folded=folded)
+    # Derived columns and labels may hold a list where none was declared.
+    as_list: list[ValueTest] = []
+
+    def test(value: Any) -> bool:
+        if isinstance(value, list):
+            if not as_list:
+                as_list.append(_list_test(condition, operand, folded=folded))
+            return as_list[0](value)
+        return scalar(value)
+
+    return test
+
+
+def _scalar_test(condition: Condition, operand: str | float, *, folded: bool) -> ValueTest:
+    op = condition.op
+    if op == "=":
+        return _equality(operand, folded=folded)
+    if op in ("~", "~~"):
+        found = _pattern(condition).found
+        return lambda value: found(value if type(value) is str else text_of(value))
+    if op == "!>=":
+        raise BadRequest(
+            "error during request",
+            f"{condition.parameter}: operator {op} (notin) needs a list column, "
+            f"{condition.column} is none",
+        )
+    return _ordering(op, operand)
+
+
+def _equality(operand: str | float, *, folded: bool) -> ValueTest:
+    number = number_of(operand)
+    text = text_of(operand)
+    if folded:
+        text = text.casefold()
+        return lambda value: (
+            value == number
+            if number is not None and type(value) in (int, float)
+            else text_of(value).casefold() == text
+        )
+
+    def equal(value: Any) -> bool:
+        if type(value) is str:
+            return bool(value == text)
+        if number is not None and type(value) in (int, float):
+            return bool(value == number)
+        return text_of(value) == text
+
+    return equal
+
+
+def _ordering(op: str, operand: str | float) -> ValueTest:
+    compare = _ORDER[op]
+    number = number_of(operand)
+    text = text_of(operand)
+
+    def ordered(value: Any) -> bool:
+        if value is None:
+            return False
+        other = value if type(value) in (int, float) else number_of(value)
+        if number is not None:
+            return other is not None and compare(other, number)
+        return other is None and compare(text_of(value), text)
+
+    return ordered
+
+
+def _list_test(condition: Condition, operand: str | float, *, folded: bool) -> ValueTest:
+    op = condition.op
+    equal = _equality(operand, folded=folded)
+    if op == "=":
+        if condition.value == "":
+            return lambda value: not value
+        return lambda value: (
+            isinstance(value, list) and len(value) == 1 and _plain(value[0]) and equal(value[0])
+        )
+    if op in ("~", "~~"):
+        found = _pattern(condition).found
+        return lambda value: any(_plain(one) and found(text_of(one)) for one in value or ())
+
+    def contains(value: Any) -> bool:
+        return any(_plain(one) and equal(one) for one in value or ())
+
+    if op == ">=":
+        return contains
+    if op in ("<=", "!>="):
+        return lambda value: not contains(value)
+    raise BadRequest(
+        "error during request",
+        f"{condition.parameter}: operator '{op}' not implemented for lists, {condition.column} "
+        "is one; expected one of = != ~ !~ ~~ !~~ >= <= !>=",
+    )
+
+
+def _plain(value: Any) -> bool:
+    """Elements that are lists themselves are never matched (query-engine.md, 4.2)."""
+    return not isinstance(value, list | dict)
+
+
+def _pattern(condition: Condition) -> Any:
+    return compile_pattern(
+        condition.value, ignore_case=condition.op == "~~", parameter=condition.parameter
+    )
+
+
+def all_of(tests: list[RowTest]) -> RowTest:
+    """A row test that holds when every one of ``tests`` does."""
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda row: first(row) and second(row)
+    return lambda row: all(test(row) for test in tests)
+
+
+def any_of(tests: list[RowTest]) -> RowTest:
+    """A row test that holds when at least one of ``tests`` does."""
+    if len(tests) == 1:
+        return tests[0]
+    return lambda row: any(test(row) for test in tests)

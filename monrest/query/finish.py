@@ -1,0 +1,349 @@
+"""Finishing: from the answers of the sites to the answer of the request, in slices.
+
+Everything here is a generator that yields wherever something else may run; the caller drives it
+on the reactor. The order of the steps is that of query-engine.md, section 3, with its "Ours":
+filter, default order, disaggregation, aggregation, sort, offset, limit, selection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from attrs import frozen
+
+from monrest.query.access import Getter, expander, labels, mask
+from monrest.query.aggregate import Groups
+from monrest.query.bind import Bound, BoundSort, Check, CheckTree
+from monrest.query.model import Ref
+from monrest.query.order import Steps, by_columns, by_value
+from monrest.query.plan import Layout, SitePlan
+from monrest.query.resolve import Core, Peer, PerfValue
+from monrest.query.schema import PEER_COLUMNS, CoreColumn
+from monrest.query.select import ELEMENT, Reader
+from monrest.query.sitegroups import merge_groups
+from monrest.values import Column, Document, Row, Rows
+
+_TURN = 500
+
+
+@frozen(kw_only=True)
+class Part:
+    """The rows of one site in the common layout (or its Stats) and what is constant for it."""
+
+    plan: SitePlan
+    rows: list[Row]
+    constants: Mapping[str, Any]
+
+
+def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
+    """The answer: a Document for an aggregation without groups, Rows for everything else."""
+    if bound.aggregates:
+        return (yield from _aggregated(bound, shape, parts))
+    rows, index = yield from _base(bound, shape, parts)
+    reader = Reader(bound, index)
+    return (yield from _cut_and_select(bound, reader, rows))
+
+
+def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> tuple[str, ...]:
+    """Labels of performance data that a filter names and that no fetched row has (section 4.3)."""
+    wanted: dict[str, PerfValue] = {}
+    for check in _checks(bound.row_filter):
+        if isinstance(check.source, PerfValue):
+            wanted[check.source.key] = check.source
+    index = shape.index()
+    for part in parts:
+        if not wanted:
+            break
+        for row in part.rows:
+            for source in list(wanted.values()):
+                for name, prefix in source.sources:
+                    text = row[index[name]]
+                    if text and source.key in labels(text, prefix):
+                        wanted.pop(source.key, None)
+            if not wanted:
+                break
+    return tuple(wanted)
+
+
+def _checks(trees: Sequence[CheckTree]) -> list[Check]:
+    found: list[Check] = []
+    for tree in trees:
+        if isinstance(tree, Check):
+            found.append(tree)
+        else:
+            found += _checks(tree.items)
+    return found
+
+
+# -------------------------------------------------------------------- rows before selection
+
+
+def _base(
+    bound: Bound, shape: Layout, parts: Sequence[Part]
+) -> Steps[tuple[list[Row], dict[str, int]]]:
+    """All rows that pass the filters, in default order, elements unpacked; and their index."""
+    index = shape.index()
+    merge = bound.names.schema.merge
+    if merge == "groups":
+        rows = merge_groups([(part.rows, part.constants) for part in parts], shape)
+        rows = yield from _kept(bound, index, rows)
+        rows = yield from by_columns(rows, _order(bound, index))
+    else:
+        rows = []
+        for part in parts:
+            mine = yield from _own(bound, shape, index, part)
+            rows = mine if not rows else rows + mine
+        if merge == "logs":
+            rows = yield from by_columns(rows, _order(bound, index))
+            limit = bound.query.limit
+            if limit is not None and not bound.sort and not bound.aggregates:
+                rows = rows[-(limit + bound.query.offset) :]
+    if bound.unpack is not None:
+        rows, index = yield from _unpacked(bound, index, rows)
+    return rows, index
+
+
+def _own(bound: Bound, shape: Layout, index: dict[str, int], part: Part) -> Steps[list[Row]]:
+    rows = yield from filtered(bound, shape, part)
+    if not part.plan.sorted and bound.names.schema.merge != "logs" and not bound.aggregates:
+        rows = yield from by_columns(rows, _order(bound, index))
+    return rows
+
+
+def filtered(bound: Bound, shape: Layout, part: Part) -> Steps[list[Row]]:
+    """The rows of one site that pass the row filter, with the constants of the site behind."""
+    rows = part.rows
+    if shape.constants:
+        values = [part.constants[name] for name in shape.constants]
+        for start in range(0, len(rows), _TURN):
+            for row in rows[start : start + _TURN]:
+                row += values
+            yield
+    if not part.plan.filtered:
+        rows = yield from _kept(bound, shape.index(), rows)
+    return rows
+
+
+def _kept(bound: Bound, index: dict[str, int], rows: list[Row]) -> Steps[list[Row]]:
+    test = Reader(bound, index).tests(bound.row_filter)
+    if test is None:
+        return rows
+    kept: list[Row] = []
+    for start in range(0, len(rows), _TURN):
+        kept += [row for row in rows[start : start + _TURN] if test(row)]
+        yield
+    return kept
+
+
+def _order(bound: Bound, index: Mapping[str, int]) -> list[int]:
+    return [index[name] for name in bound.names.schema.order if name in index]
+
+
+def _unpacked(
+    bound: Bound, index: dict[str, int], rows: list[Row]
+) -> Steps[tuple[list[Row], dict[str, int]]]:
+    assert bound.unpack is not None
+    read = Reader(bound, index).read(bound.unpack)
+    index = {**index, ELEMENT: len(index)}
+    test = Reader(bound, index).tests(bound.element_filter)
+    result: list[Row] = []
+    for start in range(0, len(rows), _TURN):
+        for row in rows[start : start + _TURN]:
+            elements = read(row)
+            if isinstance(elements, list):
+                result += [[*row, element] for element in elements]
+        yield
+    if test is not None:
+        result = [row for row in result if test(row)]
+    return result, index
+
+
+# -------------------------------------------------------------------- aggregation
+
+
+def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
+    groups = Groups(bound)
+    whole = [part for part in parts if not part.plan.pushed.stats]
+    for part in parts:
+        if part.plan.pushed.stats:
+            groups.stats_into(part.plan.pushed, part.rows, part.constants)
+    if whole:
+        rows, index = yield from _base(bound, shape, whole)
+        reader = Reader(bound, index)
+        for start in range(0, len(rows), _TURN):
+            groups.rows_into(reader, rows[start : start + _TURN])
+            yield
+    result = groups.result() if groups.groups or not groups.grouped else []
+    columns = groups.columns
+    result = _filter_groups(bound, columns, result)
+    if not groups.grouped:
+        value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
+        return Document(value=value, columns=columns, order=tuple(value))
+    position = {
+        at: new
+        for new, at in enumerate(
+            at for at, one in enumerate(bound.selected or ()) if one.kind != "uniq"
+        )
+    }
+    for key in reversed(bound.sort):
+        if key.item in position:
+            result = yield from by_value(
+                result,
+                itemgetter(position[key.item]),
+                descending=key.descending,
+                textual=_textual(bound, key),
+            )
+    return Rows(columns=columns, rows=_slice(bound, result))
+
+
+def _filter_groups(bound: Bound, columns: Sequence[Column], rows: list[Row]) -> list[Row]:
+    if not bound.aggregate_filter:
+        return rows
+    position = {one.name: at for at, one in enumerate(columns)}
+    selected = bound.selected or ()
+    reader = Reader(bound, {})
+
+    def row_test(tree: CheckTree) -> Any:
+        if isinstance(tree, Check):
+            name = selected[tree.item].column.name
+            return reader.check(tree, itemgetter(position[name]))
+        tests = [row_test(item) for item in tree.items]
+        if tree.connector == "or":
+            return lambda row: any(test(row) for test in tests)
+        return lambda row: all(test(row) for test in tests)
+
+    tests = [row_test(tree) for tree in bound.aggregate_filter]
+    return [row for row in rows if all(test(row) for test in tests)]
+
+
+# -------------------------------------------------------------------- sort, cut, select
+
+
+def _slice(bound: Bound, rows: list[Row]) -> list[Row]:
+    query = bound.query
+    end = None if query.limit is None else query.offset + query.limit
+    return rows if not query.offset and end is None else rows[query.offset : end]
+
+
+def _textual(bound: Bound, key: BoundSort) -> bool:
+    """Whether a sort key is text by declaration, whatever its values look like."""
+    expression = key.expression
+    if key.item >= 0 and bound.selected is not None:
+        one = bound.selected[key.item]
+        expression = one.inner if one.kind == "value" else None
+    if not isinstance(expression, Ref):
+        return False
+    source = bound.names.find(expression.name)
+    return isinstance(source, Peer) or (isinstance(source, Core) and source.core_type == "string")
+
+
+def _cut_and_select(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+    for key in reversed(bound.sort):
+        expression = key.expression
+        if key.item >= 0:
+            assert bound.selected is not None
+            expression = bound.selected[key.item].inner
+        if expression is None:
+            continue
+        rows = yield from by_value(
+            rows,
+            reader.read(expression),
+            descending=key.descending,
+            textual=_textual(bound, key),
+        )
+    rows = _slice(bound, rows)
+    if bound.selected is None:
+        return (yield from _every_column(bound, reader, rows))
+    return (yield from _selected(bound, reader, rows))
+
+
+def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+    last = {one.item.key: one for one in bound.selected or ()}
+    columns = tuple(one.column for one in last.values())
+    positions = [_position(bound, reader, one.inner) for one in last.values()]
+    result: list[Row] = []
+    if None not in positions and positions:
+        pick = itemgetter(*positions)
+        single = len(positions) == 1
+        for start in range(0, len(rows), _TURN * 4):
+            turn = rows[start : start + _TURN * 4]
+            result += [[pick(row)] for row in turn] if single else [list(pick(row)) for row in turn]
+            yield
+    else:
+        reads = [reader.read(one.inner) for one in last.values() if one.inner is not None]
+        for start in range(0, len(rows), _TURN):
+            result += [[read(row) for read in reads] for row in rows[start : start + _TURN]]
+            yield
+    return Rows(columns=columns, rows=result)
+
+
+def _position(bound: Bound, reader: Reader, expression: Any) -> int | None:
+    """Where a plain, unmasked column stands in the row; None for everything computed."""
+    if not isinstance(expression, Ref):
+        return None
+    source = bound.names.find(expression.name)
+    if isinstance(source, Core) and not bound.view.masks(source.name):
+        return reader.index[source.name]
+    if isinstance(source, Peer):
+        return reader.index[source.column.name]
+    return None
+
+
+def _defaults(
+    bound: Bound, reader: Reader
+) -> tuple[dict[str, Column], dict[str, int], list[Getter]]:
+    """The default columns there are, an index that finds them, and what computes the derived."""
+    index = dict(reader.index)
+    found: dict[str, Column] = {}
+    derived: list[Getter] = []
+    for name, spec in bound.names.schema.columns.items():
+        if not spec.default:
+            continue
+        if isinstance(spec, CoreColumn):
+            if name in index:
+                found[name] = spec.column
+        elif all(one in reader.index for one in spec.sources):
+            derived.append(reader.read(Ref(name, quoted=True)))
+            index[name] = len(index)
+            found[name] = spec.column
+    for name in PEER_COLUMNS:
+        peer = bound.names.find(name)
+        if name in index and peer is not None:
+            found[name] = peer.column
+    return found, index, derived
+
+
+def _every_column(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+    """The answer without a column list: all defaults sorted by name, and the expanded keys."""
+    schema = bound.names.schema
+    found, index, derived = _defaults(bound, reader)
+    names = sorted(found)
+    if not names:
+        return Rows(columns=(), rows=[])
+    pick = itemgetter(*[index[name] for name in names])
+    final = {name: at for at, name in enumerate(names)}
+    # Values of variables are cut by their names, so the names themselves are cut last.
+    masks = [
+        (final[name], mask(name, itemgetter(final[name]), final, bound.view))
+        for name in sorted(names, key=lambda one: one.endswith("_names"))
+        if name in reader.index and bound.view.masks(name)
+    ]
+    for start in range(0, len(rows), _TURN):
+        stop = min(start + _TURN, len(rows))
+        turn = rows[start:stop]
+        if derived:
+            for row in turn:
+                row += [read(row) for read in derived]
+        turn = [list(pick(row)) for row in turn]
+        for at, cut in masks:
+            for row in turn:
+                row[at] = cut(row)
+        rows[start:stop] = turn
+        yield
+    expand = None
+    if (schema.perf or schema.custom) and rows:
+        # Custom variables are masked in the rows already, so the whole of what is left shows.
+        expand = expander(final, bound.view, schema.perf, schema.custom)
+    return Rows(columns=tuple(found[name] for name in names), rows=rows, expand=expand)

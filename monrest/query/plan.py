@@ -1,0 +1,261 @@
+"""Planning: what each core is asked for a bound query, and what is left for us.
+
+``plan`` is a function of the bound query and the capabilities of one core, so two sites with
+different cores get different queries whose answers are finished together. Rows go up in a
+common layout; aggregations that a core can do come back as partial results (Stats).
+Rules: query-engine.md, section 10, "Ours"; livestatus.md, sections 3, 4 and 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve, frozen
+
+from monrest.query.access import CONSTANTS
+from monrest.query.bind import Bound, Selected
+from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
+from monrest.query.pushdown import both, push_all, push_log_times
+from monrest.query.resolve import Core, Peer
+from monrest.query.schema import CoreColumn, CoreType
+from monrest.values import Capabilities
+
+_DAY = 86400
+
+
+@frozen(kw_only=True)
+class Layout:
+    """The core columns that rows carry, in order, with their types; constants come behind them."""
+
+    columns: tuple[tuple[str, CoreType], ...]
+    constants: tuple[str, ...]
+
+    def index(self) -> dict[str, int]:
+        """Name to position, constants included."""
+        names = [name for name, _ in self.columns] + list(self.constants)
+        return {name: position for position, name in enumerate(names)}
+
+
+@frozen(kw_only=True)
+class SitePlan:
+    """What one core is asked. ``filtered``: its rows need no filter here any more."""
+
+    pushed: Pushed
+    filtered: bool = False
+    sorted: bool = False
+
+
+def layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
+    """The columns that the rows of this query carry.
+
+    Without a column list these are the defaults that at least one of ``cores`` has (all of them
+    while none is known), query-engine.md, section 16.
+    """
+    schema = bound.names.schema
+    wanted: dict[str, CoreType] = {}
+    constants = {name: None for name in bound.needed if name in CONSTANTS}
+    if bound.selected is None:
+        constants.update(dict.fromkeys(CONSTANTS[:3]))
+        for name, spec in sorted(schema.columns.items()):
+            if not spec.default:
+                continue
+            if isinstance(spec, CoreColumn):
+                if offered(schema.table, name, cores):
+                    wanted[name] = spec.core_type
+            else:
+                for source in spec.sources:
+                    if source in CONSTANTS:
+                        constants[source] = None
+                    else:
+                        wanted.setdefault(source, core_type(bound, source))
+    for name in bound.needed:
+        if name not in constants:
+            wanted.setdefault(name, core_type(bound, name))
+    if not wanted and schema.order:
+        first = schema.order[0]
+        wanted[first] = core_type(bound, first)
+    return Layout(columns=tuple(wanted.items()), constants=tuple(constants))
+
+
+def offered(table: str, column: str, cores: Sequence[Capabilities]) -> bool:
+    """Whether a default column is worth showing: some selected core has it, or none is known."""
+    return not cores or any(core.has(table, column) for core in cores)
+
+
+def core_type(bound: Bound, name: str) -> CoreType:
+    """The core type of a column by its declaration, else by what the cores say."""
+    source = bound.names.find(name)
+    return source.core_type if isinstance(source, Core) else "string"
+
+
+def plan(
+    bound: Bound,
+    shape: Layout,
+    capabilities: Capabilities,
+    *,
+    forced: CoreFilter | None = None,
+    single: bool = True,
+    push_down: bool = True,
+) -> SitePlan | None:
+    """The query for one core, or None when the core has nothing of this collection.
+
+    ``forced`` is the visibility filter, which is always sent. ``single``: this is the only site,
+    so that rules on merged rows may be left to it. ``push_down`` False leaves everything except
+    ``forced`` to us; tests compare both ways.
+    """
+    schema = bound.names.schema
+    known = capabilities.tables.get(schema.table)
+    if not known:
+        return None
+    columns = tuple(name for name, _ in shape.columns if name in known)
+    if not columns:
+        return None
+    if not push_down:
+        return SitePlan(pushed=Pushed(table=schema.table, columns=columns, filter=forced))
+    merged = schema.merge == "groups" and not single
+    part = push_all(() if merged else bound.row_filter, schema.table, capabilities, bound.view)
+    exact = part.exact and not (merged and bound.row_filter)
+    pushed = Pushed(
+        table=schema.table,
+        columns=columns,
+        filter=both(forced, part.filter),
+        waits_long=schema.table == "log",
+    )
+    if schema.merge == "logs":
+        return _log_plan(bound, pushed, capabilities)
+    if bound.selected is not None and bound.aggregates:
+        stats = _stats(bound, capabilities) if exact and not merged else None
+        if stats is not None:
+            groups, counters = stats
+            return SitePlan(pushed=evolve(pushed, columns=groups, stats=counters), filtered=True)
+        return SitePlan(pushed=pushed, filtered=exact)
+    return _cut(bound, pushed, capabilities, exact=exact, merged=merged)
+
+
+def _cut(
+    bound: Bound, pushed: Pushed, capabilities: Capabilities, *, exact: bool, merged: bool
+) -> SitePlan:
+    """Push limit and sort when the core's first rows are provably the wanted ones."""
+    query = bound.query
+    whole = SitePlan(pushed=pushed, filtered=exact)
+    if query.limit is None or not exact or merged or bound.unpack or bound.element_filter:
+        return whole
+    keys = _sort_keys(bound, capabilities)
+    if keys is None or not capabilities.sorts:
+        return whole
+    return SitePlan(
+        pushed=evolve(pushed, sort=keys, limit=query.limit + query.offset),
+        filtered=True,
+        sorted=True,
+    )
+
+
+def _sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool], ...] | None:
+    """The query's order in the core's terms, ties broken by the default order; None if it can't."""
+    schema = bound.names.schema
+    keys: dict[str, bool] = {}
+    for key in bound.sort:
+        expression = key.expression
+        if key.item >= 0:
+            assert bound.selected is not None
+            expression = bound.selected[key.item].inner
+        source = bound.names.find(expression.name) if isinstance(expression, Ref) else None
+        if (
+            not isinstance(source, Core)
+            or source.core_type in ("list", "dict", "float")
+            or bound.view.masks(source.name)
+            or not capabilities.has(schema.table, source.name)
+        ):
+            return None
+        keys.setdefault(source.name, key.descending)
+    for name in schema.order:
+        if not capabilities.has(schema.table, name):
+            return None
+        keys.setdefault(name, False)
+    return tuple(keys.items())
+
+
+def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SitePlan:
+    """Log lines: bounds on time are always pushed; the newest N only where the core sorts."""
+    times = push_log_times(bound.row_filter)
+    others = push_all(times.rest, "log", capabilities, bound.view)
+    filters = pushed.filter
+    for test in times.tests:
+        filters = both(filters, test)
+    if capabilities.kind == "icinga2" and times.lowest is not None:
+        # Files are chosen by their first line against the last lower bound of the query.
+        filters = both(filters, Test("time", ">=", str(max(0, times.lowest - _DAY))))
+    pushed = evolve(pushed, filter=filters)
+    limit = bound.query.limit
+    if (
+        limit is not None
+        and others.exact
+        and capabilities.sorts
+        and not (bound.sort or bound.aggregates or bound.unpack or bound.element_filter)
+    ):
+        order = (("time", True), ("lineno", True))
+        pushed = evolve(pushed, sort=order, limit=limit + bound.query.offset)
+    return SitePlan(pushed=pushed, filtered=others.exact)
+
+
+def _stats(
+    bound: Bound, capabilities: Capabilities
+) -> tuple[tuple[str, ...], tuple[Stat, ...]] | None:
+    """Group columns and Stats lines for an aggregation that the core can do exactly, or None.
+
+    The first Stats column always counts the rows of the group, which tells empty groups and
+    the divisor of averages.
+    """
+    if bound.unpack or bound.element_filter:
+        return None
+    groups: dict[str, None] = {}
+    counters: dict[Stat, None] = {Stat("count"): None}
+    assert bound.selected is not None
+    for one in bound.selected:
+        if one.kind in ("count", "uniq"):
+            continue
+        source = _plain_source(bound, one, capabilities)
+        if source is None:
+            return None
+        if one.kind == "value":
+            if isinstance(source, Core):
+                groups[source.name] = None
+            continue
+        if not isinstance(source, Core) or source.core_type not in ("int", "time"):
+            return None
+        if one.kind in ("sum", "avg"):
+            counters[Stat("sum", source.name)] = None
+        elif one.kind in ("min", "max"):
+            counters[Stat(one.kind, source.name)] = None
+    return tuple(groups), tuple(counters)
+
+
+_ICINGA_GROUPS = frozenset({"name", "host_name", "description", "has_been_checked"})
+
+
+def _plain_source(bound: Bound, one: Selected, capabilities: Capabilities) -> Core | Peer | None:
+    expression = one.inner
+    if not isinstance(expression, Ref):
+        return None
+    source = bound.names.find(expression.name)
+    if isinstance(source, Peer) and not source.listed:
+        return source
+    if not isinstance(source, Core) or bound.view.masks(source.name):
+        return None
+    table = bound.names.schema.table
+    if source.core_type not in ("string", "int", "time") or not capabilities.has(
+        table, source.name
+    ):
+        return None
+    if capabilities.kind == "icinga2" and source.name not in _ICINGA_GROUPS:
+        return None
+    return source
+
+
+def stats_layout(bound: Bound, columns: Sequence[str]) -> Layout:
+    """The columns for statistics that are computed here: those of the filter and ``columns``."""
+    wanted = dict.fromkeys([*bound.needed, *columns])
+    return Layout(
+        columns=tuple((name, core_type(bound, name)) for name in wanted if name not in CONSTANTS),
+        constants=tuple(name for name in wanted if name in CONSTANTS),
+    )

@@ -1,0 +1,280 @@
+"""Which part of a bound filter a core can do without changing the answer.
+
+Livestatus cores differ from each other and from the API's own rules (livestatus.md, section 3;
+icinga2-livestatus.md). A condition is pushed when the core keeps at least every row that the
+local rule keeps; ``exact`` says that it keeps no other row either. Whatever is not exact is
+evaluated here again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from monrest.query.bind import Check, CheckGroup, CheckTree
+from monrest.query.functions import number_of
+from monrest.query.model import Any_, CoreFilter, Every, Not, Test
+from monrest.query.regex import pushability
+from monrest.query.resolve import Core, Variable, View
+from monrest.values import Capabilities
+
+_ICINGA_TEXT = frozenset(
+    {"name", "host_name", "description", "service_description", "address", "host_address"}
+    | {"author", "type", "message"}
+)
+_ICINGA_NUMBERS = frozenset(
+    {
+        "has_been_checked",
+        "active_checks_enabled",
+        "accept_passive_checks",
+        "notifications_enabled",
+        "event_handler_enabled",
+        "flap_detection_enabled",
+        "acknowledged",
+        "is_flapping",
+        "scheduled_downtime_depth",
+        "max_check_attempts",
+        "entry_time",
+        "class",
+    }
+)
+_ICINGA_LISTS = frozenset(
+    {"groups", "host_groups", "service_groups", "contacts", "host_contacts", "service_contacts"}
+)
+_NEGATIVE = {"!=": "=", "!~": "~", "!~~": "~~"}
+
+# The core prints floats with ten digits after the first, so a value read back may differ from
+# the one that the core compares by half of the last digit; the pushed bound is that much wider.
+_SLACK = 1e-9
+
+
+@frozen
+class Pushable:
+    """A core filter that keeps every row the tree keeps, None for "all rows"."""
+
+    filter: CoreFilter | None
+    exact: bool
+
+
+NOTHING = Pushable(None, exact=False)
+
+
+def push_all(
+    trees: Iterable[CheckTree], table: str, capabilities: Capabilities, view: View
+) -> Pushable:
+    """What can be pushed of conditions that all have to hold."""
+    return _join("and", [_push(tree, table, capabilities, view) for tree in trees])
+
+
+def both(first: CoreFilter | None, second: CoreFilter | None) -> CoreFilter | None:
+    """Both filters hold; None is no restriction."""
+    if first is None or second is None:
+        return first or second
+    return Every((first, second))
+
+
+def _push(tree: CheckTree, table: str, capabilities: Capabilities, view: View) -> Pushable:
+    if isinstance(tree, CheckGroup):
+        return _join(
+            tree.connector, [_push(item, table, capabilities, view) for item in tree.items]
+        )
+    source = tree.source
+    if table == "log" and isinstance(source, Core) and source.name == "time":
+        # Time bounds decide which files a core reads; inside an or they become an intersection
+        # there (livestatus.md, section 12), so only the plain ones are pushed, by the caller.
+        return NOTHING
+    return _push_check(tree, table, capabilities, view)
+
+
+@frozen(kw_only=True)
+class LogTimes:
+    """Top-level bounds on the time of log lines, as the core gets them.
+
+    ``lowest`` is the lowest moment wanted, None without a lower bound; ``rest`` are the checks
+    that these bounds do not fully express.
+    """
+
+    tests: tuple[Test, ...]
+    lowest: int | None
+    rest: tuple[CheckTree, ...]
+
+
+def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
+    """The bounds on time among conditions that all have to hold."""
+    tests: list[Test] = []
+    rest: list[CheckTree] = []
+    lowest: int | None = None
+    for tree in trees:
+        number = number_of(tree.operand) if isinstance(tree, Check) else None
+        if (
+            not isinstance(tree, Check)
+            or number is None
+            or not isinstance(tree.source, Core)
+            or tree.source.name != "time"
+            or tree.condition.op not in (">", "<", ">=", "<=", "=")
+        ):
+            rest.append(tree)
+            continue
+        op = tree.condition.op
+        # Log times are whole seconds; a fraction is widened outwards and checked here again.
+        bound = int(number) if op in (">", ">=", "=") else -int(-number // 1)
+        if bound == number:
+            tests.append(Test("time", op, str(bound)))
+        elif op != "=":
+            tests.append(Test("time", op[0] + "=", str(bound)))
+            rest.append(tree)
+        else:
+            rest.append(tree)
+        if op in (">", ">=", "="):
+            lowest = bound if lowest is None else max(lowest, bound)
+    return LogTimes(tests=tuple(tests), lowest=lowest, rest=tuple(rest))
+
+
+def _join(connector: str, parts: list[Pushable]) -> Pushable:
+    exact = all(part.exact for part in parts)
+    filters = [part.filter for part in parts]
+    if connector == "and":
+        wanted = tuple(one for one in filters if one is not None)
+        if not wanted:
+            return Pushable(None, exact)
+        return Pushable(wanted[0] if len(wanted) == 1 else Every(wanted), exact)
+    if not parts:
+        return Pushable(None, exact=True)
+    kept = tuple(one for one in filters if one is not None)
+    if len(kept) < len(filters):
+        # One branch is true for every row, or cannot be expressed: the core must keep them all.
+        return Pushable(None, exact)
+    return Pushable(kept[0] if len(kept) == 1 else Any_(kept), exact)
+
+
+def _push_check(check: Check, table: str, capabilities: Capabilities, view: View) -> Pushable:
+    source = check.source
+    if isinstance(source, Variable):
+        return _push_variable(check, source, table, capabilities, view)
+    if not isinstance(source, Core) or view.masks(source.name):
+        return NOTHING
+    if not capabilities.has(table, source.name):
+        return NOTHING
+    icinga = capabilities.kind == "icinga2"
+    if icinga and source.name in ("state", "host_state", "state_type"):
+        return _push_icinga_state(check, source)
+    if source.core_type == "list":
+        if icinga and source.name not in _ICINGA_LISTS:
+            return NOTHING
+        return _push_list(check, source)
+    if source.core_type == "string":
+        if icinga and source.name not in _ICINGA_TEXT:
+            return NOTHING
+        return _push_text(check, source)
+    if source.core_type in ("int", "time"):
+        if icinga and source.name not in _ICINGA_NUMBERS:
+            return NOTHING
+        return _push_integer(check, source)
+    if source.core_type == "float" and not icinga:
+        return _push_float(check, source)
+    return NOTHING
+
+
+def _clean(text: str) -> bool:
+    """Whether a core reads the operand as it was sent: blanks at its ends would be cut off.
+
+    Characters beyond U+FFFF arrive changed in a core's JSON, and control characters never leave.
+    """
+    return (
+        text == text.strip() and all(" " <= one <= "\uffff" for one in text) and "\x7f" not in text
+    )
+
+
+def _push_text(check: Check, source: Core) -> Pushable:
+    op, value = check.condition.op, check.condition.value
+    if not _clean(value):
+        return NOTHING
+    if op in ("=", "!="):
+        return Pushable(Test(source.name, op, value), exact=True)
+    if op in ("~", "!~", "~~", "!~~"):
+        how = pushability(value, ignore_case=op.endswith("~~"))
+        if how == "exact":
+            return Pushable(Test(source.name, op, value), exact=True)
+        if how == "wider" and op not in _NEGATIVE:
+            return Pushable(Test(source.name, op, value), exact=False)
+    return NOTHING
+
+
+def _push_integer(check: Check, source: Core) -> Pushable:
+    op = check.condition.op
+    number = number_of(check.operand)
+    if op not in ("=", "!=", ">", "<", ">=", "<=") or number is None:
+        return NOTHING
+    if number != int(number) or abs(number) >= 2**53:
+        return NOTHING
+    return Pushable(Test(source.name, op, str(int(number))), exact=True)
+
+
+def _push_float(check: Check, source: Core) -> Pushable:
+    op = check.condition.op
+    number = number_of(check.operand)
+    if number is None or op not in (">", "<", ">=", "<=") or abs(number) >= 2**53:
+        return NOTHING
+    slack = abs(number) * _SLACK
+    bound = number - slack if op[0] == ">" else number + slack
+    return Pushable(Test(source.name, f"{op[0]}=", f"{bound:.12f}"), exact=False)
+
+
+def _push_list(check: Check, source: Core) -> Pushable:
+    op, value = check.condition.op, check.condition.value
+    if value == "":
+        if op in ("=", "!="):
+            return Pushable(Test(source.name, op, ""), exact=True)
+        return NOTHING
+    # Lists of ids and of pairs have no portable "contains"; an element that looks like a number
+    # compares as one here and as text there.
+    if not _clean(value) or number_of(value) is not None or source.name not in _NAME_LISTS:
+        return NOTHING
+    contains = Test(source.name, ">=", value)
+    if op == ">=":
+        return Pushable(contains, exact=True)
+    if op in ("<=", "!>="):
+        return Pushable(Not(contains), exact=True)
+    return NOTHING
+
+
+_NAME_LISTS = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "host_", "service_")
+    for name in ("groups", "contacts", "contact_groups", "parents", "childs", "services", "members")
+) - {"service_parents", "service_services", "service_members", "host_members"}
+"""List columns whose members are plain names on every core."""
+
+
+def _push_variable(
+    check: Check, source: Variable, table: str, capabilities: Capabilities, view: View
+) -> Pushable:
+    name = source.key[len(source.prefix) :]
+    op, value = check.condition.op, check.condition.value
+    if capabilities.kind not in ("naemon", "mk", "lmd") or not view.variables.all_visible:
+        return NOTHING
+    if not capabilities.has(table, source.source) or name != name.upper() or " " in name:
+        return NOTHING
+    if not value or not _clean(value) or not _clean(name):
+        return NOTHING
+    if op in ("=", "!="):
+        return Pushable(Test(source.source, op, f"{name} {value}"), exact=True)
+    return NOTHING
+
+
+def _push_icinga_state(check: Check, source: Core) -> Pushable:
+    """Pending objects have state 1 or 3 there and 0 here (icinga2-livestatus.md)."""
+    number = number_of(check.operand)
+    op = check.condition.op
+    if op not in ("=", "!=") or number is None or number != int(number):
+        return NOTHING
+    prefix = "host_" if source.name == "host_state" else ""
+    pending = Test(f"{prefix}has_been_checked", "=", "0")
+    checked = Test(f"{prefix}has_been_checked", "=", "1")
+    equal = Test(source.name, "=", str(int(number)))
+    pending_value = 1 if source.name == "state_type" else 0
+    exact: CoreFilter = (
+        Any_((pending, equal)) if int(number) == pending_value else Every((checked, equal))
+    )
+    return Pushable(exact if op == "=" else Not(exact), exact=True)

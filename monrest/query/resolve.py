@@ -1,0 +1,184 @@
+"""Names to sources: what a column name of a client means on a collection (query-engine.md, 4.4).
+
+A name is, in this order: a declared column, the identity of the site, an alias, a name with the
+collection's own prefix, any other column that a selected core has, a custom variable, the
+expanded performance data, and at last a label of performance data, which only the rows can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from monrest.query.customvars import Visibility
+from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, DerivedColumn, TableSchema
+from monrest.values import Column
+
+COMMAND_COLUMNS = frozenset({"check_command", "host_check_command", "service_check_command"})
+"""Columns whose arguments only some may see (query-engine.md, section 12)."""
+
+VARIABLE_COLUMNS = frozenset(
+    f"{prefix}custom_variable{suffix}"
+    for prefix in ("", "host_", "service_")
+    for suffix in ("s", "_names", "_values")
+)
+"""Columns that show custom variables and are cut to the visible ones."""
+
+_PEER_DESCRIPTIONS = {
+    "peer_key": "id of the site",
+    "peer_name": "name of the site",
+    "peer_section": "section of the site",
+}
+
+
+@frozen
+class View:
+    """What one identity may see inside a row: full command lines and which custom variables."""
+
+    commands: bool = True
+    variables: Visibility = field(factory=lambda: Visibility(patterns=(), all_visible=True))
+
+    def masks(self, column: str) -> bool:
+        """Whether the core's value of the column is not shown as it is."""
+        if column in COMMAND_COLUMNS:
+            return not self.commands
+        return column in VARIABLE_COLUMNS and not self.variables.all_visible
+
+
+@frozen
+class Core:
+    """A column asked from the cores."""
+
+    column: Column
+    core_type: CoreType
+
+    @property
+    def name(self) -> str:
+        """The core's name of it."""
+        return self.column.name
+
+
+@frozen
+class Peer:
+    """A column that is constant for a site: its identity, or the start time of its core."""
+
+    column: Column
+    listed: bool = False
+    """Merged groups carry lists of sites (query-engine.md, section 13)."""
+
+
+@frozen
+class Derived:
+    """A column computed from others."""
+
+    spec: DerivedColumn = field(eq=False)
+
+    @property
+    def column(self) -> Column:
+        """Its declaration."""
+        return self.spec.column
+
+
+@frozen
+class Variable:
+    """One custom variable: the dictionary column that holds it and its key in the output."""
+
+    source: str
+    prefix: str
+    key: str
+
+    @property
+    def column(self) -> Column:
+        """Custom variables are text."""
+        return Column(self.key, "string", "", "custom variable")
+
+
+@frozen
+class PerfList:
+    """All performance data of a row as a list of objects."""
+
+    source: str
+    key: str
+
+    @property
+    def column(self) -> Column:
+        """A list of objects; the interface has no closer type word for it."""
+        return Column(self.key, "object", "", "performance data, one object per value")
+
+
+@frozen
+class PerfValue:
+    """A label of performance data (or its ``_unit``), known only once rows are there."""
+
+    sources: tuple[tuple[str, str], ...]
+    key: str
+
+    @property
+    def column(self) -> Column:
+        """The type is known by the row only."""
+        return Column(self.key)
+
+
+Source: TypeAlias = Core | Peer | Derived | Variable | PerfList | PerfValue
+
+
+@frozen
+class Names:
+    """The names of one collection over the selected sites.
+
+    ``known``: further core columns that at least one selected core has, with their types.
+    ``quoted`` q keys and parameters resolve alike, except that ``q_aliases`` need ``in_q``.
+    """
+
+    schema: TableSchema
+    known: Mapping[str, str] = field(factory=dict, eq=False)
+
+    def find(self, name: str, *, in_q: bool = False) -> Source | None:
+        """The source of ``name``, or None when nothing on this collection can have it."""
+        schema = self.schema
+        source = self._declared(name)
+        if source is None and name in schema.aliases:
+            source = self._declared(schema.aliases[name])
+        if source is None and schema.strip and name.startswith(schema.strip):
+            source = self._declared(name[len(schema.strip) :])
+        if source is None and in_q and name in schema.q_aliases:
+            source = self._declared(schema.q_aliases[name])
+        if source is None and name in self.known:
+            return Core(Column(name), _core_type(self.known[name]))
+        return source or self._expanded(name)
+
+    def _declared(self, name: str) -> Source | None:
+        found = self.schema.columns.get(name)
+        if isinstance(found, CoreColumn):
+            return Core(found.column, found.core_type)
+        if isinstance(found, DerivedColumn):
+            return Derived(found)
+        if name in PEER_COLUMNS:
+            listed = self.schema.merge == "groups"
+            described = _PEER_DESCRIPTIONS[name]
+            if listed:
+                return Peer(Column(name, "array_of_strings", "", described), listed=True)
+            return Peer(Column(name, "string", "", described))
+        return None
+
+    def _expanded(self, name: str) -> Source | None:
+        if name.startswith("_"):
+            for source, prefix in sorted(self.schema.custom, key=lambda pair: -len(pair[1])):
+                if name.startswith(prefix) and len(name) > len(prefix):
+                    return Variable(source, prefix, name)
+        for source, prefix in self.schema.perf:
+            if name == f"{prefix}perf_data_expanded":
+                return PerfList(source, name)
+        if self.schema.perf:
+            return PerfValue(self.schema.perf, name)
+        return None
+
+
+def _core_type(name: str) -> CoreType:
+    """The core type by its word in the columns table; an unknown word reads as text."""
+    for kind in ("int", "float", "list", "dict", "time"):
+        if name == kind:
+            return kind
+    return "string"

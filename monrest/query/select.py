@@ -1,0 +1,149 @@
+"""Expressions and checks of a bound query as functions of a row (query-engine.md, 4.2 and 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
+from typing import Any
+
+from attrs import frozen
+
+from monrest.query.access import Getter, Index, getter
+from monrest.query.bind import Bound, Check, CheckTree, blank_is_plus, references
+from monrest.query.evaluate import RowTest, all_of, any_of, value_test
+from monrest.query.functions import build, calculate
+from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
+from monrest.query.resolve import Core, Peer, PerfValue
+
+ELEMENT = "\0element"
+"""Index entry of the element that ``to_rows`` appends to a row."""
+
+
+@frozen
+class Reader:
+    """Compiles expressions and checks against one index of columns."""
+
+    bound: Bound
+    index: Index
+
+    def read(self, expression: Expression) -> Getter:
+        """A function that computes ``expression`` for a row; unknown columns are null."""
+        expression = blank_is_plus(expression, self.bound.names)
+        if isinstance(expression, Literal_):
+            value = expression.value
+            return lambda _row: value
+        if isinstance(expression, Ref):
+            return self._column(expression.name)
+        if isinstance(expression, Calculation):
+            return self._calculation(expression)
+        if expression.function == "to_rows":
+            return itemgetter(self.index[ELEMENT])
+        return build(
+            expression.function,
+            [self._argument(one) for one in expression.arguments],
+            self.bound.moment,
+        )
+
+    def _argument(self, expression: Expression) -> Literal_ | Getter:
+        return expression if isinstance(expression, Literal_) else self.read(expression)
+
+    def _column(self, name: str) -> Getter:
+        source = self.bound.names.find(name)
+        if source is None:
+            return lambda _row: None
+        return getter(source, self.index, self.bound.view)
+
+    def _calculation(self, expression: Calculation) -> Getter:
+        compute = calculate(
+            self.read(expression.first),
+            [(op, self._argument(operand)) for op, operand in expression.steps],
+        )
+        text = as_text(expression)
+        if text is None or not any(
+            isinstance(self.bound.names.find(ref.name), PerfValue) for ref in references(expression)
+        ):
+            return compute
+        # A label such as `used-pct` is a column of exactly that name and no subtraction.
+        label = self._column(text)
+
+        def read(row: list[Any]) -> Any:
+            value = label(row)
+            return compute(row) if value is None else value
+
+        return read
+
+    # ------------------------------------------------------------ checks
+
+    def tests(self, trees: Iterable[CheckTree]) -> RowTest | None:
+        """One row test for checks that all have to hold; None when there are none."""
+        compiled = [self._tree(tree) for tree in trees]
+        return all_of(compiled) if compiled else None
+
+    def _tree(self, tree: CheckTree) -> RowTest:
+        if isinstance(tree, Check):
+            return self.check(tree, self._check_getter(tree))
+        items = [self._tree(item) for item in tree.items]
+        if not items:
+            return lambda _row: True
+        return all_of(items) if tree.connector == "and" else any_of(items)
+
+    def _check_getter(self, check: Check) -> Getter:
+        if check.source is not None:
+            return getter(check.source, self.index, self.bound.view)
+        assert check.expression is not None
+        return self.read(check.expression)
+
+    def check(self, check: Check, read: Getter) -> RowTest:
+        """The check applied to what ``read`` gives."""
+        source = check.source
+        test = value_test(
+            check.condition,
+            check.operand,
+            listed=(isinstance(source, Core) and source.core_type == "list")
+            or (isinstance(source, Peer) and source.listed),
+            folded=self.bound.names.schema.folded,
+        )
+        return lambda row: test(read(row))
+
+
+def as_text(expression: Expression) -> str | None:
+    """A calculation of plain names as one name, the way it was written; None for other shapes."""
+    if isinstance(expression, Ref):
+        return expression.name
+    if isinstance(expression, Literal_) and not isinstance(expression.value, float):
+        return str(expression.value)
+    if isinstance(expression, Calculation):
+        parts = [as_text(expression.first)]
+        for op, operand in expression.steps:
+            parts += [op, as_text(operand)]
+        return None if None in parts else "".join(part or "" for part in parts)
+    return None
+
+
+def select_from_object(value: Mapping[str, Any], bound: Bound) -> dict[str, Any]:
+    """Step 9 of the evaluation for an object: renames, functions and calculations of its keys.
+
+    ``bound`` must be bound to names that declare no core column, so that each name reads a key.
+    """
+    row = list(value.values())
+    reader = ObjectReader(bound, {name: at for at, name in enumerate(value)})
+    assert bound.selected is not None
+    return {
+        one.item.key: reader.read(one.inner)(row)
+        for one in bound.selected
+        if one.kind == "value" and one.inner is not None
+    }
+
+
+@frozen
+class ObjectReader(Reader):
+    """A reader of the keys of one object instead of the columns of a collection."""
+
+    def _column(self, name: str) -> Getter:
+        at = self.index.get(name)
+        return itemgetter(at) if at is not None else lambda _row: None
+
+
+Compiled = Callable[[list[Any]], Any]
+
+__all__ = ["ELEMENT", "Call", "ObjectReader", "Reader", "as_text", "select_from_object"]

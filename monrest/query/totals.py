@@ -1,0 +1,263 @@
+"""Statistics resources: counts and sums that cores compute (query-engine.md, section 17).
+
+A specification is a list of named fields, each a count, sum, minimum or maximum over the rows
+that match a condition on core columns. A core that understands all of it gets Stats lines;
+otherwise the same conditions are evaluated here over rows.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from attrs import evolve, frozen
+
+from monrest.query.functions import number_of
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
+from monrest.query.order import Steps
+from monrest.query.pushdown import Pushable, both
+from monrest.values import Capabilities, Row
+
+_TURN = 100
+"""Rows a turn; each is tested against some fifty conditions."""
+
+START = "{program_start}"
+"""Operand that stands for the start of the site's core."""
+
+
+@frozen
+class StatsField:
+    """One number: ``function`` of ``column`` over rows matching ``condition`` (None: all)."""
+
+    name: str
+    condition: CoreFilter | None
+    function: Literal["count", "sum", "min", "max"] = "count"
+    column: str = ""
+
+
+@frozen
+class StatsSpec:
+    """The fields of a statistics resource; names are unique."""
+
+    fields: tuple[StatsField, ...]
+
+    def columns(self) -> tuple[str, ...]:
+        """Every core column that the fields read."""
+        found: dict[str, None] = {}
+        for one in self.fields:
+            found.update(dict.fromkeys(tested(one.condition)))
+            if one.column:
+                found[one.column] = None
+        return tuple(found)
+
+
+def started_spec(spec: StatsSpec, program_start: int) -> StatsSpec:
+    """``spec`` for one site, with the start of its core filled in."""
+    return StatsSpec(
+        tuple(evolve(one, condition=started(one.condition, program_start)) for one in spec.fields)
+    )
+
+
+def tested(condition: CoreFilter | None) -> Iterable[str]:
+    """The columns that a core filter reads."""
+    if isinstance(condition, Test):
+        yield condition.column
+    elif isinstance(condition, Not):
+        yield from tested(condition.item)
+    elif condition is not None:
+        for item in condition.items:
+            yield from tested(item)
+
+
+def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
+    """The fields split into queries: all counts together, functions by their condition.
+
+    A Stats line that sums cannot have a condition of its own (livestatus.md, section 4), so
+    those fields need the condition as the filter of a query.
+    """
+    by_condition: dict[CoreFilter | None, list[StatsField]] = {}
+    counts: list[StatsField] = []
+    for one in spec.fields:
+        if one.function == "count":
+            counts.append(one)
+        else:
+            by_condition.setdefault(one.condition, []).append(one)
+    groups = [counts] if counts else []
+    return tuple(StatsSpec(tuple(group)) for group in [*groups, *by_condition.values()])
+
+
+def plan_stats(
+    spec: StatsSpec,
+    table: str,
+    part: Pushable,
+    forced: CoreFilter | None,
+    capabilities: Capabilities,
+) -> Pushed | None:
+    """One batch as Stats for one core, or None where the core cannot do all of it exactly.
+
+    ``spec`` has the start of the core filled in already (``started_spec``).
+    """
+    if not part.exact:
+        return None
+    stats: list[Stat] = [Stat("count")]
+    common: CoreFilter | None = None
+    for one in spec.fields:
+        condition = portable(one.condition, table, capabilities)
+        if condition is None and one.condition is not None:
+            return None
+        if one.function == "count":
+            stats.append(Stat("count", "", condition))
+        else:
+            common = condition
+            if not capabilities.has(table, one.column):
+                return None
+            stats.append(Stat(one.function, one.column))
+    return Pushed(table=table, filter=both(both(forced, part.filter), common), stats=tuple(stats))
+
+
+def started(condition: CoreFilter | None, program_start: int) -> CoreFilter | None:
+    """``condition`` with the start of the core filled in."""
+    if condition is None:
+        return None
+    if isinstance(condition, Test):
+        if condition.value == START:
+            return Test(condition.column, condition.op, str(program_start))
+        return condition
+    if isinstance(condition, Not):
+        inner = started(condition.item, program_start)
+        assert inner is not None
+        return Not(inner)
+    items = tuple(one for item in condition.items if (one := started(item, program_start)))
+    return Every(items) if isinstance(condition, Every) else Any_(items)
+
+
+def portable(
+    condition: CoreFilter | None, table: str, capabilities: Capabilities
+) -> CoreFilter | None:
+    """``condition`` in terms whose answer on this core is the API's, None where there are none.
+
+    Icinga 2 gives pending objects other states than 0 (icinga2-livestatus.md, "Values").
+    """
+    if condition is None or isinstance(condition, Test):
+        if condition is None or not capabilities.has(table, condition.column):
+            return None
+        if capabilities.kind == "icinga2" and condition.column in ("state", "host_state"):
+            return _icinga_state(condition)
+        if capabilities.kind == "icinga2" and condition.column == "state_type":
+            return _icinga_state_type(condition)
+        return condition
+    if isinstance(condition, Not):
+        inner = portable(condition.item, table, capabilities)
+        return None if inner is None else Not(inner)
+    items = []
+    for item in condition.items:
+        one = portable(item, table, capabilities)
+        if one is None:
+            return None
+        items.append(one)
+    return Every(tuple(items)) if isinstance(condition, Every) else Any_(tuple(items))
+
+
+def _icinga_state(test: Test) -> CoreFilter | None:
+    prefix = "host_" if test.column.startswith("host_") else ""
+    checked = Test(f"{prefix}has_been_checked", "=", "1")
+    pending = Test(f"{prefix}has_been_checked", "=", "0")
+    healthy = test.value == "0"
+    if test.op == "=":
+        return Any_((pending, test)) if healthy else Every((checked, test))
+    if test.op == "!=":
+        return Every((checked, test)) if healthy else Any_((pending, test))
+    return None
+
+
+def _icinga_state_type(test: Test) -> CoreFilter | None:
+    pending = Test("has_been_checked", "=", "0")
+    checked = Test("has_been_checked", "=", "1")
+    if test.op != "=":
+        return None
+    return Any_((pending, test)) if test.value == "1" else Every((checked, test))
+
+
+# -------------------------------------------------------------------- the same over rows
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "!=": operator.ne, ">": operator.gt,
+    "<": operator.lt, ">=": operator.ge, "<=": operator.le,
+}  # fmt: skip
+
+
+def core_test(condition: CoreFilter | None, index: Mapping[str, int]) -> Callable[[Row], bool]:
+    """A core filter as a test of rows, with the core's own rules."""
+    if condition is None:
+        return lambda _row: True
+    if isinstance(condition, Not):
+        inner = core_test(condition.item, index)
+        return lambda row: not inner(row)
+    if isinstance(condition, Every):
+        tests = [core_test(item, index) for item in condition.items]
+        return lambda row: all(test(row) for test in tests)
+    if isinstance(condition, Any_):
+        tests = [core_test(item, index) for item in condition.items]
+        return lambda row: any(test(row) for test in tests)
+    return _one_test(condition, index[condition.column])
+
+
+def _one_test(test: Test, at: int) -> Callable[[Row], bool]:
+    compare = _COMPARE[test.op]
+    number = number_of(test.value)
+    text = test.value
+
+    def holds(row: Row) -> bool:
+        value = row[at]
+        if isinstance(value, list):
+            if text == "":
+                return compare(len(value), 0)
+            return (text in value) == (test.op == ">=")
+        if number is not None and isinstance(value, int | float):
+            return compare(value, number)
+        return compare("" if value is None else str(value), text)
+
+    return holds
+
+
+def count_rows(spec: StatsSpec, rows: Sequence[Row], index: Mapping[str, int]) -> Steps[list[Any]]:
+    """The fields of a batch over rows, in the shape of a Stats answer: the row count first."""
+    common = None if spec.fields[0].function == "count" else spec.fields[0].condition
+    matches = core_test(common, index)
+    tests = [core_test(one.condition, index) for one in spec.fields]
+    count = 0
+    result: list[Any] = [None if one.function in ("min", "max") else 0 for one in spec.fields]
+    for start in range(0, len(rows), _TURN):
+        for row in rows[start : start + _TURN]:
+            count += matches(row)
+            for at, one in enumerate(spec.fields):
+                if not tests[at](row):
+                    continue
+                if one.function == "count":
+                    result[at] += 1
+                    continue
+                value = number_of(row[index[one.column]]) or 0
+                if one.function == "sum":
+                    result[at] += value
+                elif result[at] is None:
+                    result[at] = value
+                else:
+                    result[at] = (min if one.function == "min" else max)(result[at], value)
+        yield
+    return [count, *(0 if one is None else one for one in result)]
+
+
+def merge_stats(spec: StatsSpec, answers: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """The fields over all sites: counts and sums added, extremes over sites that had rows."""
+    merged: dict[str, Any] = {}
+    for values in answers:
+        rows, numbers = int(values[0]), values[1:]
+        for one, value in zip(spec.fields, numbers, strict=True):
+            if one.function in ("count", "sum"):
+                merged[one.name] = merged.get(one.name, 0) + value
+            elif rows:
+                best = min if one.function == "min" else max
+                merged[one.name] = best(merged.get(one.name, value), value)
+    return {one.name: merged.get(one.name, 0) for one in spec.fields}

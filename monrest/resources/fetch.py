@@ -1,0 +1,323 @@
+"""From a request on a core collection to its answer: the one road that every handler takes.
+
+Parse, bind, plan for each core, ask all selected sites at once, merge, finish. A handler says
+which collection, which conditions its path adds and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
+
+from monrest.auth.visibility import visibility
+from monrest.concurrency import sliced
+from monrest.query.access import CONSTANTS, labels
+from monrest.query.bind import Bound, bind, typo
+from monrest.query.customvars import Visibility
+from monrest.query.finish import Part, absent_labels, filtered, finish
+from monrest.query.model import Condition, CoreFilter, Pushed
+from monrest.query.parse import parse_query
+from monrest.query.plan import SitePlan, layout, plan, stats_layout
+from monrest.query.pushdown import both, push_all
+from monrest.query.resolve import Names, View
+from monrest.query.schema import TableSchema
+from monrest.query.select import select_from_object
+from monrest.query.totals import (
+    StatsSpec,
+    batches,
+    count_rows,
+    merge_stats,
+    plan_stats,
+    started_spec,
+)
+from monrest.resources.declare import Context
+from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
+from monrest.sites.site import Site
+from monrest.values import Capabilities, Document, Identity, RestRequest, Rows
+
+CONFIGURATION = "authorized_for_configuration_information"
+
+
+async def fetch(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    *,
+    extra: tuple[Condition, ...] = (),
+    forced: CoreFilter | None = None,
+    push_down: bool = True,
+) -> Rows | Document:
+    """The rows of a collection as the request wants them.
+
+    ``extra`` are conditions of the path, ``forced`` a core filter in core terms, both joined by
+    and. A Document comes back for an aggregation without groups. Raises BadRequest for anything
+    wrong with the parameters and SitesFailed when no selected site answered.
+    """
+    query = parse_query(request.parameters)
+    sites = context.sites.select(request.sites or query.backends)
+    cores = known_cores(sites)
+    bound = bind(
+        query,
+        names_of(schema, cores),
+        view_of(context, request.identity),
+        context.moment(),
+        extra,
+    )
+    shape = layout(bound, cores)
+    seen = visibility(
+        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
+    )
+    forced = both(seen, forced)
+    plans: dict[str, SitePlan] = {}
+    single = len(sites) == 1
+
+    def planned(_site: Site, capabilities: Capabilities) -> Pushed | None:
+        one = plans.get(capabilities.key)
+        if one is None:
+            made = plan(
+                bound, shape, capabilities, forced=forced, single=single, push_down=push_down
+            )
+            if made is None:
+                return None
+            one = plans[capabilities.key] = made
+        return one.pushed
+
+    gathered = await fan_out(sites, planned, shape.columns, context.clock)
+    parts = [
+        Part(
+            plan=plans[answer.capabilities.key],
+            rows=answer.rows,
+            constants=constants_of(answer.site),
+        )
+        for answer in gathered.answers
+        if answer.capabilities.key in plans
+    ]
+    missing = absent_labels(bound, shape, parts)
+    if missing:
+        await _require_labels(context, sites, schema, seen, missing)
+    result = await sliced(finish(bound, shape, parts), context.clock)
+    if isinstance(result, Rows) and request.headers.get(context.names.header("Columns")) == "1":
+        result = _with_exposed(context, result)
+    return _answered(result, gathered)
+
+
+def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
+    return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
+
+
+def _with_exposed(context: Context, rows: Rows) -> Rows:
+    """``X-Mon-Columns: 1``: every exposed variable on every row (query-engine.md, section 12)."""
+    names = {
+        f"_{name.removeprefix('_').upper()}": ""
+        for name in context.config.display.expose_custom_variables
+        if "*" not in name
+    }
+    inner = rows.expand
+    if not names or inner is None:
+        return rows
+    return evolve(rows, expand=lambda row: {**names, **inner(row)})
+
+
+async def _require_labels(
+    context: Context,
+    sites: Sequence[Site],
+    schema: TableSchema,
+    seen: CoreFilter | None,
+    missing: Sequence[str],
+) -> None:
+    """Raise unless some row of the collection has each label of performance data.
+
+    Asked only when the rows that a filter left have none of them: whether a name is a typing
+    error must not depend on what the cores could filter (query-engine.md, section 4.3).
+    """
+    columns = tuple((name, "string") for name, _ in schema.perf)
+
+    def everything(_site: Site, capabilities: Capabilities) -> Pushed | None:
+        known = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
+        return Pushed(table=schema.table, columns=known, filter=seen) if known else None
+
+    gathered = await fan_out(sites, everything, columns, context.clock)  # type: ignore[arg-type]  # "string" is a core type
+    open_names = set(missing)
+    for answer in gathered.answers:
+        for row in answer.rows:
+            for text, (_, prefix) in zip(row, schema.perf, strict=True):
+                if text and not open_names.isdisjoint(found := labels(text, prefix)):
+                    open_names.difference_update(found)
+    if open_names:
+        raise typo(name for name in missing if name in open_names)
+
+
+# -------------------------------------------------------------------- what a request sees
+
+
+def known_cores(sites: Sequence[Site]) -> tuple[Capabilities, ...]:
+    """The different cores among the sites, as far as they have been reached."""
+    found = {site.capabilities.key: site.capabilities for site in sites if site.capabilities}
+    return tuple(found.values())
+
+
+_NAMES: dict[tuple[str, tuple[str, ...]], Names] = {}
+
+
+def names_of(schema: TableSchema, cores: Sequence[Capabilities]) -> Names:
+    """The names of a collection over these cores; made once for each set of cores."""
+    key = (schema.name, tuple(core.key for core in cores))
+    names = _NAMES.get(key)
+    if names is None:
+        known: dict[str, str] = {}
+        for core in cores:
+            for name, kind in core.tables.get(schema.table, {}).items():
+                known.setdefault(name, kind)
+        if len(_NAMES) > 1000:
+            _NAMES.clear()
+        names = _NAMES[key] = Names(schema, known)
+    return names
+
+
+@lru_cache(maxsize=256)
+def _view(*, commands: bool, every: bool, patterns: tuple[str, ...]) -> View:
+    return View(commands=commands, variables=Visibility(patterns=patterns, all_visible=every))
+
+
+def view_of(context: Context, identity: Identity) -> View:
+    """What the identity may see inside rows (query-engine.md, section 12)."""
+    display = context.config.display
+    informed = identity.may(CONFIGURATION)
+    level = display.show_full_commandline
+    return _view(
+        commands=level == 2 or (level == 1 and informed),
+        every=informed,
+        patterns=tuple(display.expose_custom_variables),
+    )
+
+
+def constants_of(site: Site) -> Mapping[str, Any]:
+    """What every row of a site carries beside the core's own columns."""
+    return dict(
+        zip(
+            CONSTANTS,
+            (site.id, site.name, site.section, _program_start(site)),
+            strict=True,
+        )
+    )
+
+
+# -------------------------------------------------------------------- statistics
+
+
+async def fetch_stats(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    spec: StatsSpec,
+    *,
+    extra: tuple[Condition, ...] = (),
+) -> Document:
+    """The fields of ``spec`` summed over the selected sites (query-engine.md, section 17).
+
+    Row filters and visibility apply; ``columns`` is left to ``reselect``, because resources may
+    compute further fields first.
+    """
+    query = parse_query(request.parameters)
+    sites = context.sites.select(request.sites or query.backends)
+    cores = known_cores(sites)
+    bound = bind(
+        evolve(query, items=None, sort=(), limit=None, offset=0),
+        names_of(schema, cores),
+        view_of(context, request.identity),
+        context.moment(),
+        extra,
+    )
+    seen = visibility(
+        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
+    )
+    waiting = [
+        Deferred.fromCoroutine(_batch(context, sites, bound, batch, seen))
+        for batch in batches(spec)
+    ]
+    value: dict[str, Any] = {}
+    problems: dict[str, Any] = {}
+    seconds = 0.0
+    for _, outcome in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(outcome, Failure):
+            outcome.raiseException()
+        fields, gathered = outcome
+        value.update(fields)
+        problems.update({problem.site: problem for problem in gathered.problems})
+        seconds = max(seconds, gathered.seconds)
+    ordered = {one.name: value[one.name] for one in spec.fields}
+    return Document(value=ordered, failed_sites=tuple(problems.values()), backend_seconds=seconds)
+
+
+async def _batch(
+    context: Context,
+    sites: Sequence[Site],
+    bound: Bound,
+    batch: StatsSpec,
+    seen: CoreFilter | None,
+) -> tuple[dict[str, Any], Gathered]:
+    schema = bound.names.schema
+    shape = stats_layout(bound, batch.columns())
+    asked: dict[str, Pushed] = {}
+
+    def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
+        if not capabilities.tables.get(schema.table):
+            return None
+        part = push_all(bound.row_filter, schema.table, capabilities, bound.view)
+        mine = started_spec(batch, _program_start(site))
+        pushed = plan_stats(mine, schema.table, part, seen, capabilities)
+        if pushed is None:
+            columns = tuple(
+                name for name, _ in shape.columns if capabilities.has(schema.table, name)
+            )
+            pushed = Pushed(table=schema.table, columns=columns, filter=both(seen, part.filter))
+        asked[site.id] = pushed
+        return pushed
+
+    gathered = await fan_out(sites, planned, shape.columns, context.clock)
+    answers: list[Sequence[Any]] = []
+    rows: list[tuple[SiteAnswer, Part]] = []
+    for answer in gathered.answers:
+        pushed = asked.get(answer.site.id)
+        if pushed is not None and pushed.stats:
+            answers += answer.rows[:1]
+        elif pushed is not None:
+            part = Part(
+                plan=SitePlan(pushed=pushed),
+                rows=answer.rows,
+                constants=constants_of(answer.site),
+            )
+            rows.append((answer, part))
+    missing = absent_labels(bound, shape, [part for _, part in rows])
+    if missing:
+        await _require_labels(context, sites, schema, seen, missing)
+    for answer, part in rows:
+        kept = await sliced(filtered(bound, shape, part), context.clock)
+        mine = started_spec(batch, _program_start(answer.site))
+        answers.append(await sliced(count_rows(mine, kept, shape.index()), context.clock))
+    return merge_stats(batch, answers), gathered
+
+
+def _program_start(site: Site) -> int:
+    return int(site.health.program_start or 0)
+
+
+def reselect(context: Context, request: RestRequest, answer: Document) -> Document:
+    """``columns`` applied to an object answer: renames, functions, calculations."""
+    query = parse_query(request.parameters)
+    if query.items is None or not isinstance(answer.value, dict):
+        return answer
+    schema = TableSchema(name="object", table="", columns={})
+    bound = bind(
+        evolve(query, filter=type(query.filter)("and", ()), sort=()),
+        Names(schema),
+        view_of(context, request.identity),
+        context.moment(),
+    )
+    value = select_from_object(answer.value, bound)
+    return evolve(answer, value=value, order=tuple(value))
