@@ -23,16 +23,18 @@ from monrest.query.resolve import (
     Variable,
     View,
 )
+from monrest.query.schema import PEER_COLUMNS
 from monrest.values import Row
 
 Getter: TypeAlias = Callable[[Row], Any]
 Index: TypeAlias = Mapping[str, int]
 
-PROGRAM_START = "program_start"
-"""Start of the site's core, a pseudo column that the merge fills in for derived columns."""
+CONSTANTS = (*PEER_COLUMNS, "program_start", "peer_addr", "now")
+"""What a site adds to each of its rows when asked; never requested from the core itself.
 
-CONSTANTS = ("peer_key", "peer_name", "peer_section", PROGRAM_START)
-"""What a site adds to each of its rows when asked; never requested from the core itself."""
+The last three are only read by derived columns: the start of the core and the time of the
+request in Unix time, and the address of the site where the asker may see it.
+"""
 
 
 def needs(source: Source) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from monrest.query.bind import Bound, Selected
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
 from monrest.query.pushdown import both, push_all, push_log_times
 from monrest.query.resolve import Core, Peer
-from monrest.query.schema import CoreColumn, CoreType
+from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType
 from monrest.values import Capabilities
 
 _DAY = 86400
@@ -55,7 +55,7 @@ def layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
     wanted: dict[str, CoreType] = {}
     constants = {name: None for name in bound.needed if name in CONSTANTS}
     if bound.selected is None:
-        constants.update(dict.fromkeys(CONSTANTS[:3]))
+        constants.update(dict.fromkeys(PEER_COLUMNS))
         for name, spec in sorted(schema.columns.items()):
             if not spec.default:
                 continue

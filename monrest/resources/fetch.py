@@ -41,6 +41,7 @@ from monrest.sites.site import Site
 from monrest.values import Capabilities, Document, Identity, RestRequest, Rows
 
 CONFIGURATION = "authorized_for_configuration_information"
+SYSTEM = "authorized_for_system_information"
 
 
 async def fetch(
@@ -92,7 +93,7 @@ async def fetch(
         Part(
             plan=plans[answer.capabilities.key],
             rows=answer.rows,
-            constants=constants_of(answer.site),
+            constants=constants_of(context, request.identity, answer.site),
         )
         for answer in gathered.answers
         if answer.capabilities.key in plans
@@ -196,12 +197,14 @@ def view_of(context: Context, identity: Identity) -> View:
     )
 
 
-def constants_of(site: Site) -> Mapping[str, Any]:
+def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:
     """What every row of a site carries beside the core's own columns."""
+    address = site.address if identity.may(SYSTEM) else ""
+    now = int(context.clock.seconds())
     return dict(
         zip(
             CONSTANTS,
-            (site.id, site.name, site.section, _program_start(site)),
+            (site.id, site.name, site.section, _program_start(site), address, now),
             strict=True,
         )
     )
@@ -237,7 +240,7 @@ async def fetch_stats(
         request.identity, schema.table, strict=context.config.auth.strict_host_authorization
     )
     waiting = [
-        Deferred.fromCoroutine(_batch(context, sites, bound, batch, seen))
+        Deferred.fromCoroutine(_batch(context, request.identity, sites, bound, batch, seen))
         for batch in batches(spec)
     ]
     value: dict[str, Any] = {}
@@ -256,6 +259,7 @@ async def fetch_stats(
 
 async def _batch(
     context: Context,
+    identity: Identity,
     sites: Sequence[Site],
     bound: Bound,
     batch: StatsSpec,
@@ -290,7 +294,7 @@ async def _batch(
             part = Part(
                 plan=SitePlan(pushed=pushed),
                 rows=answer.rows,
-                constants=constants_of(answer.site),
+                constants=constants_of(context, identity, answer.site),
             )
             rows.append((answer, part))
     missing = absent_labels(bound, shape, [part for _, part in rows])

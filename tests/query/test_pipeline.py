@@ -1,0 +1,387 @@
+"""The whole pure pipeline over the example hosts of query-engine.md: parse, bind, plan, finish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from attrs import evolve
+
+from monrest.errors import BadRequest
+from monrest.query.bind import bind
+from monrest.query.customvars import Visibility
+from monrest.query.finish import Part, absent_labels, finish
+from monrest.query.functions import Moment
+from monrest.query.parse import parse_query
+from monrest.query.plan import SitePlan, layout, plan
+from monrest.query.resolve import Names, View
+from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
+from monrest.values import Capabilities, Column, Document, Rows
+
+NOW = 1_795_242_791.0
+
+
+def core(name: str, core_type: str, api: str, unit: str = "", *, default: bool = True) -> CoreColumn:
+    return CoreColumn(column=Column(name, api, unit), core_type=core_type, default=default)
+
+
+COLUMNS = [
+    core("name", "string", "string"),
+    core("alias", "string", "string"),
+    core("state", "int", "number"),
+    core("num_services", "int", "number"),
+    core("num_services_ok", "int", "number"),
+    core("latency", "float", "number", "s"),
+    core("last_check", "int", "time"),
+    core("last_state_change", "int", "time"),
+    core("check_command", "string", "string"),
+    core("groups", "list", "array_of_strings"),
+    core("services", "list", "array_of_strings"),
+    core("perf_data", "string", "string"),
+    core("custom_variables", "dict", "object"),
+    core("custom_variable_names", "list", "array_of_strings"),
+    core("custom_variable_values", "list", "array_of_strings"),
+    core("id", "int", "number", default=False),
+]
+HOSTS = TableSchema(
+    name="hosts",
+    table="hosts",
+    columns={one.name: one for one in COLUMNS}
+    | {
+        "last_state_change_order": DerivedColumn(
+            column=Column("last_state_change_order", "time"),
+            sources=("last_state_change", "program_start"),
+            compute=lambda changed, start: changed or start,
+        )
+    },
+    strip="host_",
+    order=("name",),
+    perf=(("perf_data", ""),),
+    custom=(("custom_variables", "_"),),
+)
+NAEMON = Capabilities(
+    kind="naemon",
+    tables={"hosts": {one.name: one.core_type for one in COLUMNS}},
+    key="naemon",
+)
+
+
+def host(name: str, state: int, groups: list[str], services: list[str], **more: Any) -> dict[str, Any]:
+    variables = more.pop("variables", {})
+    return {
+        "name": name,
+        "alias": name.upper(),
+        "state": state,
+        "num_services": len(services),
+        "num_services_ok": len(services) - 1,
+        "latency": 0.5,
+        "last_check": int(NOW) - 60,
+        "last_state_change": int(NOW) - 3600,
+        "check_command": "ping!100!200",
+        "groups": groups,
+        "services": services,
+        "perf_data": "",
+        "custom_variables": variables,
+        "custom_variable_names": list(variables),
+        "custom_variable_values": list(variables.values()),
+        "id": len(name),
+        **more,
+    }
+
+
+S1 = [
+    host(
+        "web01",
+        0,
+        ["web", "linux"],
+        ["ping", "http", "load", "disk"],
+        perf_data="rta=0.030ms;3000.000;5000.000;0; pl=0%;80;100;;",
+        variables={"WORKER": "local", "NUM": "10"},
+        latency=0.875,
+    ),
+    host("db01", 0, ["linux"], ["ping", "sql"], perf_data="rta=12.5ms;3000;5000;0; pl=20%;80;100;;"),
+    host("web02", 1, ["web", "linux"], ["ping", "http"], variables={"WORKER": "remote"}),
+    host(
+        "router1",
+        1,
+        [],
+        ["ping", "if"],
+        perf_data="rta=0.000ms;3000;5000;0; pl=100%;80;100;;",
+        last_state_change=0,
+    ),
+]
+EVERYBODY = View()
+NOBODY = View(commands=False, variables=Visibility(patterns=("WORKER",), all_visible=False))
+
+
+def run(
+    params: str,
+    sites: Mapping[str, list[dict[str, Any]]] | None = None,
+    view: View = EVERYBODY,
+    schema: TableSchema = HOSTS,
+) -> Any:
+    """Rows as dictionaries, or the object of an ungrouped aggregation."""
+    pairs = tuple(
+        (name, value) for name, _, value in (part.partition("→") for part in params.split("&") if part)
+    )
+    bound = bind(parse_query(pairs), Names(schema, {}), view, Moment(now=NOW, zone=ZoneInfo("UTC")))
+    shape = layout(bound, [NAEMON])
+    made = plan(bound, shape, NAEMON, push_down=False)
+    assert made is not None
+    parts = [
+        Part(
+            plan=made,
+            rows=[[row[name] for name, _ in shape.columns] for row in rows],
+            constants={
+                "peer_key": site,
+                "peer_name": site.upper(),
+                "peer_section": "Default",
+                "program_start": 77,
+            },
+        )
+        for site, rows in (sites or {"s1": S1}).items()
+    ]
+    missing = absent_labels(bound, shape, parts)
+    if missing:
+        raise BadRequest("possible typo in filter", ", ".join(missing))
+    steps = finish(bound, shape, parts)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result = end.value
+            break
+    if isinstance(result, Document):
+        return result.value
+    assert isinstance(result, Rows)
+    names = [one.name for one in result.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in result.rows]
+    if result.expand is not None:
+        rows = [
+            {**result.expand(row), **found} for row, found in zip(result.rows, rows, strict=True)
+        ]
+    return rows
+
+
+def names(params: str, **more: Any) -> list[str]:
+    return [row["name"] for row in run(f"columns→name&{params}", **more)]
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ("", ["db01", "router1", "web01", "web02"]),
+        ("state[gte]→1", ["router1", "web02"]),
+        ("groups[gte]→linux", ["db01", "web01", "web02"]),
+        ("groups[lte]→linux", ["router1"]),
+        ("groups[notin]→linux", ["router1"]),
+        ("groups→linux", ["db01"]),
+        ("groups→", ["router1"]),
+        ("groups[ne]→", ["db01", "web01", "web02"]),
+        ("name[regex]→^WEB", ["web01", "web02"]),
+        ("name[sregex]→^WEB", []),
+        ("name→WEB01", []),
+        ("host_name→web01", ["web01"]),
+        ("pl[gte]→1", ["db01", "router1"]),
+        ("_WORKER[ne]→local", ["db01", "router1", "web02"]),
+        ("_WORKER→local", ["web01"]),
+        ("_NUM[gt]→5", ["web01"]),
+        ("rta[lt]→1", ["router1", "web01"]),
+        ("name→web01&name→web02", []),
+        ("name[ne]→web01&name[ne]→web02", ["db01", "router1"]),
+        ("q→name = web01 or name = web02", ["web01", "web02"]),
+        ("q→name = web01 or state = 1 and num_services = 2", ["router1", "web02"]),
+        ("q→duration < 2h", ["db01", "web01", "web02"]),
+        ("q→duration > 2h", []),
+        ("latency[gt]→0.8", ["web01"]),
+        ("latency[lt]→1m", ["db01", "router1", "web01", "web02"]),
+        ("last_check[gt]→-10m", ["db01", "router1", "web01", "web02"]),
+        ("last_check[lt]→-10m", []),
+        ("peer_key→s1&state→1", ["router1", "web02"]),
+        ("sort→-name&limit→2", ["web02", "web01"]),
+        ("sort→-state,name", ["router1", "web02", "db01", "web01"]),
+        ("sort→-state", ["router1", "web02", "db01", "web01"]),
+        ("sort→-pl", ["router1", "db01", "web01", "web02"]),
+        ("sort→pl", ["web02", "web01", "db01", "router1"]),
+        ("sort→nope", ["db01", "router1", "web01", "web02"]),
+        ("offset→1&limit→2", ["router1", "web01"]),
+        ("offset→9", []),
+        ("limit→0", ["db01", "router1", "web01", "web02"]),
+        ("columns→substr(name,-2)&substr(name,-2)→01", ["db01", "web01"]),
+    ],
+)
+def test_which_hosts(params: str, expected: list[str]) -> None:
+    assert names(params) == expected
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ("columns→count(*)", {"count(*)": 4}),
+        ("columns→count(*):n,state", [{"n": 2, "state": 0}, {"n": 2, "state": 1}]),
+        (
+            "columns→sum(state),avg(state),min(state),max(state),count(*)&name→nope",
+            {"sum(state)": 0, "avg(state)": None, "min(state)": None, "max(state)": None,
+             "count(*)": 0},
+        ),
+        ("columns→count(*),state&name→nope", []),
+        ("columns→avg(name),max(name),sum(name)", {"avg(name)": None, "max(name)": None, "sum(name)": 0}),
+        ("columns→avg(pl)", {"avg(pl)": 40.0}),
+        ("columns→max(_NUM)", {"max(_NUM)": "10"}),
+        ("columns→uniq(),state", [{"state": 0}, {"state": 1}]),
+        ("columns→uniq()", {}),
+        ("columns→count(*),state&count(*)[gt]→2", []),
+        ("columns→count(*),state&sort→-state", [{"count(*)": 2, "state": 1}, {"count(*)": 2, "state": 0}]),
+        ("columns→count(*) as n,state&sort→-n,state&limit→1", [{"n": 2, "state": 0}]),
+        ("columns→count(*)&count(*)[gt]→10", {}),
+        ("columns→to_rows(groups) as g,count(*)", [{"g": "linux", "count(*)": 3}, {"g": "web", "count(*)": 2}]),
+        ("columns→count(to_rows(groups))", {"count(to_rows(groups))": 5}),
+        ("columns→uniq(),to_rows(groups) as g", [{"g": "linux"}, {"g": "web"}]),
+        (
+            "columns→name,upper(to_rows(services)) as svc&name→web02",
+            [{"name": "web02", "svc": "PING"}, {"name": "web02", "svc": "HTTP"}],
+        ),
+        (
+            "columns→name,to_rows(services) as svc&to_rows(services)[sregex]→^h",
+            [{"name": "web01", "svc": "http"}, {"name": "web02", "svc": "http"}],
+        ),
+        ("columns→_WORKER&limit→1&sort→-_WORKER", [{"_WORKER": "remote"}]),
+        ("columns→name as n,nope&name→web01", [{"n": "web01", "nope": None}]),
+        ("columns→2*num_services-1*3 as x&name→web01", [{"x": 21}]),
+        ("columns→num_services num_services_ok as x&name→web01", [{"x": 7}]),
+        ("columns→upper(substr(name,0,3)) as k,count(*)", [
+            {"k": "DB0", "count(*)": 1}, {"k": "ROU", "count(*)": 1}, {"k": "WEB", "count(*)": 2}]),
+        ("columns→avg(calc(latency,*,1000)) as ms&name→web01", {"ms": 875.0}),
+        ("columns→min(age(last_check)) as a", {"a": 60}),
+        ("columns→pl,pl_unit&name→db01", [{"pl": 20, "pl_unit": "%"}]),
+        ("columns→peer_key,peer_section&name→db01", [{"peer_key": "s1", "peer_section": "Default"}]),
+        ("columns→last_state_change_order&name→router1", [{"last_state_change_order": 77}]),
+        ("columns→id&name→db01", [{"id": 4}]),
+        ("columns→name,name as name&name→db01", [{"name": "db01"}]),
+        ("columns→groups,count(*)", [
+            {"groups": [], "count(*)": 1}, {"groups": ["linux"], "count(*)": 1},
+            {"groups": ["web", "linux"], "count(*)": 2}]),
+        ("columns→missing,count(*)", [{"missing": "", "count(*)": 4}]),
+    ],
+)  # fmt: skip
+def test_selection_and_aggregation(params: str, expected: Any) -> None:
+    assert run(params) == expected
+
+
+@pytest.mark.parametrize(
+    ("params", "message", "description"),
+    [
+        ("nope→1", "possible typo in filter", "nope"),
+        ("nope→1&name→nosuch", "possible typo in filter", "nope"),
+        ("columns→count(*)&avg(state)[gt]→1", "possible typo in filter", "avg(state)"),
+        ("columns→avg(latency) as l,state&l[gt]→0", "alias column name used in filter", "'avg(latency)' instead of 'l'"),
+        ("last_check[gt]→soon", "error during request", "last_check"),
+        ("groups[gt]→x", "error during request", "groups"),
+        ("name[notin]→x", "error during request", "name"),
+        ("name[regex]→(", "error during request", "name"),
+        ("q→duration = 5", "error during request", "duration"),
+        ("columns→count(*),state&q→\"count(*)\" > 2 or state = 1", "error during request", "top-level and"),
+    ],
+)  # fmt: skip
+def test_refusals_name_what_is_wrong(params: str, message: str, description: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        run(params)
+    assert caught.value.message == message
+    assert description in caught.value.description
+
+
+def test_an_alias_that_is_a_real_column_means_the_column() -> None:
+    assert [row["state"] for row in run("columns→name as state&state→1")] == ["router1", "web02"]
+
+
+def test_without_columns_every_default_and_the_expanded_keys_are_there() -> None:
+    row = next(one for one in run("") if one["name"] == "web01")
+    assert row["_WORKER"] == "local"
+    assert row["rta"] == 0.03
+    assert row["rta_unit"] == "ms"
+    assert row["peer_key"] == "s1"
+    assert [one["value"] for one in row["perf_data_expanded"]] == ["0.030", "0"]
+    assert "id" not in row
+    assert "pl" not in next(one for one in run("") if one["name"] == "web02")
+
+
+def test_a_label_never_overwrites_a_column() -> None:
+    rows = [host("h", 0, [], [], perf_data="state=9 a=1 a=2")]
+    (row,) = run("", sites={"s1": rows})
+    assert row["state"] == 0
+    assert row["a"] == 1
+
+
+def test_what_may_not_be_seen_is_masked_everywhere() -> None:
+    (row,) = run("name→web01", view=NOBODY)
+    assert row["check_command"] == "ping"
+    assert row["custom_variables"] == {"WORKER": "local"}
+    assert row["custom_variable_names"] == ["WORKER"]
+    assert row["custom_variable_values"] == ["local"]
+    assert "_NUM" not in row
+    assert names("_NUM[gt]→5", view=NOBODY) == []
+    assert names("check_command[regex]→200", view=NOBODY) == []
+    assert run("columns→_NUM,check_command&name→web01", view=NOBODY) == [
+        {"_NUM": None, "check_command": "ping"}
+    ]
+
+
+def test_rows_of_several_sites_follow_the_configured_order_and_sort_over_all() -> None:
+    two = {"s1": S1, "s2": [host("aaa", 2, [], []), host("web01", 0, [], [])]}
+    assert names("", sites=two) == ["db01", "router1", "web01", "web02", "aaa", "web01"]
+    assert names("sort→name&limit→2", sites=two) == ["aaa", "db01"]
+    assert names("limit→2&offset→3", sites=two) == ["web02", "aaa"]
+    assert run("columns→peer_name,count(*)", sites=two) == [
+        {"peer_name": "S1", "count(*)": 4},
+        {"peer_name": "S2", "count(*)": 2},
+    ]
+
+
+GROUPS = TableSchema(
+    name="hostgroups",
+    table="hosts",
+    columns={
+        one.name: one
+        for one in [
+            core("name", "string", "string"),
+            core("alias", "string", "string"),
+            core("num_hosts", "int", "number"),
+            core("worst_host_state", "int", "number"),
+            core("members", "list", "array_of_strings"),
+        ]
+    },
+    order=("name",),
+    merge="groups",
+)
+
+
+def test_groups_of_several_sites_are_one_row_and_filters_see_the_sum() -> None:
+    def group(count: int, worst: int, members: list[str], alias: str) -> dict[str, Any]:
+        return {
+            "name": "web", "alias": alias, "num_hosts": count, "worst_host_state": worst,
+            "members": members,
+        }  # fmt: skip
+
+    sites = {"s1": [group(2, 0, ["a", "b"], "first")], "s2": [group(3, 2, ["c"], "second")]}
+    global NAEMON
+    keep, NAEMON = NAEMON, evolve(
+        NAEMON, tables={"hosts": {name: "string" for name in GROUPS.columns}}
+    )
+    try:
+        (row,) = run("num_hosts[gt]→4", sites=sites, schema=GROUPS)
+    finally:
+        NAEMON = keep
+    assert row == {
+        "name": "web", "alias": "first", "num_hosts": 5, "worst_host_state": 2,
+        "members": ["a", "b", "c"], "peer_key": ["s1", "s2"], "peer_name": ["S1", "S2"],
+        "peer_section": ["Default", "Default"],
+    }  # fmt: skip
+
+
+def test_plans_need_the_table() -> None:
+    bound = bind(parse_query(()), Names(HOSTS, {}), EVERYBODY, Moment(now=NOW, zone=ZoneInfo("UTC")))
+    shape = layout(bound, [])
+    assert plan(bound, shape, Capabilities(kind="naemon", tables={}, key="x")) is None
+    assert isinstance(plan(bound, shape, NAEMON), SitePlan)

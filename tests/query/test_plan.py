@@ -1,0 +1,273 @@
+"""What goes down to which core: pushed only where the answer is provably the same."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from monrest.query.bind import Bound, bind
+from monrest.query.functions import Moment
+from monrest.query.model import Any_, Every, Not, Stat, Test
+from monrest.query.parse import parse_query
+from monrest.query.plan import SitePlan, layout, plan
+from monrest.query.resolve import Names, View
+from monrest.query.schema import CoreColumn, TableSchema
+from monrest.values import Capabilities, Column
+
+NOW = 1_795_242_791.0
+COLUMNS = {
+    "name": ("string", "string", ""),
+    "address": ("string", "string", ""),
+    "state": ("int", "number", ""),
+    "has_been_checked": ("int", "number", ""),
+    "latency": ("float", "number", "s"),
+    "last_check": ("int", "time", ""),
+    "groups": ("list", "array_of_strings", ""),
+    "comments": ("list", "array_of_strings", ""),
+    "check_command": ("string", "string", ""),
+    "perf_data": ("string", "string", ""),
+    "custom_variables": ("dict", "object", ""),
+    "time": ("int", "time", ""),
+    "lineno": ("int", "number", ""),
+}
+
+
+def schema(name: str = "hosts", table: str = "hosts", merge: str = "concat") -> TableSchema:
+    return TableSchema(
+        name=name,
+        table=table,
+        columns={
+            key: CoreColumn(column=Column(key, api, unit), core_type=kind)
+            for key, (kind, api, unit) in COLUMNS.items()
+        },
+        order=("time", "lineno") if merge == "logs" else ("name",),
+        perf=(("perf_data", ""),),
+        custom=(("custom_variables", "_"),),
+        merge=merge,
+    )
+
+
+def capabilities(kind: str, without: str = "") -> Capabilities:
+    columns = {key: kind_ for key, (kind_, _, _) in COLUMNS.items() if key != without}
+    return Capabilities(kind=kind, tables={"hosts": columns, "log": columns}, key=kind + without)
+
+
+NAEMON = capabilities("naemon")
+ICINGA = capabilities("icinga2")
+
+
+def planned(
+    params: str, core: Capabilities = NAEMON, table: TableSchema | None = None, **more: bool
+) -> SitePlan:
+    pairs = tuple(
+        (name, value)
+        for name, _, value in (part.partition("→") for part in params.split("&") if part)
+    )
+    bound: Bound = bind(
+        parse_query(pairs),
+        Names(table or schema(), {}),
+        View(commands=more.pop("commands", True)),
+        Moment(now=NOW, zone=ZoneInfo("UTC")),
+    )
+    made = plan(bound, layout(bound, [core]), core, **more)
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize(
+    ("params", "expected", "exact"),
+    [
+        ("name→web01", Test("name", "=", "web01"), True),
+        ("name[ne]→web01", Test("name", "!=", "web01"), True),
+        ("name→ web01", None, False),  # a core cuts blanks at the ends of a value
+        ("name→web01 ", None, False),
+        ("name→\U0001f600", None, False),  # mangled by a core's JSON
+        ("name[gt]→web", None, False),  # order of texts is ours
+        ("state→1", Test("state", "=", "1"), True),
+        ("state→1.0", Test("state", "=", "1"), True),
+        ("state→1.5", None, False),
+        ("state→one", None, False),
+        ("state[gte]→1", Test("state", ">=", "1"), True),
+        ("state[regex]→1", None, False),
+        ("last_check[gt]→-1h", Test("last_check", ">", str(int(NOW) - 3600)), True),
+        ("latency[gt]→2", Test("latency", ">=", "1.999999998000"), False),
+        ("latency→2", None, False),
+        ("name[regex]→^web", Test("name", "~~", "^web"), True),
+        ("name[sregex]→web{2}", None, False),
+        ("name[nregex]→we.b", None, False),
+        ("groups[gte]→linux", Test("groups", ">=", "linux"), True),
+        ("groups[lte]→linux", Not(Test("groups", ">=", "linux")), True),
+        ("groups[notin]→linux", Not(Test("groups", ">=", "linux")), True),
+        ("groups→", Test("groups", "=", ""), True),
+        ("groups[ne]→", Test("groups", "!=", ""), True),
+        ("groups→linux", None, False),
+        ("groups[regex]→linux", None, False),
+        ("groups[gte]→7", None, False),
+        ("comments[gte]→7", None, False),
+        ("_WORKER→local", Test("custom_variables", "=", "WORKER local"), True),
+        ("_WORKER→", None, False),
+        ("_worker→local", None, False),
+        ("_WORKER[gt]→1", None, False),
+        ("pl[gt]→1", None, False),
+        ("peer_key→s1", None, False),
+        (
+            "q→name = a or state = 1",
+            Any_((Test("name", "=", "a"), Test("state", "=", "1"))),
+            True,
+        ),
+        ("q→name = a or pl > 1", None, False),
+        ("q→name = a and pl > 1", Test("name", "=", "a"), False),
+        (
+            "name→a&state→1",
+            Every((Test("name", "=", "a"), Test("state", "=", "1"))),
+            True,
+        ),
+    ],
+)  # fmt: skip
+def test_filters_for_naemon(params: str, expected: object, exact: bool) -> None:
+    made = planned(params)
+    assert made.pushed.filter == expected
+    assert made.filtered is exact
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ("name→web01", Test("name", "=", "web01")),
+        (
+            "state→1",
+            Every((Test("has_been_checked", "=", "1"), Test("state", "=", "1"))),
+        ),
+        (
+            "state→0",
+            Any_((Test("has_been_checked", "=", "0"), Test("state", "=", "0"))),
+        ),
+        (
+            "state[ne]→0",
+            Not(Any_((Test("has_been_checked", "=", "0"), Test("state", "=", "0")))),
+        ),
+        ("state[gt]→0", None),
+        ("last_check[gt]→5", None),
+        ("_WORKER→local", None),
+        ("check_command→ping", None),
+    ],
+)
+def test_filters_for_icinga_2(params: str, expected: object) -> None:
+    assert planned(params, ICINGA).pushed.filter == expected
+
+
+def test_what_a_core_lacks_is_never_sent_to_it() -> None:
+    made = planned("address→x", capabilities("naemon", "address"))
+    assert made.pushed.filter is None
+    assert "address" not in made.pushed.columns
+    assert not made.filtered
+
+
+def test_masked_columns_are_not_asked_about() -> None:
+    made = planned("check_command[regex]→secret", commands=False)
+    assert made.pushed.filter is None
+    assert not made.filtered
+
+
+@pytest.mark.parametrize(
+    ("params", "sort", "limit"),
+    [
+        ("limit→10", (("name", False),), 10),
+        ("limit→10&offset→5", (("name", False),), 15),
+        ("limit→10&sort→-state", (("state", True), ("name", False)), 10),
+        ("limit→10&sort→name", (("name", False),), 10),
+        ("limit→10&sort→latency", (), None),  # printed with fewer digits than compared
+        ("limit→10&sort→groups", (), None),
+        ("limit→10&sort→pl", (), None),
+        ("limit→10&pl[gt]→1", (), None),
+        ("limit→10&columns→to_rows(groups)", (), None),
+        ("limit→10&columns→count(*),state", (), None),
+        ("columns→name as n&sort→-n&limit→3", (("name", True),), 3),
+        ("sort→-state", (), None),
+    ],
+)
+def test_limit_and_sort(params: str, sort: object, limit: int | None) -> None:
+    made = planned(params)
+    assert (made.pushed.sort, made.pushed.limit) == (sort, limit)
+
+
+def test_a_core_that_does_not_sort_gets_no_limit() -> None:
+    made = planned("limit→10", ICINGA)
+    assert made.pushed.limit is None
+    assert not made.sorted
+
+
+COUNT = Stat("count")
+
+
+@pytest.mark.parametrize(
+    ("params", "columns", "stats"),
+    [
+        ("columns→count(*)", (), (COUNT,)),
+        ("columns→count(*),state", ("state",), (COUNT,)),
+        ("columns→avg(state),name", ("name",), (COUNT, Stat("sum", "state"))),
+        (
+            "columns→min(last_check),max(last_check)",
+            (),
+            (COUNT, Stat("min", "last_check"), Stat("max", "last_check")),
+        ),
+        ("columns→count(*),peer_name", (), (COUNT,)),
+        ("columns→uniq(),state", ("state",), (COUNT,)),
+        ("columns→count(*)&state→1", (), (COUNT,)),
+    ],
+)
+def test_aggregation_goes_down(params: str, columns: object, stats: object) -> None:
+    made = planned(params)
+    assert (made.pushed.columns, made.pushed.stats) == (columns, stats)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        "columns→sum(latency)",  # the core adds doubles, we add what it prints
+        "columns→count(*),upper(name)",
+        "columns→count(*),groups",
+        "columns→count(to_rows(groups))",
+        "columns→count(*)&pl[gt]→1",
+        "columns→avg(pl)",
+        "columns→avg(calc(state,+,1))",
+    ],
+)
+def test_aggregation_that_stays_here(params: str) -> None:
+    assert planned(params).pushed.stats == ()
+
+
+def test_groups_over_several_sites_are_filtered_after_the_merge() -> None:
+    groups = schema("hostgroups", merge="groups")
+    assert planned("state[gt]→1", table=groups, single=False).pushed.filter is None
+    assert planned("state[gt]→1", table=groups).pushed.filter == Test("state", ">", "1")
+
+
+def test_log_bounds_go_down_and_icinga_reads_a_day_more() -> None:
+    logs = schema("logs", "log", "logs")
+    made = planned("time[gte]→1000000&time[lt]→2000000&limit→5", table=logs)
+    assert made.pushed.filter == Every(
+        (Test("time", ">=", "1000000"), Test("time", "<", "2000000"))
+    )
+    assert made.pushed.sort == (("time", True), ("lineno", True))
+    assert made.pushed.limit == 5
+    assert made.pushed.waits_long
+    icinga = planned("time[gte]→1000000", ICINGA, logs)
+    assert icinga.pushed.filter == Every(
+        (Test("time", ">=", "1000000"), Test("time", ">=", str(1000000 - 86400)))
+    )
+
+
+def test_times_inside_an_or_stay_here() -> None:
+    logs = schema("logs", "log", "logs")
+    made = planned("q→time > 10 or time < 5", table=logs)
+    assert made.pushed.filter is None
+    assert not made.filtered
+
+
+def test_everything_can_be_left_to_us() -> None:
+    made = planned("name→a&limit→1&columns→name", push_down=False)
+    assert made.pushed.filter is None
+    assert made.pushed.limit is None
+    assert not made.filtered
