@@ -15,6 +15,12 @@ from harness.daemon import Daemon, site
 from harness.recorder import Recorder, problems
 
 
+@pytest.fixture(scope="session")
+def ready():
+    """A function that starts and primes a core, for tests that want one of their own."""
+    return started
+
+
 def started(core):
     """Start and prime ``core``; a missing program is a skip, under MONREST_CI an error."""
     try:

@@ -1,0 +1,209 @@
+"""A site that answers like the core behind it until it is told to misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from pathlib import Path
+
+from .cores import ask
+
+
+def framed(body, *, status=200, length=None):
+    """``body`` below a fixed16 header, which may lie about its length."""
+    size = len(body) if length is None else length
+    return b"%3d %11d\n" % (status, size) + body
+
+
+def wrong_columns(rows):
+    """Every row one value short."""
+    return [row[:-1] for row in rows]
+
+
+class LyingSite:
+    """Listens on ``path``; answers come from the core at ``target``, bent by ``deed``.
+
+    ``deed`` is None (honest) or a name of ``DEEDS``. ``tables`` limits it to these tables, so
+    that a probe of the status table can still look healthy. ``hold`` keeps answers back until
+    ``release`` is called; ``waiting`` is set when one is kept.
+    """
+
+    def __init__(self, path, target):
+        self.path = Path(path)
+        self.target = target
+        self.deed = None
+        self.tables = None
+        self.open = set()
+        self.lock = threading.Lock()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.waiting = threading.Event()
+        self.ended = threading.Event()
+        self.listener = None
+        self.listen()
+
+    def listen(self):
+        """Start to accept connections."""
+        self.path.unlink(missing_ok=True)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.path))
+        self.listener.listen(64)
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+
+    def die(self):
+        """Stop listening and cut every connection."""
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.path.unlink(missing_ok=True)
+        self.cut()
+
+    def cut(self):
+        """Cut every open connection."""
+        with self.lock:
+            connections, self.open = self.open, set()
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        """Release everything for the end of a test."""
+        self.ended.set()
+        self.gate.set()
+        self.die()
+
+    def hold(self):
+        """Keep the answers of the chosen tables back from now on."""
+        self.waiting.clear()
+        self.gate.clear()
+
+    def release(self):
+        """Let the kept answers go."""
+        self.gate.set()
+
+    def lie(self, deed, *tables):
+        """Misbehave as ``deed`` says, for all tables or only for these."""
+        self.tables = tables or None
+        self.deed = deed
+
+    def accept(self, listener):
+        while True:
+            try:
+                connection, _address = listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.open.add(connection)
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with contextlib.suppress(OSError, ConnectionError):
+            received = b""
+            while True:
+                while b"\n\n" not in received:
+                    chunk = connection.recv(65536)
+                    if not chunk:
+                        return
+                    received += chunk
+                request, _blank, received = received.partition(b"\n\n")
+                if not self.answer(connection, request.decode()):
+                    return
+        with self.lock:
+            self.open.discard(connection)
+        connection.close()
+
+    def answer(self, connection, request):
+        """Answer one request; false when the connection is to be closed."""
+        lines = request.split("\n")
+        table = lines[0].removeprefix("GET ")
+        chosen = self.tables is None or table in self.tables
+        if chosen and not self.gate.is_set():
+            self.waiting.set()
+            self.gate.wait(60)
+        if chosen and self.deed == "silent":
+            self.ended.wait(120)
+            return False
+        kept = [
+            line
+            for line in lines
+            if not line.startswith(("KeepAlive:", "OutputFormat:", "ResponseHeader:"))
+        ]
+        rows = ask(self.target, "\n".join(kept))
+        if chosen and self.deed is not None:
+            return DEEDS[self.deed](self, connection, rows)
+        connection.sendall(framed(json.dumps(rows).encode()))
+        return True
+
+
+def reset(connection):
+    """Close so that the other side sees a reset where the transport knows one."""
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.shutdown(socket.SHUT_RDWR)
+    return False
+
+
+def send(*pieces, close=True):
+    """A deed that sends these pieces (bytes, or a function of the rows) and perhaps closes."""
+
+    def deed(_site, connection, rows):
+        for piece in pieces:
+            connection.sendall(piece(rows) if callable(piece) else piece)
+        return reset(connection) if close else True
+
+    return deed
+
+
+def drip(site, connection, rows):
+    """Send one byte at a time, for ever."""
+    for byte in framed(json.dumps(rows).encode() * 1000):
+        connection.sendall(bytes([byte]))
+        if site.ended.wait(0.05) or site.deed != "drip":
+            return False
+    return False
+
+
+def body(rows):
+    """The honest body."""
+    return json.dumps(rows).encode()
+
+
+DEEDS = {
+    "length too long": send(lambda rows: framed(body(rows), length=len(body(rows)) + 10)),
+    "length too long and open": send(
+        lambda rows: framed(body(rows), length=len(body(rows)) + 10), close=False
+    ),
+    "length too short": send(
+        lambda rows: framed(body(rows), length=len(body(rows)) - 5), close=False
+    ),
+    "length absurd": send(b"200 99999999999\n[[", close=False),
+    "truncated body": send(lambda rows: framed(body(rows))[:-7]),
+    "truncated header": send(b"200    "),
+    "no header": send(b"Invalid GET request, missing table name\n"),
+    "letters in the header": send(b"2OO abcdefghijk\n[]"),
+    "negative length": send(b"200         -12\n[]"),
+    "invalid json": send(lambda rows: framed(body(rows)[:-1] + b"x"), close=False),
+    "not a list": send(framed(b'{"rows": 1}\n'), close=False),
+    "rows are no lists": send(framed(b'["a", "b"]\n'), close=False),
+    "empty body": send(framed(b""), close=False),
+    "column missing": send(lambda rows: framed(body(wrong_columns(rows))), close=False),
+    "column too many": send(lambda rows: framed(body([[*row, 1] for row in rows])), close=False),
+    "one row short": send(
+        lambda rows: framed(body([*rows[:-1], *wrong_columns(rows[-1:])])), close=False
+    ),
+    "status 400": send(framed(b"bad request\n", status=400), close=False),
+    "status 452": send(framed(b"Error: no\n\n" + b"stack\n" * 900, status=452), close=False),
+    "status 500": send(framed(b"", status=500)),
+    "closed at once": send(),
+    "closed after the header": send(lambda rows: framed(body(rows))[:16]),
+    "drip": drip,
+    "silent": send(),
+}
+"""Name of a misdeed to what is done instead of answering (``silent`` never gets that far)."""
+
+FAST = [name for name in DEEDS if name not in ("drip", "silent", "length too long and open",
+                                               "length absurd")]  # fmt: skip
+"""The misdeeds that show at once; the others only end by the site's time-out."""

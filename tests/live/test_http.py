@@ -1,0 +1,285 @@
+"""Requests and answers as HTTP: methods, bodies, paths, headers, gzip (1, 2, 14)."""
+
+import gzip
+import json
+
+import pytest
+from harness.client import raw, raw_status
+from harness.expect import HOSTS, refused
+
+WEB01 = [{"name": "web01"}]
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/hosts/web01?columns=name",
+        "/hosts/web01/?columns=name",
+        "//hosts/web01//?columns=name",
+        "/v1/hosts/web01?columns=name",
+        "/v1/json/hosts/web01?columns=name",
+        "/json/hosts/web01?columns=name",
+        "/json/json/hosts/web01?columns=name",
+        "/csv/json/hosts/web01?columns=name",
+        "/host/web01?columns=name",
+        "/sites/s1/hosts/web01?columns=name",
+        "/site/s1/hosts/web01?columns=name",
+        "/backend/s1/hosts/web01?columns=name",
+        "/backends/s1/hosts/web01?columns=name",
+        "/json/sites/s1/json/hosts/web01?columns=name",
+        "/sites/s1%2Cs1/hosts/web01?columns=name",
+        "/sites/ALL/hosts/web01?columns=name",
+        "/sites/LOCAL/hosts/web01?columns=name",
+        "/hosts?&columns=name&name=web01",
+        "/hosts?columns=name&name=web01&",
+        "/hosts?&&columns=name&&name=web01&q=",
+        "/hosts?columns=name&name=web01&limit=&offset=&sort=&backends=",
+        "/hosts?columns=name&name=web%301",
+        "/hosts?%63olumns=name&%6eame=web01",
+        "/hosts?columns=name&name[~]=web01",
+        "/hosts?columns=name&name%5B~%5D=web01",
+        "/hosts?columns=name&name[%3D]=web01",
+    ],
+)
+def test_tolerated_spellings(client, path):
+    assert client.rows(path) == WEB01
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/HOSTS", "/%68osts", "/nope", "/hosts/web01/nope", "/csv", "/csv/", "/json"),
+        *("/csv/v1/hosts", "/v2/hosts", "/hosts/a/b/c", "/mon/nope", "/sites/s1", "/hosts//web01"),
+        *("/services/web01/ping/nope", "/v1/v1/hosts", "/../etc/passwd", "/hosts/../hosts/x/y"),
+    ],
+)
+def test_unknown_paths(client, path):
+    refused(client.get(path), 404, "unknown rest path")
+
+
+def test_root_needs_no_slash(client):
+    assert client.request("GET", "").json == client.rows("/") == client.rows("/index")
+
+
+def test_outside_of_the_root(daemon):
+    with daemon.client(root="") as client:
+        refused(client.get("/"), 404)
+        refused(client.get("/mon"), 404)
+        refused(client.get("/mon/x"), 404)
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE", "TRACE", "BREW"])
+@pytest.mark.parametrize("path", ["/hosts", "/hosts/web01", "/hosts/totals", "/index"])
+def test_wrong_methods(client, method, path):
+    response = client.request(method, path)
+    refused(response, 405, "available methods")
+    assert {"GET", "POST"} & set(response.headers["allow"].replace(" ", "").split(","))
+
+
+def test_methods_of_unknown_paths(client):
+    for method in ("GET", "POST", "DELETE", "OPTIONS", "BREW"):
+        refused(client.request(method, "/nope"), 404)
+
+
+def test_options(client):
+    response = client.request("OPTIONS", "/hosts")
+    assert response.status in (200, 204)
+    assert {"GET", "POST", "HEAD", "OPTIONS"} <= set(
+        response.headers["allow"].replace(" ", "").split(",")
+    )
+
+
+@pytest.mark.parametrize("path", ["/hosts", "/hosts/totals", "/csv/hosts?columns=name", "/nope"])
+def test_head_is_get_without_a_body(client, path):
+    get = client.get(path)
+    head = client.request("HEAD", path)
+    assert (head.status, head.body) == (get.status, b"")
+    assert head.headers["content-type"] == get.headers["content-type"]
+    assert client.rows("/hosts/web01", {"columns": "name"}) == WEB01
+
+
+def test_post_and_put_as_get(client):
+    pairs = {"columns": "name", "name": "web01"}
+    assert client.post_form("/hosts", pairs).json == WEB01
+    assert client.post_json("/hosts", pairs).json == WEB01
+    body = json.dumps(pairs)
+    assert client.request("PUT", "/hosts", body=body, headers=JSON).json == WEB01
+    assert client.request("POST", "/hosts/web01?columns=name").json == WEB01
+    form = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+    body = "columns=name&name=web01"
+    assert client.request("POST", "/hosts", body=body, headers=form).json == WEB01
+
+
+def test_multipart(client):
+    parts = "".join(
+        f'--xyz\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in (("columns", "name"), ("q", 'name = "web01" and alias ~ "ü"'))
+    )
+    headers = {"Content-Type": "multipart/form-data; boundary=xyz"}
+    body = f"{parts}--xyz--\r\n".encode()
+    assert client.request("POST", "/hosts", body=body, headers=headers).json == WEB01
+
+
+def test_url_and_body_are_mixed(client):
+    response = client.post_form("/hosts?columns=name", {"columns": "state", "name": "web02"})
+    assert response.json == [{"name": "web02", "state": 1}]
+    response = client.post_json("/hosts?columns=name&name=db01", {"name": "web02"})
+    assert response.json == [{"name": "web02"}]
+    response = client.post_json("/hosts?name=web02", {"columns": ["name", "state"], "limit": 5})
+    assert response.json == [{"name": "web02", "state": 1}]
+    response = client.post_json("/hosts", {"columns": "name", "q": None, "name": "web01"})
+    assert response.json == WEB01
+
+
+def test_body_on_get(client):
+    body = json.dumps({"columns": "name", "name": "web01"})
+    assert client.request("GET", "/hosts", body=body, headers=JSON).json == WEB01
+
+
+def test_long_q_in_a_body(client):
+    q = " or ".join(f'name = "nothing{number}"' for number in range(900)) + ' or name = "web01"'
+    assert client.post_form("/hosts", {"q": q, "columns": "name"}).json == WEB01
+
+
+def test_long_url(client):
+    q = " or ".join(f'name = "nothing{number}"' for number in range(900)) + ' or name = "web01"'
+    assert client.rows("/hosts", {"q": q, "columns": "name"}) == WEB01
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ('{"name":', "application/json", ["json"]),
+        ('{"name": nope}', "application/json", ["json"]),
+        ('["name"]', "application/json", ["json"]),
+        ('"name"', "application/json", ["json"]),
+        ('{"name": "web01"}', "text/plain", ["application/json"]),
+        ('{"name": "web01"}', None, ["application/json"]),
+        ("--xyz\r\nbroken", "multipart/form-data; boundary=xyz", []),
+        ("x", "multipart/form-data", []),
+        (b"name=\xff", "application/x-www-form-urlencoded", []),
+        ("name=%FF", "application/x-www-form-urlencoded", []),
+        (b'{"name": "\xff"}', "application/json", ["json"]),
+        ('{"name": {"a": 1}}', "application/json", ["name"]),
+        ("[" * 100_000, "application/json", ["json"]),
+    ],
+)
+def test_wrong_bodies(client, body, kind, words):
+    headers = {"Content-Type": kind} if kind else {}
+    refused(client.request("POST", "/hosts", body=body, headers=headers), 400, *words)
+
+
+def test_relaxed_json(client):
+    body = '{"columns": "name", # all\n "name": "web01",}'
+    assert client.request("POST", "/hosts", body=body, headers=JSON).json == WEB01
+
+
+def test_standard_headers(client):
+    response = client.get("/hosts/web01", {"columns": "name"})
+    assert response.headers["content-type"].replace(" ", "") == "application/json;charset=utf-8"
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["x-request-id"]
+    assert "twisted" not in response.headers.get("server", "").lower()
+    assert response.body == b'[{"name":"web01"}]\n'
+    assert "x-mon-failed-sites" not in response.headers
+
+
+def test_request_id_comes_back(client):
+    headers = {"X-Request-Id": "abc-123_45.6"}
+    assert client.get("/hosts", headers=headers).headers["x-request-id"] == "abc-123_45.6"
+    other = client.get("/nope", headers=headers)
+    assert other.headers["x-request-id"] == "abc-123_45.6"
+    assert other.headers["cache-control"] == "no-store"
+    first, second = (client.get("/hosts").headers["x-request-id"] for _ in range(2))
+    assert first != second
+
+
+def test_a_wild_request_id_is_not_echoed(client):
+    response = client.get("/hosts", headers={"X-Request-Id": "x" * 5000})
+    assert len(response.headers["x-request-id"]) <= 256
+
+
+@pytest.mark.parametrize(
+    ("accept", "packed"),
+    [("gzip", True), ("gzip;q=1.0", True), ("deflate, gzip;q=0.5", True), ("gzip;q=0", False)],
+)
+def test_gzip(client, accept, packed):
+    plain = client.get("/services/web01/*")
+    response = client.get("/services/web01/*", headers={"Accept-Encoding": accept})
+    assert len(plain.body) > 2048
+    assert (response.headers.get("content-encoding") == "gzip") is packed
+    assert "accept-encoding" in response.headers["vary"].lower()
+    body = gzip.decompress(response.body) if packed else response.body
+    assert len(json.loads(body)) == 4
+
+
+def test_pretty(client):
+    response = client.get("/hosts/web01", {"columns": "name,state", "pretty": "1"})
+    assert response.json == [{"name": "web01", "state": 0}]
+    assert len(response.text.splitlines()) >= 4
+
+
+def test_utf8_goes_in_and_out(client):
+    response = client.get("/hosts", {"columns": "alias", "alias": "Web 01 · ü"})
+    assert response.json == [{"alias": "Web 01 · ü"}]
+    assert "·" in response.text
+
+
+def test_pipelined_requests_are_answered_in_order(daemon):
+    def one(name, connection):
+        return (
+            f"GET /mon/r/hosts/{name}?columns=name HTTP/1.1\r\nHost: x\r\n"
+            f"X-Mon-Auth-Key: {daemon.key}\r\nX-Mon-Auth-User: admin\r\n"
+            f"Connection: {connection}\r\n\r\n"
+        ).encode()
+
+    received = raw(daemon.port, one("web01", "keep-alive") + one("web02", "close"))
+    assert received.count(b"HTTP/1.1 200") == 2
+    assert received.index(b'"web01"') < received.index(b'"web02"')
+
+
+def test_http_one_zero(daemon):
+    request = (
+        "GET /mon/r/hosts/web01?columns=name HTTP/1.0\r\n"
+        f"X-Mon-Auth-Key: {daemon.key}\r\nX-Mon-Auth-User: admin\r\n\r\n"
+    )
+    assert raw(daemon.port, request.encode()).endswith(b'[{"name":"web01"}]\n')
+
+
+def test_chunked_body(daemon):
+    request = (
+        "POST /mon/r/hosts HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+        f"X-Mon-Auth-Key: {daemon.key}\r\nX-Mon-Auth-User: admin\r\n\r\n"
+        '10\r\n{"columns":"name\r\n11\r\n","name":"web01"}\r\n0\r\n\r\n'
+    )
+    received = raw(daemon.port, request.encode())
+    assert received.startswith(b"HTTP/1.1 200")
+    assert b'[{"name":"web01"}]' in received
+
+
+def test_path_that_is_not_utf8(daemon):
+    for target in (
+        b"/mon/r/hosts/%FF",
+        b"/mon/r/hosts/\xff",
+        b"/mon/r/%C3",
+        b"/mon/r/hosts?name=%FF",
+    ):
+        status, body = raw_status(daemon.port, target, daemon.key)
+        assert status in (400, 404), (target, body)
+        assert set(json.loads(body)) == {"code", "message", "description"}
+
+
+def test_many_hosts_over_one_connection(client):
+    for _round in range(50):
+        for name in HOSTS[:2]:
+            assert client.rows(f"/hosts/{name}?columns=name") == [{"name": name}]
+
+
+def test_bearer_is_the_key(daemon):
+    with daemon.client() as client:
+        client.key = None
+        headers = {"Authorization": f"Bearer {daemon.key}"}
+        assert client.get("/hosts/web01?columns=name", headers=headers).json == WEB01
+        refused(client.get("/hosts", headers={"Authorization": "Bearer wrong"}), 403)

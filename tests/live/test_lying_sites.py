@@ -1,0 +1,222 @@
+"""A site that lies, hangs or dies beside a healthy one: reported, replaced, nothing leaked."""
+
+import threading
+import time
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.lying import DEEDS, FAST, LyingSite
+from harness.waiting import until
+
+TIMEOUT = 1.0
+IN_TIME = 8.0
+"""Far above the site's time-out, far below that of the request: hanging is what would fail."""
+
+
+@pytest.fixture(scope="module")
+def liar(embedded, tmp_path_factory):
+    liar = LyingSite(tmp_path_factory.mktemp("liar") / "live", embedded.socket)
+    yield liar
+    liar.close()
+
+
+@pytest.fixture(scope="module")
+def daemon(embedded, liar, tmp_path_factory):
+    sites = [
+        site("good", f"unix:{embedded.socket}", timeout=20.0),
+        site("liar", f"unix:{liar.path}", timeout=TIMEOUT, connections=3),
+    ]
+    daemon = Daemon(tmp_path_factory.mktemp("lying"), sites)
+    try:
+        yield daemon.start()
+    finally:
+        liar.lie(None)
+        daemon.stop()
+
+
+@pytest.fixture
+def client(daemon, liar):
+    """A client of a daemon whose sites are both up, before and after."""
+    with daemon.client() as client:
+        liar.lie(None)
+        recovered(client)
+        yield client
+        liar.release()
+        liar.lie(None)
+        recovered(client)
+
+
+def ask(client, path="/hosts?columns=name,peer_key", **more):
+    response = client.get(path, timeout=IN_TIME, **more)
+    assert response.status == 200, response
+    return response
+
+
+def recovered(client):
+    """The lying site is back: its rows are there again and nothing is reported."""
+
+    def both():
+        response = ask(client)
+        return "x-mon-failed-sites" not in response.headers and {
+            row["peer_key"] for row in response.json
+        } == {"good", "liar"}
+
+    until(both, "the lying site is used again", seconds=40)
+
+
+def failed(response):
+    """The healthy rows are there and the lying site is named."""
+    assert response.headers["x-mon-failed-sites"] == "liar", response
+    assert [row["peer_key"] for row in response.json] == ["good"] * 6
+    return True
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_misdeed_in_every_answer(client, liar, deed):
+    liar.lie(deed)
+    failed(ask(client))
+    failed(ask(client))
+
+
+@pytest.mark.parametrize("deed", FAST)
+def test_a_misdeed_in_one_table_only(client, liar, deed):
+    liar.lie(deed, "hosts")
+    failed(ask(client))
+    liar.lie(None)
+    recovered(client)
+
+
+def test_the_reasons_tell_nothing_internal(client, liar, daemon):
+    for deed in ("invalid json", "status 452", "no header", "closed at once"):
+        liar.lie(deed)
+        document = ask(client, "/wrapped_json/hosts?columns=name").json
+        (entry,) = document["meta"]["failed_sites"]
+        text = str(entry)
+        assert "liar" in text
+        assert str(liar.path) not in text
+        assert "Traceback" not in text
+        assert "stack" not in text
+        liar.lie(None)
+        recovered(client)
+    assert "Traceback" not in daemon.log
+
+
+def test_only_the_liar_selected_is_an_error(client, liar):
+    liar.lie("invalid json")
+    response = client.get("/sites/liar/hosts?columns=name", timeout=IN_TIME)
+    assert response.status == 502, response
+    assert set(response.json) == {"code", "message", "description"}
+    assert "liar" in response.json["description"]
+    assert str(liar.path) not in response.text
+    assert [row["peer_key"] for row in client.rows("/sites/good/hosts?columns=peer_key")] == [
+        "good"
+    ] * 6
+
+
+def test_only_a_silent_site_selected_is_a_time_out(client, liar):
+    liar.lie("silent", "hosts")
+    response = client.get("/sites/liar/hosts?columns=name", timeout=IN_TIME)
+    assert response.status in (502, 504), response
+    assert "liar" in response.json["description"]
+
+
+def test_statistics_and_logs_survive_a_liar(client, liar):
+    liar.lie("invalid json")
+    for path in ("/hosts/totals", "/services/stats", "/checks/stats", "/processinfo/stats"):
+        response = ask(client, path)
+        assert response.headers["x-mon-failed-sites"] == "liar"
+    assert ask(client, "/hosts/totals").json["total"] == 6
+    for path in ("/logs", "/hostgroups", "/services?limit=2&sort=-state", "/processinfo"):
+        response = ask(client, path)
+        assert response.headers["x-mon-failed-sites"] == "liar"
+        assert response.json
+
+
+def test_sites_shows_the_liar_as_down(client, liar):
+    liar.lie("silent")
+    failed(ask(client))
+    rows = {row["id"]: row for row in ask(client, "/sites").json}
+    assert (rows["good"]["status"], rows["good"]["connected"]) == (0, 1)
+    assert (rows["liar"]["status"], rows["liar"]["connected"]) == (1, 0)
+    assert rows["liar"]["last_error"]
+    assert "\n" not in rows["liar"]["last_error"]
+
+
+def test_a_dead_site_costs_nothing_after_the_first_failure(client, liar):
+    liar.lie("silent")
+    failed(ask(client))
+    started = time.monotonic()
+    for _time in range(10):
+        failed(ask(client))
+    assert time.monotonic() - started < 10 * TIMEOUT
+
+
+def test_a_dead_socket_and_its_return(client, liar):
+    liar.die()
+    failed(ask(client))
+    liar.listen()
+    recovered(client)
+
+
+def test_idle_connections_that_were_cut_are_replaced_unnoticed(client, liar):
+    for _time in range(5):
+        liar.cut()
+        response = ask(client)
+        assert "x-mon-failed-sites" not in response.headers
+        assert len(response.json) == 12
+
+
+def test_a_slow_query_does_not_hold_up_others(client, liar, daemon):
+    liar.lie(None, "services")
+    liar.hold()
+    answers = []
+
+    def slow():
+        with daemon.client() as other:
+            answers.append(other.get("/sites/liar/services?columns=description", timeout=IN_TIME))
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    assert liar.waiting.wait(IN_TIME)
+    for _time in range(5):
+        assert len(client.rows("/sites/liar/hosts?columns=name")) == 6
+    assert not answers
+    liar.release()
+    thread.join(IN_TIME)
+    assert answers[0].status == 200
+    assert len(answers[0].json) == 11
+
+
+def test_a_client_that_leaves_takes_its_query_along(client, liar, daemon):
+    before = daemon.descriptors()
+    for _time in range(6):
+        liar.lie(None, "hosts")
+        liar.hold()
+        with daemon.client() as other, pytest.raises(TimeoutError):
+            other.get("/sites/liar/hosts?columns=name", timeout=0.2)
+        liar.release()
+    recovered(client)
+    until(lambda: daemon.descriptors() <= before + 2, "the descriptors are given back")
+
+
+def test_descriptors_do_not_grow(client, liar, daemon):
+    def every_misdeed():
+        for deed in FAST:
+            liar.lie(deed, "hosts", "services")
+            ask(client)
+            liar.lie(None)
+            liar.cut()
+        recovered(client)
+
+    every_misdeed()
+    before = daemon.descriptor_targets()
+    for _time in range(2):
+        every_misdeed()
+    until(
+        lambda: daemon.descriptors() <= len(before) + 2,
+        f"descriptors {daemon.descriptor_targets()} are no more than {before}",
+    )
+
+
+def test_the_daemon_logged_no_traceback(daemon):
+    assert "Traceback" not in daemon.log
