@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harness.cores import CORES, CoreMissing, EmbeddedCore
 from harness.daemon import Daemon, site
+from harness.lying import LyingSite
 from harness.recorder import Recorder, problems
 
 
@@ -98,3 +100,39 @@ def embedded(tmp_path_factory):
         yield started(core)
     finally:
         core.stop()
+
+
+@pytest.fixture
+def clean(recorder):
+    """After the test: nothing but expected lines has reached the core."""
+    mark = recorder.mark()
+    yield
+    for request in recorder.since(mark):
+        assert not problems(request), request
+        assert b"DISABLE_NOTIFICATIONS" not in request
+        assert b"AuthUser: olga" not in request
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A function that makes a daemon (not started), stopped at the end."""
+    daemons = []
+
+    def make(sites, **more):
+        folder = tmp_path / f"daemon{len(daemons)}"
+        folder.mkdir()
+        daemons.append(Daemon(folder, sites, **more))
+        return daemons[-1]
+
+    yield make
+    for daemon in daemons:
+        if daemon.process is not None:
+            daemon.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def slow(embedded, tmp_path):
+    """A site whose answers can be held back."""
+    slow = LyingSite(tmp_path / "slow", embedded.socket)
+    yield slow
+    slow.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import threading
 from urllib.parse import quote, urlencode
 
 TIMEOUT = 30.0
@@ -150,3 +151,25 @@ def raw_status(port, path, key, *, user="admin", method=b"GET", timeout=TIMEOUT)
     head, _blank, body = received.partition(b"\r\n\r\n")
     status = int(head.split(b" ", 2)[1]) if head.startswith(b"HTTP/") else None
     return status, body
+
+
+class InFlight:
+    """A request that runs in a thread."""
+
+    def __init__(self, daemon, path):
+        self.response = self.error = None
+        self.thread = threading.Thread(target=self.run, args=(daemon, path), daemon=True)
+        self.thread.start()
+
+    def run(self, daemon, path):
+        try:
+            with daemon.client() as client:
+                self.response = client.get(path)
+        except Exception as error:
+            self.error = error
+
+    def result(self):
+        self.thread.join(30)
+        assert self.error is None, self.error
+        assert self.response is not None
+        return self.response

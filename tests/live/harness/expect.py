@@ -21,6 +21,25 @@ SERVICES = (
 )
 """Host, description and reported state, in the default order."""
 
+ODD = [
+    *(" ", "  web01  ", "'", '"', "\\", "\\n", "%", "%00", ";", "#", "$", "`", "{}", "[]", "()"),
+    *("*", "?", ".*", "^", "😀", "ü", "\u2028", "\u00a0", "\ufeff", "a" * 3000, "-1", "nan", "inf"),
+    *(
+        "1e400",
+        "-1e400",
+        "0x10",
+        "1_000",
+        "99999999999999999999999",
+        "null",
+        "true",
+        "''",
+        "=",
+        "!",
+    ),
+    *("<script>", "../../etc/passwd", "$(id)", "{{7*7}}", "%s%s%s%n", "\u202e", "\ud7ff", "٣"),
+]
+"""Values that mean nothing or too much; none of them may do harm anywhere."""
+
 
 def refused(response, status=400, *words):
     """The answer is an error document of that status whose texts contain ``words``."""

@@ -1,0 +1,79 @@
+"""The tools of this suite: the recorder notices injected lines, the lying site lies."""
+
+import socket
+
+import pytest
+from harness.lying import DEEDS, LyingSite
+from harness.recorder import problems
+
+GOOD = (
+    b"GET hosts\nResponseHeader: fixed16\nKeepAlive: on\nOutputFormat: json\n"
+    b"Columns: name state\nFilter: name ~~ ^web\nFilter: notes =\nFilter: groups >= linux\n"
+    b"Or: 2\nNegate:\nStats: state = 1\nStats: sum state\nStatsAnd: 2\nSort: name asc\nLimit: 5"
+)
+
+
+def test_the_recorder_knows_the_template():
+    assert problems(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"COMMAND [1] DISABLE_NOTIFICATIONS",
+        b"GET services",
+        b"Localtime: 5",
+        b"Columns: name",
+        b"Limit: -1",
+        b"Limit: 5 x",
+        b"Filter: name",
+        b"Filter: na me = x",
+        b"Filter: name = x\r",
+        b"Filter: name = \x00",
+        b"Filter: name = \xff",
+        b"WaitObject: web01",
+        b"OutputFormat: csv",
+        b" Limit: 5",
+    ],
+)
+def test_the_recorder_notices_other_lines(line):
+    assert problems(GOOD + b"\n" + line)
+
+
+def test_the_recorder_wants_a_get():
+    assert problems(b"COMMAND [1] DISABLE_NOTIFICATIONS")
+    assert problems(b"")
+
+
+def answer(path):
+    """Whatever comes back for a query until the site closes, pauses or has sent a good deal."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(0.1)
+        connection.connect(str(path))
+        connection.sendall(b"GET hosts\nColumns: name state\n\n")
+        received = b""
+        try:
+            while len(received) < 3 and (chunk := connection.recv(65536)):
+                received += chunk
+            while chunk := connection.recv(65536):
+                received += chunk
+                if len(received) > 20:
+                    break
+        except OSError:
+            pass
+        return received
+
+
+def test_the_lying_site_lies_and_is_honest_again(core, tmp_path):
+    site = LyingSite(tmp_path / "liar", core.socket)
+    try:
+        honest = answer(site.path)
+        assert honest.startswith(b"200 ")
+        assert b'["web01", 0]' in honest
+        for deed in DEEDS:
+            site.lie(deed, "hosts")
+            assert answer(site.path) != honest, deed
+        site.lie("silent", "services")
+        assert len(answer(site.path)) == len(honest)
+    finally:
+        site.close()

@@ -1,0 +1,163 @@
+"""The running daemon: reload without a dropped request, drain, limits, the access log."""
+
+import signal
+import socket
+import threading
+
+from harness.client import InFlight
+from harness.daemon import site
+from harness.waiting import until
+
+
+def test_reload_adds_changes_and_removes_sites(made, embedded):
+    first = site("one", f"unix:{embedded.socket}")
+    daemon = made([first]).start()
+    with daemon.client() as client:
+        daemon.sites = [first, site("two", f"unix:{embedded.socket}", section="Later")]
+        daemon.write_config()
+        daemon.hang_up()
+        daemon.wait_connected({"one", "two"})
+        assert client.values("/sites", "id") == ["one", "two"]
+        assert len(client.rows("/hosts?columns=name")) == 12
+
+        daemon.sites[1] = site("two", f"unix:{embedded.socket}", name="New name", hidden=True)
+        daemon.write_config()
+        daemon.hang_up()
+        until(lambda: "New name" in client.values("/sites", "name"), "the change is in force")
+        assert len(client.rows("/hosts?columns=name")) == 6
+        assert len(client.rows("/sites/two/hosts?columns=name")) == 6
+
+        daemon.sites = [daemon.sites[1]]
+        daemon.write_config()
+        daemon.hang_up()
+        until(lambda: client.values("/sites", "id") == ["two"], "the first site is gone")
+        assert client.get("/sites/one/hosts").status == 400
+
+
+def test_reload_drops_no_request(made, embedded, slow):
+    keep = site("keep", f"unix:{embedded.socket}")
+    daemon = made([keep, site("slow", f"unix:{slow.path}")]).start()
+    slow.lie(None, "services")
+    slow.hold()
+    held = InFlight(daemon, "/services?columns=peer_key")
+    assert slow.waiting.wait(20)
+
+    wrong, stop = [], threading.Event()
+
+    def traffic():
+        with daemon.client() as client:
+            while not stop.is_set():
+                response = client.get("/hosts?columns=name,peer_key")
+                if response.status != 200 or "x-mon-failed-sites" in response.headers:
+                    wrong.append(response)
+
+    threads = [threading.Thread(target=traffic) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    with daemon.client() as client:
+        for number in range(6):
+            daemon.sites = [keep] if number % 2 == 0 else [keep, site("new", keep["address"])]
+            daemon.write_config()
+            daemon.hang_up()
+            expected = [entry["id"] for entry in daemon.sites]
+            until(lambda ids=expected: client.values("/sites", "id") == ids, "the reload is done")
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+        slow.release()
+        rows = held.result().json
+    assert wrong == []
+    assert sorted({row["peer_key"] for row in rows}) == ["keep", "slow"]
+    assert len(rows) == 22
+
+
+def test_a_bad_reload_changes_nothing(made, embedded):
+    daemon = made([site("one", f"unix:{embedded.socket}")]).start()
+    good = daemon.config.read_text()
+    for text in ("[server\n", good + "\n[[sites]]\nid = 5\n", good + "\nbogus = 1\n"):
+        before = len(daemon.log)
+        daemon.config.write_text(text)
+        daemon.hang_up()
+        until(lambda size=before: len(daemon.log) > size, "the refusal is logged")
+        with daemon.client() as client:
+            assert client.values("/sites", "id") == ["one"]
+            assert len(client.rows("/hosts?columns=name")) == 6
+    assert "sites" in daemon.log
+    assert "bogus" in daemon.log
+    assert "Traceback" not in daemon.log
+
+
+def test_many_hang_ups_in_a_row(made, embedded):
+    daemon = made([site("one", f"unix:{embedded.socket}")]).start()
+    for _time in range(20):
+        daemon.hang_up()
+    with daemon.client() as client:
+        for _time in range(20):
+            assert len(client.rows("/hosts?columns=name")) == 6
+    assert daemon.process.poll() is None
+
+
+def test_sigterm_lets_a_running_request_finish(made, slow):
+    daemon = made([site("slow", f"unix:{slow.path}")]).start()
+    slow.lie(None, "services")
+    slow.hold()
+    held = InFlight(daemon, "/services")
+    assert slow.waiting.wait(20)
+    daemon.process.send_signal(signal.SIGTERM)
+
+    def closed():
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", daemon.port)) != 0
+
+    until(closed, "no new connection is taken")
+    assert daemon.process.poll() is None
+    slow.release()
+    response = held.result()
+    assert response.status == 200
+    assert len(response.json) == 11
+    assert response.headers.get("connection", "").lower() == "close"
+    assert daemon.process.wait(30) in (0, -signal.SIGTERM)
+    assert "Traceback" not in daemon.log
+
+
+def test_sigterm_with_idle_connections_is_quick(made, embedded):
+    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    with daemon.client() as client:
+        assert client.get("/hosts").status == 200
+        assert daemon.stop(seconds=15) in (0, -signal.SIGTERM)
+
+
+def test_the_drain_has_a_limit(made, slow):
+    daemon = made(
+        [site("slow", f"unix:{slow.path}")], sections={"server": {"drain_timeout": 1}}
+    ).start()
+    slow.lie(None, "services")
+    slow.hold()
+    InFlight(daemon, "/services")
+    assert slow.waiting.wait(20)
+    assert daemon.stop(seconds=20) in (0, -signal.SIGTERM)
+
+
+def test_a_request_that_takes_too_long(made, slow):
+    daemon = made(
+        [site("slow", f"unix:{slow.path}", timeout=30.0)],
+        sections={"server": {"request_timeout": 1}},
+    ).start()
+    slow.lie(None, "services")
+    slow.hold()
+    response = InFlight(daemon, "/services").result()
+    assert response.status == 504
+    assert set(response.json) == {"code", "message", "description"}
+    assert "background" in response.json["description"]
+
+
+def test_the_access_log(made, embedded):
+    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    with daemon.client() as client:
+        client.get("/hosts?columns=name&name=web01", headers={"X-Request-Id": "find-me-0815"})
+    until(lambda: "find-me-0815" in daemon.log, "the request is logged")
+    (line,) = [line for line in daemon.log.splitlines() if "find-me-0815" in line]
+    assert "/mon/r/hosts" in line
+    assert "name=web01" not in line
+    assert "200" in line
+    assert "admin" in line
