@@ -1,0 +1,223 @@
+"""Working beside the reactor: asking many at once, shields, periodic jobs, slices, threads.
+
+Everything that waits takes an ``IReactorTime``, so that tests turn the clock themselves. In
+Twisted a ``CancelledError`` is an ordinary ``Exception``; nothing here swallows one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from attrs import define, field, frozen
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, succeed
+from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
+
+log = Logger()
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+@frozen
+class Outcome(Generic[A, T]):
+    """What became of asking one: ``value``, or the ``problem`` as an exception."""
+
+    asked: A
+    value: T | None = None
+    problem: Exception | None = None
+
+
+async def ask_all(
+    items: Iterable[A],
+    ask: Callable[[A], Coroutine[Deferred[Any], Any, T]],
+    clock: IReactorTime,
+    seconds: float,
+) -> list[Outcome[A, T]]:
+    """Ask all items at the same time, each for at most ``seconds``.
+
+    One outcome per item in the order of the items; whoever does not answer in time has Twisted's
+    ``TimeoutError`` as its problem. Cancelling cancels every question that is still open.
+    """
+    waiting = [Deferred.fromCoroutine(_one(item, ask, clock, seconds)) for item in items]
+    outcomes: list[Outcome[A, T]] = []
+    for _, value in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(value, Failure):
+            value.raiseException()  # only a cancellation gets here
+        outcomes.append(value)
+    return outcomes
+
+
+async def _one(
+    item: A,
+    ask: Callable[[A], Coroutine[Deferred[Any], Any, T]],
+    clock: IReactorTime,
+    seconds: float,
+) -> Outcome[A, T]:
+    try:
+        answer = await Deferred.fromCoroutine(ask(item)).addTimeout(seconds, clock)
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001  the caller gets it, beside the others' answers
+        return Outcome(item, problem=error)
+    return Outcome(item, value=answer)
+
+
+def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
+    """Run ``work`` to its end even if the returned Deferred is cancelled meanwhile.
+
+    A failure that comes after the cancellation is logged, since nobody waits for it any more.
+    """
+    gone = False
+
+    def leave(_: Deferred[T]) -> None:
+        nonlocal gone
+        gone = True
+
+    waiter: Deferred[T] = Deferred(leave)
+
+    def finished(result: T | Failure) -> None:
+        if not gone:
+            waiter.callback(result)
+        elif isinstance(result, Failure):
+            log.failure("work outlived its client and failed", result)
+
+    Deferred.fromCoroutine(work).addBoth(finished)
+    return waiter
+
+
+def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
+    """Fire after ``seconds``; 0 gives the reactor one turn. Cancelling takes the call back."""
+    done: Deferred[None] = Deferred(lambda _: call.cancel())
+    call = clock.callLater(seconds, done.callback, None)
+    return done
+
+
+async def sliced(
+    work: Generator[object, None, T],
+    clock: IReactorTime,
+    budget: float = 0.008,
+    timer: Callable[[], float] = time.perf_counter,
+) -> T:
+    """Run ``work``, which yields at safe points, and give its return value.
+
+    Whenever ``budget`` seconds by ``timer`` are used up the reactor gets a turn. A cancellation
+    closes the generator, so that its ``finally`` blocks run.
+    """
+    end = timer() + budget
+    try:
+        while True:
+            try:
+                next(work)
+            except StopIteration as stop:
+                value: T = stop.value
+                return value
+            if timer() >= end:
+                await pause(clock)
+                end = timer() + budget
+    finally:
+        work.close()
+
+
+@define(eq=False)
+class Periodic(Service):
+    """Run ``job`` again and again, ``interval`` seconds after the end of the last run.
+
+    The first run comes at once, or after ``interval`` if ``now`` is False. A failing run is
+    logged and the next one comes all the same.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    clock: IReactorTime
+    interval: float
+    job: Callable[[], Awaitable[object]]
+    title: str
+    now: bool = True
+    _run: Deferred[None] | None = field(init=False, default=None)
+
+    def startService(self) -> None:
+        """Start the loop."""
+        super().startService()
+        self._run = Deferred.fromCoroutine(self._loop())
+
+    def stopService(self) -> Deferred[None]:
+        """Cancel the pause or the run of the job; fires when nothing of it is left."""
+        super().stopService()
+        run, self._run = self._run, None
+        if run is None:
+            return succeed(None)
+        run.addErrback(_cancelled)
+        run.cancel()
+        return run
+
+    async def _loop(self) -> None:
+        if not self.now:
+            await pause(self.clock, self.interval)
+        while True:
+            try:
+                await self.job()
+            except Exception as error:  # noqa: BLE001  a job must outlive a failing run
+                if isinstance(error, CancelledError) and not self.running:
+                    raise
+                self.log.failure("{title} failed", title=self.title)
+            await pause(self.clock, self.interval)
+
+
+def _cancelled(failure: Failure) -> None:
+    failure.trap(CancelledError)
+
+
+@define(eq=False)
+class Threads(Service):
+    """A thread pool of one's own, so that nobody waits behind name lookups or other rooms.
+
+    Stopping waits for the running calls without holding up the reactor.
+    """
+
+    reactor: IReactorFromThreads
+    size: int
+    title: str
+    _pool: ThreadPool | None = field(init=False, default=None)
+
+    def startService(self) -> None:
+        """Make the threads: here and not earlier, because they do not survive a fork."""
+        super().startService()
+        self._pool = ThreadPool(0, self.size, self.title)
+        self._pool.start()
+
+    def run(self, function: Callable[[], T]) -> Deferred[T]:
+        """See ``run_in_thread``."""
+        if self._pool is None:
+            raise RuntimeError(f"threads of {self.title} are not running")
+        return deferToThreadPool(self.reactor, self._pool, function)
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when the last call has ended."""
+        super().stopService()
+        pool, self._pool = self._pool, None
+        done: Deferred[None] = Deferred()
+        if pool is None:
+            return succeed(None)
+
+        def wait() -> None:
+            pool.stop()
+            self.reactor.callFromThread(done.callback, None)
+
+        threading.Thread(target=wait, name=f"{self.title} stopping", daemon=True).start()
+        return done
+
+
+def run_in_thread(threads: Threads, function: Callable[[], T]) -> Deferred[T]:
+    """The result of ``function`` called in one of ``threads``.
+
+    Cancelling ends the wait, not the thread. RuntimeError if the service is not running.
+    """
+    return threads.run(function)

@@ -1,0 +1,105 @@
+"""One connection to a core: one request at a time, the answer read as it arrives.
+
+The pool owns connections and decides; a connection only turns bytes into "answered" or "broken".
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from typing import Protocol as Typing
+
+from twisted.internet.interfaces import IHandshakeListener, ITCPTransport
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.framing import AnswerReader
+from monrest.values import Row
+
+
+class Owner(Typing):
+    """What a connection tells, always with itself as the first argument."""
+
+    def connection_made(self, connection: Connection) -> None:
+        """It can be used now (after the handshake, with TLS)."""
+
+    def connection_answered(self, connection: Connection, rows: list[Row]) -> None:
+        """The request was answered with 200 and these rows."""
+
+    def connection_failed(self, connection: Connection, error: LivestatusError) -> None:
+        """The answer was a refusal or nonsense; the connection must not be used again."""
+
+    def connection_spoiled(self, connection: Connection) -> None:
+        """Bytes came that nobody asked for; they would be taken for the next answer."""
+
+    def connection_lost(self, connection: Connection, reason: Failure) -> None:
+        """It is gone, whether or not it was in use."""
+
+
+class Connection(Protocol):
+    """A kept connection.
+
+    ``exchange`` is what the owner runs on it, None while idle; ``served`` counts its answers,
+    ``surplus`` says that the last one was longer than announced; ``idle_since`` is a time of the
+    owner's clock.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.exchange: Any = None
+        self.reader: AnswerReader | None = None
+        self.served = 0
+        self.surplus = False
+        self.idle_since = 0.0
+
+    def connectionMade(self) -> None:
+        """Tell the owner."""
+        self.owner.connection_made(self)
+
+    def send(self, request: bytes, reader: AnswerReader) -> None:
+        """Send a request; its answer goes into ``reader``."""
+        self.reader = reader
+        assert self.transport is not None
+        self.transport.write(request)
+
+    def dataReceived(self, data: bytes) -> None:
+        """Read on; the owner hears of it when the answer is complete or hopeless."""
+        reader = self.reader
+        if reader is None:
+            self.owner.connection_spoiled(self)
+            return
+        try:
+            rows = reader.feed(data)
+        except LivestatusError as error:
+            self.reader = None
+            self.owner.connection_failed(self, error)
+            return
+        if rows is not None:
+            self.reader = None
+            self.served += 1
+            self.surplus = reader.surplus
+            self.owner.connection_answered(self, rows)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Tell the owner."""
+        self.owner.connection_lost(self, reason)
+
+    def abort(self) -> None:
+        """End the connection at once, whatever is still to be sent or read."""
+        self.reader = None
+        transport = cast("ITCPTransport | None", self.transport)
+        if transport is not None:
+            transport.abortConnection()
+
+
+@implementer(IHandshakeListener)
+class TLSConnection(Connection):
+    """A connection that counts as made after its handshake."""
+
+    def connectionMade(self) -> None:
+        """Wait for the handshake."""
+
+    def handshakeCompleted(self) -> None:
+        """Tell the owner."""
+        self.owner.connection_made(self)

@@ -1,0 +1,138 @@
+"""From a site's configuration to a Twisted endpoint: Unix sockets, TCP, Livestatus inside TLS.
+
+livestatus.md, section 9: plain Livestatus is neither encrypted nor authenticated; ``tls:`` is the
+same protocol inside TLS, with the server's certificate checked unless the operator says no.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+from OpenSSL import SSL
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.endpoints import HostnameEndpoint, UNIXClientEndpoint, wrapClientTLS
+from twisted.internet.interfaces import (
+    IOpenSSLClientConnectionCreator,
+    IProtocol,
+    IProtocolFactory,
+    IStreamClientEndpoint,
+)
+from twisted.internet.ssl import (
+    Certificate,
+    CertificateOptions,
+    PrivateCertificate,
+    optionsForClientTLS,
+    trustRootFromCertificates,
+)
+from zope.interface import implementer
+
+from monrest.livestatus.errors import ConnectError
+
+if TYPE_CHECKING:
+    from monrest.config.values import SiteConfig
+
+CONNECT_TIMEOUT = 5.0
+"""Seconds for connecting, TLS handshake included (livestatus.md, section 7)."""
+
+_BEGIN = b"-----BEGIN CERTIFICATE-----"
+
+
+def endpoint_for(reactor: Any, config: SiteConfig) -> IStreamClientEndpoint:
+    """Where to connect for one site; certificates are read now, so that renewed ones count.
+
+    Whatever makes connecting impossible (an unknown kind of address, an unreadable certificate)
+    shows as a failing ``connect``, like a site that is not there.
+    """
+    try:
+        where = config.where()
+    except ValueError:
+        return _Impossible("the address is not understood")
+    if where.kind == "unix":
+        return UNIXClientEndpoint(reactor, where.path, timeout=CONNECT_TIMEOUT)
+    if where.kind not in ("tcp", "tls"):
+        return _Impossible(f"{where.kind} addresses do not speak Livestatus")
+    endpoint = HostnameEndpoint(reactor, where.host, where.port, timeout=CONNECT_TIMEOUT)
+    if where.kind == "tcp":
+        return endpoint
+    try:
+        creator = _tls(
+            config.tls_server_name or where.host,
+            config.tls_verify,
+            _stamped(config.tls_ca_file),
+            _stamped(config.tls_cert_file),
+            _stamped(config.tls_key_file or config.tls_cert_file),
+        )
+    except OSError:
+        return _Impossible("a TLS certificate or key file cannot be read")
+    except (SSL.Error, ValueError):
+        return _Impossible("a TLS certificate or key file is not valid")
+    return wrapClientTLS(creator, endpoint)
+
+
+def uses_tls(config: SiteConfig) -> bool:
+    """Whether a connection only counts as made after a handshake."""
+    return config.address.startswith("tls:")
+
+
+def _stamped(path: str) -> tuple[str, int]:
+    return (path, Path(path).stat().st_mtime_ns) if path else ("", 0)
+
+
+# Loading the system's certificate authorities takes 10 to 20 ms, too much for each connection.
+@lru_cache(maxsize=1024)
+def _tls(
+    name: str, verify: bool, ca: tuple[str, int], cert: tuple[str, int], key: tuple[str, int]
+) -> IOpenSSLClientConnectionCreator:
+    own: PrivateCertificate | None = None
+    extra: dict[str, Any] = {}
+    if cert[0]:
+        chain = _certificates(cert[0])
+        pem = Path(cert[0]).read_bytes() + b"\n" + Path(key[0]).read_bytes()
+        own = PrivateCertificate.loadPEM(pem)
+        if chain[1:]:
+            extra["extraCertChain"] = [one.original for one in chain[1:]]
+    if not verify:
+        if own is not None:
+            extra["privateKey"] = own.privateKey.original
+            extra["certificate"] = own.original
+        return _Unverified(CertificateOptions(verify=False, **extra).getContext(), name)
+    trust = trustRootFromCertificates(_certificates(ca[0])) if ca[0] else None
+    creator: IOpenSSLClientConnectionCreator = optionsForClientTLS(
+        name, trustRoot=trust, clientCertificate=own, extraCertificateOptions=extra or None
+    )
+    return creator
+
+
+def _certificates(path: str) -> list[Certificate]:
+    pieces = Path(path).read_bytes().split(_BEGIN)[1:]
+    if not pieces:
+        raise ValueError("no certificate in the file")
+    return [Certificate.loadPEM(_BEGIN + piece) for piece in pieces]
+
+
+@implementer(IOpenSSLClientConnectionCreator)
+@frozen(eq=False)
+class _Unverified:
+    """Encrypts without asking who is there, for ``tls_verify = false``."""
+
+    context: SSL.Context
+    name: str
+
+    def clientConnectionForTLS(self, _tlsProtocol: object) -> SSL.Connection:
+        connection = SSL.Connection(self.context, None)
+        connection.set_tlsext_host_name(self.name.encode("idna"))
+        return connection
+
+
+@implementer(IStreamClientEndpoint)
+@frozen(eq=False)
+class _Impossible:
+    """Fails every attempt with the same reason."""
+
+    reason: str
+
+    def connect(self, _protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        return fail(ConnectError(self.reason))

@@ -1,0 +1,68 @@
+"""What a pool keeps about a query on its way and about a connection being made."""
+
+from __future__ import annotations
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IProtocol
+from twisted.python.failure import Failure
+
+from monrest.livestatus.connection import Connection
+from monrest.livestatus.errors import BrokenConnectionError, LivestatusError, tls_error
+from monrest.livestatus.framing import AnswerReader, Transform
+from monrest.values import Row
+
+
+@define(eq=False)
+class Exchange:
+    """One query: waiting for a connection, or running on ``connection``.
+
+    ``started`` is a time of the pool's clock and ``timeout`` counts from it. ``retried``: it was
+    lost on a kept connection and now needs a new one. ``slow``: the alarm was given already.
+    """
+
+    request: bytes
+    timeout: float
+    started: float
+    width: int | None = None
+    transform: Transform | None = None
+    log: bool = False
+    urgent: bool = False
+    done: Deferred[list[Row]] = field(init=False)
+    connection: Connection | None = None
+    retried: bool = False
+    slow: bool = False
+
+    def due(self, slow_after: float) -> float:
+        """The next time at which something is to be done about it."""
+        if self.slow:
+            return self.started + self.timeout
+        return self.started + min(slow_after, self.timeout / 2)
+
+
+@define(eq=False)
+class Opening:
+    """A connection being made since ``since``.
+
+    ``connection`` exists while TLS is still shaking hands; ``ended``: nobody waits for the
+    outcome any more.
+    """
+
+    since: float
+    attempt: Deferred[IProtocol] | None = None
+    connection: Connection | None = None
+    ended: bool = False
+
+
+def why_lost(reader: AnswerReader, reason: Failure) -> LivestatusError:
+    """Why a query failed whose connection went away while it was running."""
+    if reader.started:
+        return reader.lost() or BrokenConnectionError("connection lost in the middle of an answer")
+    tls = tls_error(reason)
+    if tls is not None:
+        return tls
+    if reason.check(ConnectionDone):
+        # This is how Icinga 2 says "bad query" (livestatus.md, section 6).
+        return BrokenConnectionError("connection closed without an answer")
+    return BrokenConnectionError("connection lost")

@@ -1,0 +1,277 @@
+"""Reading answers: the fixed16 header, rows while they arrive, everything cores do wrong.
+
+Pure functions over bytes; the rules are those of livestatus.md, sections 5, 6, 10 and 12. Rows
+are parsed in slices as the bytes come in, so that no single step holds up the reactor.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import orjson
+
+from monrest.livestatus.errors import ProtocolError, RefusedError, first_line
+from monrest.values import Row
+
+HEADER_SIZE = 16
+SLICE = 64 * 1024
+"""Rows are parsed whenever this many bytes are there."""
+LARGEST_ANSWER = 1 << 30
+"""Twice the largest answer of a Naemon (max_response_size); more is a lie."""
+_LARGEST_ROW = 16 << 20
+_LONGEST_MESSAGE = 64 * 1024
+_OK = 200
+_TRIES = 8
+
+_HEADER = re.compile(rb"([0-9]{3}) ( *[0-9]+)\n\Z")
+
+Transform: TypeAlias = Callable[[list[Row]], list[Row]]
+"""Turns rows as the core gives them into the rows that are wanted; called once per slice."""
+
+
+def parse_header(header: bytes) -> tuple[int, int]:
+    """(status, length of the body) of the 16 bytes of a fixed16 header.
+
+    Raise ProtocolError with the text up to the newline when it is none: errors met before the
+    ResponseHeader line come as bare text.
+    """
+    match = _HEADER.match(header) if len(header) == HEADER_SIZE else None
+    if match is None:
+        text = first_line(header.decode("utf-8", "replace"))
+        raise ProtocolError(f"no header but {text!r}" if text else "no header")
+    length = int(match[2])
+    if length > LARGEST_ANSWER:
+        raise ProtocolError(f"an answer of {length} bytes is announced")
+    return int(match[1]), length
+
+
+# ---------------------------------------------------------------- JSON of cores
+
+_STRANGE_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|(-?\b(?:nan|inf)\b)', re.DOTALL)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_READER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
+
+
+def _without_nan(match: re.Match[str]) -> str:
+    return "null" if match[1] else match[0]
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(one) for one in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    return value
+
+
+class _Incomplete(Exception):  # noqa: N818  not an error: the cut was in the wrong place
+    """The text ends in the middle of a string or a list."""
+
+
+def _lenient(body: bytes | bytearray | memoryview) -> Any:
+    """Parse what orjson refuses: bytes that are not UTF-8, control characters, nan and inf.
+
+    Broken bytes become U+FFFD, raw control characters are kept, nan and inf become null (they
+    are no numbers). Raise _Incomplete if more text might help, else ProtocolError.
+    """
+    text = str(body, "utf-8", "replace")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    text = _STRANGE_NUMBER.sub(_without_nan, text)
+    try:
+        value, end = _READER.raw_decode(text.lstrip())
+        value = _without_surrogates(value)
+    except json.JSONDecodeError as error:
+        if error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - 1:
+            raise _Incomplete from None
+        raise ProtocolError(f"not valid JSON near byte {error.pos}") from None
+    except RecursionError:
+        raise ProtocolError("lists nested too deeply") from None
+    if text.lstrip()[end:].strip():
+        raise ProtocolError("not valid JSON: text behind the last row")
+    return value
+
+
+def _load(body: bytes | bytearray | memoryview) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _lenient(body)
+
+
+def _checked(rows: Any, width: int | None, transform: Transform | None) -> list[Row]:
+    if type(rows) is not list:
+        raise ProtocolError("the answer is not a list of rows")
+    if rows:
+        if set(map(type, rows)) != {list}:
+            raise ProtocolError("a row is not a list")
+        if width is not None and set(map(len, rows)) != {width}:
+            wrong = next(len(row) for row in rows if len(row) != width)
+            raise ProtocolError(f"{wrong} columns instead of {width}")
+    return rows if transform is None else transform(rows)
+
+
+def parse_rows(
+    body: bytes | bytearray, width: int | None = None, transform: Transform | None = None
+) -> list[Row]:
+    """The rows of a whole body; each must have ``width`` columns.
+
+    Raise ProtocolError if it is not JSON, not a list of lists or of another width.
+    """
+    try:
+        rows = _load(body)
+    except _Incomplete:
+        raise ProtocolError("not valid JSON, it ends too early" if body else "no body") from None
+    return _checked(rows, width, transform)
+
+
+class RowParser:
+    r"""Rows of one body, parsed in slices of about 64 KiB while the bytes arrive.
+
+    A slice ends between two rows: at ``],\n[`` (Naemon) or ``], [`` (Icinga 2). Text that looks
+    like this inside a string or a nested list does not parse as a slice, because a quote or a
+    bracket is left open there; then an earlier cut is tried and after that twice as much text.
+    """
+
+    def __init__(self, width: int | None = None, transform: Transform | None = None) -> None:
+        self._width = width
+        self._transform = transform
+        self._rows: list[Row] = []
+        self._buffer = bytearray()
+        self._threshold = SLICE
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the body; raise ProtocolError as soon as it is broken."""
+        for start in range(0, len(data), SLICE):
+            self._buffer += data[start : start + SLICE] if len(data) > SLICE else data
+            if len(self._buffer) >= self._threshold:
+                self._cut()
+
+    def finish(self) -> list[Row]:
+        """All rows, after the last byte of the body."""
+        rows = parse_rows(self._buffer, self._width, self._transform)
+        self._buffer = bytearray()
+        if not self._rows:
+            return rows
+        self._rows += rows
+        return self._rows
+
+    def _cut(self) -> None:
+        separator = b"],\n[" if b"],\n[" in self._buffer else b"], ["
+        end = len(self._buffer)
+        for _ in range(_TRIES):
+            end = self._buffer.rfind(separator, 0, end)
+            if end < 0:
+                break
+            if self._slice(end):
+                self._threshold = SLICE
+                return
+        if len(self._buffer) > _LARGEST_ROW:
+            raise ProtocolError("a row of more than 16 MiB")
+        self._threshold = 2 * len(self._buffer)
+
+    def _slice(self, end: int) -> bool:
+        # The comma makes room for the bracket that closes the slice, the blank behind it for the
+        # one that opens the next: no byte of the body is copied.
+        buffer = self._buffer
+        buffer[end + 1] = ord("]")
+        try:
+            with memoryview(buffer) as view, view[: end + 2] as piece:
+                rows = _load(piece)
+        except _Incomplete:
+            buffer[end + 1] = ord(",")
+            return False
+        self._rows += _checked(rows, self._width, self._transform)
+        buffer[end + 2] = ord("[")
+        del buffer[: end + 2]
+        return True
+
+
+class AnswerReader:
+    """One answer: header, then rows or a refusal; fed with bytes as they come.
+
+    ``started``: some byte was seen. ``surplus``: more bytes came than were announced, so that
+    the connection cannot be used again.
+    """
+
+    __slots__ = (
+        "_head",
+        "_left",
+        "_parser",
+        "_refused",
+        "started",
+        "surplus",
+        "transform",
+        "width",
+    )
+
+    def __init__(self, width: int | None = None, transform: Transform | None = None) -> None:
+        self.width = width
+        self.transform = transform
+        self.started = False
+        self.surplus = False
+        self._head = b""
+        self._left = 0
+        self._parser: RowParser | None = None
+        self._refused = 0
+
+    def feed(self, data: bytes) -> list[Row] | None:
+        """All rows once the answer is complete, None before that.
+
+        Raise RefusedError for a status other than 200 and ProtocolError for nonsense.
+        """
+        if self._parser is None and not self._refused:
+            if self._head:
+                data = self._head + data
+            self.started = True
+            if len(data) < HEADER_SIZE and b"\n" not in data:
+                self._head = data
+                return None
+            status, length = parse_header(data[:HEADER_SIZE])
+            data = data[HEADER_SIZE:]
+            self._left = length
+            if status == _OK:
+                if len(data) == length:
+                    return parse_rows(data, self.width, self.transform)
+                self._parser = RowParser(self.width, self.transform)
+            else:
+                self._refused = status
+                self._head = b""
+        if self._refused:
+            self._refuse(data)
+            return None
+        return self._more(data)
+
+    def lost(self) -> ProtocolError | RefusedError | None:
+        """The better explanation, if there is one, when the connection ends before the answer."""
+        if self._refused:
+            return RefusedError(self._refused, self._head.decode("utf-8", "replace"))
+        if self._head:
+            return ProtocolError(
+                f"no header but {first_line(str(self._head, 'utf-8', 'replace'))!r}"
+            )
+        return None
+
+    def _more(self, data: bytes) -> list[Row] | None:
+        parser = self._parser
+        assert parser is not None
+        if len(data) > self._left:
+            self.surplus = True
+            data = data[: self._left]
+        self._left -= len(data)
+        parser.feed(data)
+        return None if self._left else parser.finish()
+
+    def _refuse(self, data: bytes) -> None:
+        # Icinga 2 sends a stack trace of kilobytes behind the first line.
+        self._head += data
+        if len(self._head) < min(self._left, _LONGEST_MESSAGE) and b"\n" not in self._head:
+            return
+        raise RefusedError(self._refused, self._head[: self._left].decode("utf-8", "replace"))

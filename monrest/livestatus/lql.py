@@ -1,0 +1,202 @@
+"""Building requests: the only place where a GET for a core is put together.
+
+The template is that of livestatus.md, section 15; nothing else formats LQL. Names of tables,
+columns and operators are never taken unchecked from outside; values are literal and may hold no
+control character, which is the defence against injected lines (section 1).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from attrs import frozen
+
+from monrest.errors import BadRequest
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
+from monrest.values import Capabilities
+
+LONGEST_LINE = 65_000
+"""A Naemon resets the connection at a line of more than 65,536 bytes."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_OPPOSITE = {
+    "=": "!=",
+    "!=": "=",
+    "~": "!~",
+    "!~": "~",
+    "=~": "!=~",
+    "!=~": "=~",
+    "~~": "!~~",
+    "!~~": "~~",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+}
+_OPERATORS = frozenset(_OPPOSITE) | {"!<", "!>", "!<=", "!>="}
+_CONTACT_RIGHTS = frozenset({"naemon", "mk", "lmd"})
+_STATS_NEGATE = frozenset({"naemon", "mk", "lmd"})
+
+
+@lru_cache(maxsize=512)
+def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
+    r"""The request for one core, ending in its empty line.
+
+    Sort goes only to cores that sort (and Limit then stays away too, or the wrong rows would be
+    cut off), AuthUser only to cores that know it. Leading and trailing blanks of a value are lost
+    in every core, so the planner keeps such conditions here. Raise BadRequest if a value holds a
+    control character or is too long, ValueError for a name or an operator that is none.
+    """
+    lines = [
+        f"GET {_identifier(pushed.table)}",
+        "ResponseHeader: fixed16",
+        "KeepAlive: on",
+        "OutputFormat: json",
+    ]
+    if pushed.columns:
+        lines.append("Columns: " + " ".join(map(_identifier, pushed.columns)))
+    writer = _Writer(pushed, capabilities, lines)
+    writer.filter()
+    for stat in pushed.stats:
+        writer.stat(stat)
+    sorts = capabilities.sorts
+    if sorts:
+        for column, descending in pushed.sort:
+            lines.append(f"Sort: {_identifier(column)} {'desc' if descending else 'asc'}")
+    if pushed.limit is not None and (sorts or not pushed.sort):
+        if pushed.limit < 0:
+            raise ValueError("a limit is not negative")
+        lines.append(f"Limit: {pushed.limit}")
+    if pushed.auth_user and capabilities.kind in _CONTACT_RIGHTS:
+        lines.append(f"AuthUser: {_value(pushed.auth_user, 'the user')}")
+    try:
+        encoded = [line.encode() for line in lines]
+    except UnicodeEncodeError:
+        raise BadRequest("error during request", "a value is not valid Unicode") from None
+    if any(len(line) > LONGEST_LINE for line in encoded):
+        raise BadRequest(
+            "error during request", f"a value is too long, at most {LONGEST_LINE} bytes are sent"
+        )
+    return b"\n".join(encoded) + b"\n\n"
+
+
+def _identifier(name: str) -> str:
+    if not _IDENTIFIER.match(name):
+        raise ValueError(f"not a name of Livestatus: {name!r}")
+    return name
+
+
+def _value(text: str, what: str) -> str:
+    if _CONTROL.search(text):
+        raise BadRequest(
+            "error during request",
+            f"control characters are not allowed in the value of {what}, expected printable text",
+        )
+    return text
+
+
+def simplified(tree: CoreFilter) -> CoreFilter | bool:
+    """The tree without empty and one-item groups; True or False if it does not depend on rows."""
+    if isinstance(tree, Test):
+        return tree
+    if isinstance(tree, Not):
+        inner = simplified(tree.item)
+        if isinstance(inner, bool):
+            return not inner
+        return inner.item if isinstance(inner, Not) else Not(inner)
+    deciding = isinstance(tree, Any_)  # one true item decides an Or, one false item an And
+    items: list[CoreFilter] = []
+    for item in tree.items:
+        inner = simplified(item)
+        if not isinstance(inner, bool):
+            items.extend(inner.items if isinstance(inner, type(tree)) else (inner,))
+        elif inner is deciding:
+            return deciding
+    if not items:
+        return not deciding
+    if len(items) == 1:
+        return items[0]
+    return Any_(tuple(items)) if deciding else Every(tuple(items))
+
+
+def opposite(tree: CoreFilter) -> CoreFilter:
+    """The negation of ``tree`` with inverse operators in the place of Negate.
+
+    For cores whose StatsNegate does nothing (livestatus.md, section 12).
+    """
+    if isinstance(tree, Test):
+        if tree.op.startswith("!") and tree.op not in _OPPOSITE:
+            return Test(tree.column, tree.op[1:], tree.value)
+        return Test(tree.column, _OPPOSITE[tree.op], tree.value)
+    if isinstance(tree, Not):
+        return _without_negate(tree.item)
+    items = tuple(opposite(item) for item in tree.items)
+    return Every(items) if isinstance(tree, Any_) else Any_(items)
+
+
+def _without_negate(tree: CoreFilter) -> CoreFilter:
+    if isinstance(tree, Test):
+        return tree
+    if isinstance(tree, Not):
+        return opposite(tree.item)
+    items = tuple(_without_negate(item) for item in tree.items)
+    return Any_(items) if isinstance(tree, Any_) else Every(items)
+
+
+@frozen
+class _Writer:
+    """Puts filter and Stats lines on the stack of the core."""
+
+    pushed: Pushed
+    capabilities: Capabilities
+    lines: list[str]
+
+    def filter(self) -> None:
+        if self.pushed.filter is None:
+            return
+        tree = simplified(self.pushed.filter)
+        if tree is True:
+            return
+        if tree is False:
+            tree = self._never()
+        # What is left on the stack is joined by And anyway.
+        for item in tree.items if isinstance(tree, Every) else (tree,):
+            self._put(item, "Filter", "")
+
+    def stat(self, stat: Stat) -> None:
+        if stat.function != "count":
+            self.lines.append(f"Stats: {stat.function} {_identifier(stat.column)}")
+            return
+        tree = True if stat.filter is None else simplified(stat.filter)
+        if isinstance(tree, bool):
+            never = self._never()
+            tree = Any_(never.items) if tree else never
+        if self.capabilities.kind not in _STATS_NEGATE:
+            tree = _without_negate(tree)
+        self._put(tree, "Stats", "Stats")
+
+    def _never(self) -> Every:
+        """A contradiction that every core accepts; its items joined by Or are always true."""
+        types = self.capabilities.tables.get(self.pushed.table, {})
+        names = [*self.pushed.columns, *(s.column for s in self.pushed.stats if s.column), *types]
+        simple = ("int", "time", "string", "")
+        name = next((n for n in names if types.get(n, "") in simple), names[0] if names else "name")
+        return Every((Test(name, "=", "0"), Test(name, "!=", "0")))
+
+    def _put(self, tree: CoreFilter, word: str, prefix: str) -> None:
+        if isinstance(tree, Test):
+            column = _identifier(tree.column)
+            if tree.op not in _OPERATORS:
+                raise ValueError(f"not an operator of Livestatus: {tree.op!r}")
+            value = _value(tree.value, column)
+            self.lines.append(f"{word}: {column} {tree.op} {value}".rstrip(" "))
+        elif isinstance(tree, Not):
+            self._put(tree.item, word, prefix)
+            self.lines.append(f"{prefix}Negate:")
+        else:
+            for item in tree.items:
+                self._put(item, word, prefix)
+            joint = "Or" if isinstance(tree, Any_) else "And"
+            self.lines.append(f"{prefix}{joint}: {len(tree.items)}")

@@ -1,0 +1,404 @@
+"""The connections to one core: kept, limited, replaced when they die.
+
+Rules (livestatus.md, section 7): one request at a time per connection; a query that finds no idle
+connection opens one as long as the limit allows; a connection is closed after 60 s without work
+and after every status other than 200; a request on a kept connection that dies without a byte is
+repeated once on a new one. At most one log query runs at a time, because those share a lock in
+the core.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from attrs import define, field
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import (
+    IAddress,
+    IReactorTime,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Factory
+from twisted.python.failure import Failure
+
+from monrest.livestatus.alarm import FOREVER, Alarm
+from monrest.livestatus.connection import Connection, TLSConnection
+from monrest.livestatus.endpoints import CONNECT_TIMEOUT
+from monrest.livestatus.errors import (
+    ConnectError,
+    LivestatusError,
+    QueryTimeoutError,
+    StoppedError,
+    connect_error,
+    in_seconds,
+    tls_error,
+)
+from monrest.livestatus.exchange import Exchange, Opening, why_lost
+from monrest.livestatus.framing import AnswerReader, Transform
+from monrest.values import Row
+
+
+class _Factory(Factory):
+    noisy = False
+
+    def __init__(self, make: Callable[[], Connection]) -> None:
+        self._make = make
+
+    def buildProtocol(self, _addr: IAddress | None) -> Connection:
+        return self._make()
+
+
+@define(eq=False)
+class Pool:
+    """At most ``limit`` connections to the core behind ``endpoint``, made when needed.
+
+    ``endpoint`` is called for each connection. ``idle`` and ``connect_timeout`` are seconds.
+    ``on_slow`` is called once for a query that is not answered after ``slow_after`` seconds (or
+    half of its time-out), ``on_lost`` when the core closes a connection that nobody uses.
+    """
+
+    clock: IReactorTime
+    endpoint: Callable[[], IStreamClientEndpoint]
+    limit: int = 4
+    idle: float = 60.0
+    connect_timeout: float = CONNECT_TIMEOUT
+    tls: bool = False
+    slow_after: float = 5.0
+    on_slow: Callable[[], None] | None = None
+    on_lost: Callable[[], None] | None = None
+    _waiting: deque[Exchange] = field(init=False, factory=deque)
+    _fresh: deque[Exchange] = field(init=False, factory=deque)
+    """Queries to be repeated, each on a new connection."""
+    _logs: deque[Exchange] = field(init=False, factory=deque)
+    """Log queries behind the one that is under way."""
+    _log: Exchange | None = field(init=False, default=None)
+    _idle: list[Connection] = field(init=False, factory=list)
+    _busy: set[Connection] = field(init=False, factory=set)
+    _dying: set[Connection] = field(init=False, factory=set)
+    _opening: list[Opening] = field(init=False, factory=list)
+    _alarm: Alarm = field(init=False)
+    _stopped: Deferred[None] | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self._alarm = Alarm(self.clock, self._tick)
+
+    @property
+    def size(self) -> int:
+        """Connections that are open or being opened."""
+        return len(self._idle) + len(self._busy) + len(self._opening)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is left: no connection, no query."""
+        return not (self.size or self._dying or self._waiting or self._fresh or self._logs)
+
+    def query(
+        self,
+        request: bytes,
+        timeout: float,
+        *,
+        width: int | None = None,
+        transform: Transform | None = None,
+        log: bool = False,
+        urgent: bool = False,
+    ) -> Deferred[list[Row]]:
+        """Send ``request`` and give its rows; ``timeout`` seconds include waiting and connecting.
+
+        Every row must have ``width`` columns; ``transform`` is applied while they arrive.
+        ``log``: one of the queries that run one at a time. ``urgent``: goes first and may exceed
+        the limit by one connection, so that a site whose connections are all busy can still be
+        probed. Fails with LivestatusError. Cancelling closes the connection at work on it.
+        """
+        now = self.clock.seconds()
+        exchange = Exchange(request, timeout, now, width, transform, log, urgent)
+        done: Deferred[list[Row]] = Deferred(partial(self._cancelled, exchange))
+        exchange.done = done
+        if self._stopped is not None:
+            done.errback(StoppedError())
+            return done
+        self._alarm.by(exchange.due(self.slow_after))
+        if log and self._log is not None:
+            self._logs.append(exchange)
+            return done
+        if log:
+            self._log = exchange
+        if self._idle and (urgent or not self._waiting):
+            self._run(exchange, self._idle.pop())
+            return done
+        if urgent:
+            self._waiting.appendleft(exchange)
+        else:
+            self._waiting.append(exchange)
+        self._assign()
+        return done
+
+    def retire(self) -> None:
+        """Let running and later queries finish, but keep no connection any more."""
+        self.idle = 0.0
+        self.on_slow = self.on_lost = None
+        for connection in list(self._idle):
+            self._drop(connection)
+        self._rewatch()
+
+    def stop(self) -> Deferred[None]:
+        """Fail all queries and close everything; fires when no connection is left."""
+        if self._stopped is None:
+            self._stopped = Deferred()
+            self.on_slow = self.on_lost = None
+            failed = [*self._waiting, *self._fresh, *self._logs]
+            failed += [connection.exchange for connection in self._busy]
+            for queue in (self._waiting, self._fresh, self._logs):
+                queue.clear()
+            for opening in list(self._opening):
+                self._give_up(opening)
+            for connection in [*self._idle, *self._busy]:
+                self._drop(connection)
+            self._rewatch()
+            for exchange in failed:
+                exchange.done.errback(StoppedError())
+            self._check_stopped()
+        done: Deferred[None] = Deferred()
+        if self._stopped.called:
+            return succeed(None)
+        self._stopped.addCallback(done.callback)
+        return done
+
+    # ------------------------------------------------------------ giving out connections
+
+    def _run(self, exchange: Exchange, connection: Connection) -> None:
+        exchange.connection = connection
+        connection.exchange = exchange
+        self._busy.add(connection)
+        connection.send(exchange.request, AnswerReader(exchange.width, exchange.transform))
+
+    def _assign(self) -> None:
+        """Give idle connections to waiting queries, and open new ones for the rest."""
+        while self._waiting and self._idle:
+            self._run(self._waiting.popleft(), self._idle.pop())
+        while len(self._opening) < len(self._waiting) + len(self._fresh):
+            if not self._room() and self._fresh and self._idle:
+                self._drop(self._idle[0])
+            if not self._room() or not self._open():
+                break
+
+    def _room(self) -> bool:
+        urgent = bool(self._waiting) and self._waiting[0].urgent
+        return self.size < self.limit + urgent
+
+    def _open(self) -> bool:
+        """Make a connection; False if that failed at once."""
+        now = self.clock.seconds()
+        opening = Opening(now)
+        self._opening.append(opening)
+
+        def make() -> Connection:
+            opening.connection = TLSConnection(self) if self.tls else Connection(self)
+            return opening.connection
+
+        self._alarm.by(now + self.connect_timeout)
+        opening.attempt = self.endpoint().connect(_Factory(make))
+        opening.attempt.addErrback(self._not_connected, opening)
+        return not opening.ended or opening.connection is not None
+
+    def _end(self, opening: Opening) -> None:
+        opening.ended = True
+        self._opening.remove(opening)
+
+    def _opened_by(self, connection: Connection) -> Opening | None:
+        return next((one for one in self._opening if one.connection is connection), None)
+
+    def _give_up(self, opening: Opening) -> None:
+        """End an attempt whose outcome nobody wants any more."""
+        self._end(opening)
+        if opening.connection is not None:
+            self._dying.add(opening.connection)
+            opening.connection.abort()
+        elif opening.attempt is not None:
+            opening.attempt.cancel()
+
+    def _not_connected(self, failure: Failure, opening: Opening) -> None:
+        if not opening.ended:
+            self._end(opening)
+            self._connect_failed(connect_error(failure, self.connect_timeout))
+            self._check_stopped()
+
+    def _connect_failed(self, error: ConnectError) -> None:
+        """Fail whoever waits, unless connections are left that they can wait for."""
+        failed = [*self._fresh]
+        self._fresh.clear()
+        if self._busy or self._opening:
+            failed += [one for one in self._waiting if one.urgent]
+        else:
+            failed += [*self._waiting, *self._logs]
+        for exchange in failed:
+            self._abandon(exchange)
+        for exchange in failed:
+            exchange.done.errback(error)
+        self._rewatch()
+
+    # ------------------------------------------------------------ what connections tell
+
+    def connection_made(self, connection: Connection) -> None:
+        """A new connection goes to a query that is repeated, or to the one that waits longest."""
+        opening = self._opened_by(connection)
+        if opening is None:
+            connection.abort()
+            return
+        self._end(opening)
+        if self._fresh:
+            self._run(self._fresh.popleft(), connection)
+        else:
+            self._rest(connection)
+
+    def connection_answered(self, connection: Connection, rows: list[Row]) -> None:
+        """Keep the connection for the next query, then hand out the rows."""
+        exchange = self._release(connection)
+        if connection.surplus:
+            self._drop(connection)
+            self._assign()
+        else:
+            self._rest(connection)
+        exchange.done.callback(rows)
+
+    def connection_failed(self, connection: Connection, error: LivestatusError) -> None:
+        """Close the connection: a Naemon may have kept lines of a refused request."""
+        exchange = self._release(connection)
+        self._drop(connection)
+        self._assign()
+        exchange.done.errback(error)
+
+    def connection_spoiled(self, connection: Connection) -> None:
+        """Close it before somebody takes the unasked bytes for an answer."""
+        if connection in self._idle:
+            self._drop(connection)
+
+    def connection_lost(self, connection: Connection, reason: Failure) -> None:
+        """Find out for whom this matters; repeat a query that was lost on a kept connection."""
+        self._dying.discard(connection)
+        opening = self._opened_by(connection)
+        if opening is not None:
+            self._end(opening)
+            self._connect_failed(tls_error(reason) or ConnectError("connection lost"))
+        elif connection in self._busy:
+            self._lost_busy(connection, reason)
+        elif connection in self._idle:
+            self._idle.remove(connection)
+            if self.on_lost is not None:
+                self.on_lost()
+        self._check_stopped()
+
+    def _lost_busy(self, connection: Connection, reason: Failure) -> None:
+        reader = connection.reader
+        assert reader is not None
+        exchange: Exchange = connection.exchange
+        if not reader.started and connection.served and not exchange.retried:
+            self._busy.discard(connection)
+            exchange.retried = True
+            exchange.connection = None
+            self._fresh.append(exchange)
+            self._assign()
+            return
+        self._release(connection)
+        self._assign()
+        exchange.done.errback(why_lost(reader, reason))
+
+    # ------------------------------------------------------------ keeping and closing
+
+    def _release(self, connection: Connection) -> Exchange:
+        exchange: Exchange = connection.exchange
+        connection.exchange = None
+        self._busy.discard(connection)
+        if exchange is self._log:
+            self._next_log()
+        return exchange
+
+    def _next_log(self) -> None:
+        self._log = self._logs.popleft() if self._logs else None
+        if self._log is not None:
+            self._waiting.append(self._log)
+
+    def _rest(self, connection: Connection) -> None:
+        connection.idle_since = now = self.clock.seconds()
+        self._idle.append(connection)
+        if self._waiting:
+            self._assign()
+        if connection.exchange is not None:
+            return
+        if not self.idle or self.size > self.limit:
+            self._drop(connection)
+        else:
+            self._alarm.by(now + self.idle)
+
+    def _drop(self, connection: Connection) -> None:
+        if connection in self._idle:
+            self._idle.remove(connection)
+        self._busy.discard(connection)
+        self._dying.add(connection)
+        connection.abort()
+
+    def _cancelled(self, exchange: Exchange, _: Deferred[list[Row]]) -> None:
+        self._abandon(exchange)
+        self._assign()
+        # A connection that nobody waits for any more is not worth making.
+        while len(self._opening) > len(self._waiting) + len(self._fresh):
+            self._give_up(self._opening[-1])
+        self._rewatch()
+
+    def _abandon(self, exchange: Exchange) -> None:
+        """Take a query out of the pool; one that runs takes its connection with it."""
+        connection = exchange.connection
+        if connection is not None and connection.exchange is exchange:
+            self._release(connection)
+            self._drop(connection)
+            return
+        for queue in (self._waiting, self._fresh, self._logs):
+            if exchange in queue:
+                queue.remove(exchange)
+        if exchange is self._log:
+            self._next_log()
+
+    def _check_stopped(self) -> None:
+        if self._stopped is not None and not self._stopped.called and self.quiet:
+            self._stopped.callback(None)
+
+    # ------------------------------------------------------------ time
+
+    def _queries(self) -> list[Exchange]:
+        running = [connection.exchange for connection in self._busy]
+        return [*self._waiting, *self._fresh, *self._logs, *running]
+
+    def _rewatch(self) -> None:
+        self._alarm.set(
+            min(
+                [
+                    *(one.due(self.slow_after) for one in self._queries()),
+                    *(one.since + self.connect_timeout for one in self._opening),
+                    *(one.idle_since + self.idle for one in self._idle),
+                ],
+                default=FOREVER,
+            )
+        )
+
+    def _tick(self) -> None:
+        now = self.clock.seconds()
+        for connection in [one for one in self._idle if one.idle_since + self.idle <= now]:
+            self._drop(connection)
+        for opening in [one for one in self._opening if one.since + self.connect_timeout <= now]:
+            self._give_up(opening)
+            reason = f"timed out connecting after {in_seconds(self.connect_timeout)}"
+            self._connect_failed(ConnectError(reason, timed_out=True))
+        alarm = False
+        late = [one for one in self._queries() if one.started + one.timeout <= now]
+        for exchange in late:
+            self._abandon(exchange)
+        for exchange in self._queries():
+            if not exchange.slow and exchange.due(self.slow_after) <= now:
+                exchange.slow = alarm = True
+        if alarm and self.on_slow is not None:
+            self.on_slow()
+        for exchange in late:
+            exchange.done.errback(QueryTimeoutError(exchange.timeout))
+        self._assign()
+        self._rewatch()
