@@ -1,0 +1,75 @@
+"""CSV (query-engine.md, section 14.3): ``;`` between fields, one line per row, UTF-8.
+
+The first line is ``#`` and the column names unless ``headers=0``. Names and joined lists are
+quoted by the same rule as texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from monrest.render.json import dumps, well_formed
+from monrest.render.slices import batches, gathered
+from monrest.render.table import number_text, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from monrest.values import Document, Row, Rows
+
+_SPECIAL = re.compile(r'[\r\n",;:]')
+
+
+def quoted(text: str) -> str:
+    """``text`` as a field: newlines as backslash-n, no carriage returns, quoted where needed."""
+    if _SPECIAL.search(text) is None:
+        return text
+    text = text.replace("\r", "").replace("\n", "\\n").replace('"', '""')
+    return f'"{text}"' if _SPECIAL.search(text) else text
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    return dumps(value).decode()
+
+
+def csv_field(value: Any) -> str:
+    """One value as a field: lists of plain values joined by commas, other containers as JSON."""
+    if type(value) is str:
+        return quoted(value)
+    if isinstance(value, (list, tuple)):
+        if any(isinstance(item, (list, tuple, Mapping)) for item in value):
+            return quoted(dumps(value).decode())
+        return quoted(",".join(map(_scalar, value)))
+    return quoted(_scalar(value))
+
+
+def csv(answer: Rows | Document, *, headers: bool) -> Iterator[bytes]:
+    """Write the answer as CSV lines; empty without rows when ``headers`` is False."""
+    table = table_of(answer)
+
+    def encode(batch: list[Row]) -> bytes:
+        text = "".join(
+            chain.from_iterable(
+                (";".join(map(csv_field, table.values(row))), "\n") for row in batch
+            )
+        )
+        return well_formed(text).encode()
+
+    def fragments() -> Iterator[bytes]:
+        if headers:
+            line = "#" + ";".join(map(quoted, table.names)) + "\n"
+            yield well_formed(line).encode()
+        yield from batches(table.rows, encode)
+
+    return gathered(fragments())

@@ -1,0 +1,100 @@
+"""The one door of the room: an answer and a format give a content type and pieces of bytes.
+
+Formats are those of the section "Output formats" of the API description; details in
+query-engine.md, section 14.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from monrest.render.csv import csv
+from monrest.render.json import document_json, rows_json
+from monrest.render.text import text_table
+from monrest.render.wrapped import wrapped_json
+from monrest.render.xlsx import CONTENT_TYPE as EXCEL
+from monrest.render.xlsx import excel
+from monrest.values import Document, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from monrest.values import OutputFormat
+
+JSON = "application/json; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
+
+
+@frozen(kw_only=True)
+class RenderOptions:
+    """How the client wants an answer.
+
+    ``headers``: CSV begins with the line of names. ``pretty``: JSON is indented by two blanks.
+    """
+
+    format: OutputFormat = "json"
+    headers: bool = True
+    pretty: bool = False
+
+    @property
+    def slow(self) -> bool:
+        """Whether ``render`` does all the work before it returns and so belongs into a thread."""
+        return self.format == "xls"
+
+
+@frozen(kw_only=True)
+class Rendered:
+    """A response body: its Content-Type, its Content-Disposition if any, and the bytes.
+
+    ``pieces`` are made as they are asked for, about 64 KiB each and a few milliseconds of work.
+    An empty piece means that more work is to be done before bytes come. ``close()`` on the
+    iterator lets go of everything.
+    """
+
+    content_type: str
+    disposition: str | None
+    pieces: Iterator[bytes]
+
+
+def render(answer: Rows | Document, options: RenderOptions) -> Rendered:
+    """Render ``answer``; its rows are let go of while the pieces are taken.
+
+    Raises ``BadRequest`` when the format cannot hold the answer (Excel's limits).
+    """
+    pretty = options.pretty
+    if options.format == "xls":
+        return Rendered(
+            content_type=EXCEL,
+            disposition='attachment; filename="rest.xlsx"',
+            pieces=excel(answer),
+        )
+    if options.format == "csv":
+        return Rendered(
+            content_type=TEXT, disposition=None, pieces=csv(answer, headers=options.headers)
+        )
+    if options.format == "text":
+        return Rendered(content_type=TEXT, disposition=None, pieces=text_table(answer))
+    if options.format == "wrapped_json":
+        pieces = wrapped_json(answer, pretty=pretty)
+    elif isinstance(answer, Rows):
+        pieces = rows_json(answer, pretty=pretty)
+    else:
+        pieces = document_json(answer, pretty=pretty)
+    return Rendered(content_type=JSON, disposition=None, pieces=pieces)
+
+
+def error_document(code: int, message: str, description: str, options: RenderOptions) -> Rendered:
+    """Render an error in the asked format: exactly ``code``, ``message`` and ``description``.
+
+    Wrapped JSON gives the plain document: an error is never wrapped (section 14.2).
+    """
+    document = Document(
+        value={"code": code, "message": message, "description": description}, status=code
+    )
+    plain: OutputFormat = "json" if options.format == "wrapped_json" else options.format
+    return render(
+        document,
+        RenderOptions(format=plain, headers=options.headers, pretty=options.pretty),
+    )

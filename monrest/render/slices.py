@@ -1,0 +1,75 @@
+"""Cutting work into pieces: the reactor gets bytes in amounts that never hold it up.
+
+A renderer is an iterator of pieces of about 64 KiB. An empty piece means "still working": it
+gives the reactor its turn and is written as nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from monrest.values import Row
+
+PIECE = 65536
+"""Wanted size of a piece in bytes."""
+
+FIRST_ROWS = 16
+MOST_ROWS = 1000
+MOST_FRAGMENTS = 256
+GONE: Row = []
+"""Stands for a row that was rendered and let go; never changed."""
+
+
+def taken(rows: list[Row], start: int, count: int) -> list[Row]:
+    """Take up to ``count`` rows out of ``rows`` from ``start``, leaving ``GONE`` in their place.
+
+    The length of ``rows`` stays, the memory of what was rendered becomes free while the rest is
+    still being written.
+    """
+    batch = rows[start : start + count]
+    rows[start : start + len(batch)] = [GONE] * len(batch)
+    return batch
+
+
+def batches(
+    rows: list[Row], encode: Callable[[list[Row]], bytes], most: int = MOST_ROWS
+) -> Iterator[bytes]:
+    """Encode ``rows`` in batches whose size follows the size of the bytes that come out.
+
+    ``encode`` gets the rows of one batch. ``most`` limits the rows of a batch however small
+    they are. The rows are let go of as they are taken.
+    """
+    position, step = 0, min(FIRST_ROWS, most)
+    while position < len(rows):
+        batch = taken(rows, position, step)
+        position += len(batch)
+        piece = encode(batch)
+        # Growing by four at most: one batch of short rows says little about the next.
+        fitting = len(batch) * PIECE // max(1, len(piece))
+        step = max(1, min(most, fitting, step * 4))
+        del batch
+        yield piece
+
+
+def gathered(fragments: Iterable[bytes]) -> Iterator[bytes]:
+    """Join small fragments into pieces of about ``PIECE`` bytes.
+
+    An empty fragment goes through at once. A piece holds at most ``MOST_FRAGMENTS`` of them, so
+    that thousands of tiny ones cannot make one call long.
+    """
+    waiting: list[bytes] = []
+    size = 0
+    for fragment in fragments:
+        if not fragment:
+            yield b""
+            continue
+        waiting.append(fragment)
+        size += len(fragment)
+        if size >= PIECE or len(waiting) >= MOST_FRAGMENTS:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)

@@ -1,0 +1,110 @@
+"""Any answer as a table of names and values, for CSV, Excel and text (sections 14.3 to 14.5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from monrest.render.json import digits, permutation
+from monrest.values import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from monrest.values import Document, Row
+
+SCALAR = "value"
+"""Column name of a list of plain values and of a single plain value."""
+
+
+@frozen(kw_only=True)
+class Table:
+    """Column names, rows, and how to get the values of a row in the order of the names.
+
+    ``rows`` belong to the renderer, which lets go of them.
+    """
+
+    names: tuple[str, ...]
+    rows: list[Row]
+    values: Callable[[Row], Sequence[Any]]
+
+
+def row_names(answer: Rows) -> list[str]:
+    """Output names in order: as asked, or the sorted keys of the first row when it expands."""
+    names = [column.name for column in answer.columns]
+    if answer.expand is None or not answer.rows:
+        return names
+    return sorted({*names, *answer.expand(answer.rows[0])})
+
+
+def document_names(answer: Document) -> list[str]:
+    """Give the keys of the value, or of the first of its objects, in the document's order.
+
+    Falls back on the declared columns when there is no object to look at.
+    """
+    value = answer.value
+    if isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    if not isinstance(value, Mapping):
+        return [column.name for column in answer.columns]
+    leading = [name for name in answer.order if name in value]
+    return leading + sorted(set(value).difference(leading))
+
+
+def table_of(answer: Rows | Document) -> Table:
+    """Make the answer a table; single objects become the columns ``key`` and ``value``."""
+    return _of_rows(answer) if isinstance(answer, Rows) else _of_document(answer)
+
+
+def _of_rows(answer: Rows) -> Table:
+    width = len(answer.columns)
+    names = tuple(row_names(answer))
+    expand = answer.expand
+    if expand is None:
+        return Table(names=names, rows=answer.rows, values=lambda row: row[:width])
+    declared = [column.name for column in answer.columns]
+    further = [name for name in names if name not in set(declared)]
+    place = {name: index for index, name in enumerate([*declared, *further])}
+    pick = permutation([place[name] for name in names])
+
+    def values(row: Row) -> Sequence[Any]:
+        extra = expand(row)
+        return pick([*row[:width], *(extra.get(name) for name in further)])
+
+    return Table(names=names, rows=answer.rows, values=values)
+
+
+def _of_document(answer: Document) -> Table:
+    value = answer.value
+    names = document_names(answer)
+    if isinstance(value, Mapping):
+        return Table(
+            names=("key", "value"), rows=[[name, value[name]] for name in names], values=_itself
+        )
+    if isinstance(value, (list, tuple)):
+        if not value:
+            return Table(names=tuple(names), rows=[], values=_itself)
+        if all(isinstance(item, Mapping) for item in value):
+            return Table(
+                names=tuple(names),
+                rows=[[item] for item in value],
+                values=lambda row: [row[0].get(name) for name in names],
+            )
+        return Table(names=(SCALAR,), rows=[[item] for item in value], values=_itself)
+    return Table(names=(SCALAR,), rows=[[value]], values=_itself)
+
+
+def _itself(row: Row) -> Row:
+    return row
+
+
+def number_text(value: float) -> str:
+    """Shortest decimal form (5.0 is ``5``); empty for nan, infinities and endless integers."""
+    if isinstance(value, int):
+        return digits(value)
+    if not math.isfinite(value):
+        return ""
+    return str(value).removesuffix(".0")

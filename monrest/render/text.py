@@ -1,0 +1,105 @@
+"""Text table (query-engine.md, section 14.5): bordered, left-aligned, UTF-8.
+
+Width is counted in terminal cells, so that the lines of a table with wide characters are equal.
+Newlines are shown as backslash-n and other control characters by their number: what a plugin
+printed must not reach somebody's terminal as an escape sequence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from wcwidth import wcswidth
+
+from monrest.render.json import dumps, well_formed
+from monrest.render.slices import batches, gathered
+from monrest.render.table import number_text, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from monrest.values import Document, Row, Rows
+
+MEASURED_ROWS = 25
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NAMED = {"\n": "\\n", "\t": "\\t", "\r": ""}
+
+
+def _visible(match: re.Match[str]) -> str:
+    character = match.group()
+    number = ord(character)
+    written = f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+    return _NAMED.get(character, written)
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    return dumps(value).decode()
+
+
+def shown(value: Any) -> str:
+    """One value as the text of a cell, without any control character."""
+    if isinstance(value, Mapping):
+        text = ",".join(f"{key}:{_plain(value[key])}" for key in sorted(value))
+    elif isinstance(value, (list, tuple)):
+        text = ",".join(map(_plain, value))
+    else:
+        text = _plain(value)
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROL.sub(_visible, well_formed(text))
+
+
+def width(text: str) -> int:
+    """Terminal cells that ``text`` takes between two blanks."""
+    if text.isascii():
+        return len(text)
+    # With the blanks around it, because a joiner at an end acts on its neighbour.
+    return max(0, wcswidth(f" {text} ") - 2)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (
+        cell + " " * (wanted - width(cell)) for cell, wanted in zip(cells, widths, strict=True)
+    )
+    return "| " + " | ".join(padded) + " |\n"
+
+
+def text_table(answer: Rows | Document) -> Iterator[bytes]:
+    """Write the answer as a table; empty when neither rows nor columns are known.
+
+    All rows are measured before the first line is written; meanwhile empty pieces come out.
+    """
+    table = table_of(answer)
+
+    def fragments() -> Iterator[bytes]:
+        if not table.names:
+            return
+        header = [shown(name) for name in table.names]
+        widths = [width(cell) for cell in header]
+        for start in range(0, len(table.rows), MEASURED_ROWS):
+            for index in range(start, min(start + MEASURED_ROWS, len(table.rows))):
+                cells = [shown(value) for value in table.values(table.rows[index])]
+                table.rows[index] = cells
+                widths = list(map(max, widths, map(width, cells)))
+            yield b""
+
+        separator = ("+" + "+".join("-" * (wanted + 2) for wanted in widths) + "+\n").encode()
+
+        def encode(batch: list[Row]) -> bytes:
+            return "".join(_line(row, widths) for row in batch).encode()
+
+        yield separator + _line(header, widths).encode() + separator
+        yield from batches(table.rows, encode)
+        yield separator
+
+    return gathered(fragments())

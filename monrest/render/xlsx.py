@@ -1,0 +1,150 @@
+"""Excel (query-engine.md, section 14.4), as a real .xlsx workbook with one sheet ``data``.
+
+Numbers are number cells, and so is text that is a number in its plain form of up to 15 digits.
+Text is only ever text: no formulas, no links. What Excel cannot hold is refused (rows, columns)
+or shortened (text beyond 32,767 characters, which then ends in an ellipsis); integers that a
+cell would round are text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any
+
+from xlsxwriter import Workbook
+
+from monrest.errors import BadRequest
+from monrest.render.json import dumps, well_formed
+from monrest.render.slices import PIECE, taken
+from monrest.render.table import Table, number_text, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from xlsxwriter.worksheet import Worksheet
+
+    from monrest.values import Document, Rows
+
+CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MOST_ROWS = 1048576
+"""Rows of a sheet, the header included."""
+MOST_COLUMNS = 16384
+MOST_CHARACTERS = 32767
+"""UTF-16 units in a cell."""
+EXACT = 2**53
+"""Excel's numbers are doubles; larger integers lose digits."""
+COLUMN_WIDTH = 30
+
+_ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?\Z")
+_OPTIONS = {
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+}
+
+
+def cell_text(text: str) -> str:
+    """``text`` as a cell holds it: legal characters, backslash-n as a line break, not too long."""
+    if not text.isprintable():
+        text = _ILLEGAL.sub("", well_formed(text))
+    text = text.replace("\\n", "\n")
+    if len(text) * 2 > MOST_CHARACTERS:
+        units = text.encode("utf-16-le")
+        if len(units) > MOST_CHARACTERS * 2:
+            kept = units[: (MOST_CHARACTERS - 1) * 2].decode("utf-16-le", "ignore")
+            return kept + "…"
+    return text
+
+
+def cell(value: Any) -> str | int | float:
+    """One value as the content of a cell; the empty text stands for a blank cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return value if abs(value) <= EXACT else number_text(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else ""
+    if isinstance(value, str):
+        return _number_or_text(value)
+    if isinstance(value, (list, tuple)) and not any(
+        isinstance(item, (list, tuple, Mapping)) for item in value
+    ):
+        return cell_text(", ".join(str(cell(item)) for item in value))
+    return cell_text(dumps(value).decode())
+
+
+def _number_or_text(text: str) -> str | int | float:
+    if len(text) < 20 and _NUMBER.match(text) and sum(map(str.isdigit, text)) <= 15:
+        return float(text) if "." in text else int(text)
+    return cell_text(text)
+
+
+def _check(table: Table) -> None:
+    rows, columns = len(table.rows) + 1, len(table.names)
+    if rows > MOST_ROWS:
+        raise BadRequest(
+            "error during request",
+            f"limit: an Excel sheet holds {MOST_ROWS - 1} rows, this answer has {rows - 1}; "
+            "ask for fewer, or for csv",
+        )
+    if columns > MOST_COLUMNS:
+        raise BadRequest(
+            "error during request",
+            f"columns: an Excel sheet holds {MOST_COLUMNS} columns, this answer has {columns}; "
+            "ask for fewer, or for csv",
+        )
+
+
+def _write(sheet: Worksheet, number: int, values: list[str | int | float]) -> None:
+    for column, value in enumerate(values):
+        if isinstance(value, str):
+            if value:
+                sheet.write_string(number, column, value)
+        else:
+            sheet.write_number(number, column, value)
+
+
+def excel(answer: Rows | Document) -> Iterator[bytes]:
+    """Write the answer as a workbook and return its bytes in pieces; rows are let go of.
+
+    The whole workbook is made before this returns, in a temporary file, which takes seconds
+    for large answers: to be called in a thread. Raises ``BadRequest`` naming ``limit`` or
+    ``columns`` when there are more than a sheet can hold.
+    """
+    table = table_of(answer)
+    _check(table)
+    with ExitStack() as stack:
+        target = stack.enter_context(tempfile.TemporaryFile())
+        _fill(target, table)
+        target.seek(0)
+        stack.pop_all()
+    return _file_pieces(target)
+
+
+def _fill(target: IO[bytes], table: Table) -> None:
+    with Workbook(target, _OPTIONS) as book:
+        sheet = book.add_worksheet("data")
+        head = book.add_format({"bold": True, "align": "center", "bg_color": "#C0C0C0"})
+        if table.names:
+            sheet.set_column(0, len(table.names) - 1, COLUMN_WIDTH)
+            sheet.autofilter(0, 0, len(table.rows), len(table.names) - 1)
+        for column, name in enumerate(table.names):
+            sheet.write_string(0, column, cell_text(name), head)
+        for index in range(len(table.rows)):
+            (row,) = taken(table.rows, index, 1)
+            _write(sheet, index + 1, [cell(value) for value in table.values(row)])
+
+
+def _file_pieces(source: IO[bytes]) -> Iterator[bytes]:
+    # Closed at the end, when the reader leaves, or with the last reference to the iterator.
+    with source:
+        while piece := source.read(PIECE):
+            yield piece
