@@ -55,7 +55,7 @@ def batches(
 
 
 def gathered(fragments: Iterable[bytes]) -> Iterator[bytes]:
-    """Join small fragments into pieces of about ``PIECE`` bytes.
+    """Join small fragments into pieces of half of ``PIECE`` and more.
 
     An empty fragment goes through at once. A piece holds at most ``MOST_FRAGMENTS`` of them, so
     that thousands of tiny ones cannot make one call long.
@@ -68,7 +68,7 @@ def gathered(fragments: Iterable[bytes]) -> Iterator[bytes]:
             continue
         waiting.append(fragment)
         size += len(fragment)
-        if size >= PIECE or len(waiting) >= MOST_FRAGMENTS:
+        if size >= PIECE // 2 or len(waiting) >= MOST_FRAGMENTS:
             yield b"".join(waiting)
             waiting, size = [], 0
     if waiting:
