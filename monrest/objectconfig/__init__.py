@@ -1,0 +1,1 @@
+"""Object configuration files: reading them and expanding them as the core does."""
