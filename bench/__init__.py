@@ -1,0 +1,1 @@
+"""How fast monrest is, each line beside its limit measured in the same run: ``python -m bench``."""

@@ -1,0 +1,116 @@
+"""Run all benchmarks: ``python -m bench [--markdown FILE]``.
+
+Status 0 unless something broke; a missed target is printed, not an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+
+from bench import lines
+from bench.clients import BrokenRunError
+from bench.processes import Daemon, Processes, describe_machine
+from bench.report import Line, markdown, plain
+
+WHOLE_RUN = 285
+"""Seconds after which the run is given up."""
+
+DISTANT = 100
+LATENCY = 0.05
+PARTS = (
+    lines.memory,
+    lines.one_host,
+    lines.large_answers,
+    lines.counts,
+    lines.first_hundred,
+    lines.small_beside_large,
+)
+
+
+def near(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
+    """Everything that needs one large site: the replay of an embedded core beside us."""
+    cores = {
+        "main": processes.core("large", hosts, services),
+        "small": processes.core("tenth", max(1, hosts // 10), services // 10),
+    }
+    sockets = processes.replay("near", cores)
+    daemon = Daemon(processes, "daemon", sockets, hidden=["small"])
+    host = first_host(daemon, "main")
+    bench = lines.Bench(processes=processes, daemon=daemon, sockets=sockets, host=host)
+    for part in PARTS:
+        yield from part(bench)
+
+
+def far(processes: Processes) -> Iterator[Line]:
+    """Everything that needs many distant sites."""
+    core = processes.core("distant", 20, 100)
+    cores = {f"site{number:03}": core for number in range(DISTANT)}
+    sockets = processes.replay("far", {**cores, "dead": ""}, LATENCY)
+    daemon = Daemon(processes, "far-daemon", sockets, hidden=["dead"], dead=["dead"])
+    yield from lines.distant_sites(daemon, sockets, "dead", first_host(daemon, "site000"))
+
+
+def first_host(daemon: Daemon, site: str) -> str:
+    """The first host of a site, as CSV gives it."""
+    return (
+        daemon.http()
+        .body(f"/sites/{site}/csv/hosts?columns=name&sort=name&limit=1&headers=0")
+        .decode()
+        .strip()
+    )
+
+
+def out_of_time(_signal: int, _frame: FrameType | None) -> None:
+    """Give the run up."""
+    raise BrokenRunError(f"not finished after {WHOLE_RUN} s")
+
+
+def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
+    """All lines that could be measured, and what broke."""
+    found: list[Line] = []
+    broken: list[str] = []
+    signal.signal(signal.SIGALRM, out_of_time)
+    signal.alarm(WHOLE_RUN)
+    for measure in (lambda p: near(p, hosts, services), far):
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
+            processes = Processes(Path(folder))
+            stack.callback(processes.stop)
+            try:
+                for line in measure(processes):
+                    print(f"{line.what}: {line.ours} / {line.limit}", file=sys.stderr, flush=True)
+                    found.append(line)
+            except (BrokenRunError, OSError) as error:
+                broken.append(str(error))
+    signal.alarm(0)
+    return found, broken
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench", description="monrest beside its limits")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there too")
+    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--services", type=int, default=20000)
+    options = parser.parse_args()
+    # The limit is a client without the cyclic garbage collector, and this is the client.
+    gc.disable()
+    found, broken = run(options.hosts, options.services)
+    print(f"{options.hosts} hosts, {options.services} services, {describe_machine()}\n")
+    print(plain(found))
+    if options.markdown is not None:
+        options.markdown.write_text(markdown(found, describe_machine()))
+    for problem in broken:
+        print(f"BROKEN: {problem}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

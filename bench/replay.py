@@ -1,0 +1,138 @@
+"""A Livestatus site that costs nothing: it answers every request from memory.
+
+Each distinct request is asked once at the core behind it; its bytes are replayed from then on.
+So what is measured with it is the client. A site may be ``latency`` seconds away, and a site
+without a core accepts connections and never answers. ``GET bench_seen`` tells, as a JSON list,
+which requests came since it was asked last.
+
+    python -m bench.replay --latency 0.05 --site LISTEN=CORE --site LISTEN= …
+
+LISTEN and CORE are paths of Unix sockets. Prints ``ready`` when all sites listen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+HEADER = 16
+BACKLOG = 256
+SEEN = b"GET bench_seen"
+
+
+def framed(body: bytes) -> bytes:
+    """``body`` behind the fixed header of a success."""
+    return b"200 %11d\n" % len(body) + body
+
+
+def read_exactly(connection: socket.socket, count: int) -> bytes:
+    """``count`` bytes; raises ``EOFError`` when the other side closes before."""
+    content = bytearray(count)
+    view = memoryview(content)
+    position = 0
+    while position < count:
+        got = connection.recv_into(view[position:])
+        if not got:
+            raise EOFError(f"closed after {position} of {count} bytes")
+        position += got
+    return bytes(content)
+
+
+def read_answer(connection: socket.socket) -> tuple[bytes, bytes]:
+    """Header and body of one fixed16 answer."""
+    header = read_exactly(connection, HEADER)
+    return header, read_exactly(connection, int(header[4:15]))
+
+
+class Core:
+    """What the core behind has answered so far; shared by all sites that stand before it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.known: dict[bytes, bytes] = {}
+        self.lock = threading.Lock()
+
+    def answer(self, request: bytes) -> bytes:
+        """The answer to ``request``, with its header, from memory if it was asked before."""
+        known = self.known.get(request)
+        if known is not None:
+            return known
+        with self.lock:
+            if request not in self.known:
+                with socket.socket(socket.AF_UNIX) as connection:
+                    connection.connect(self.path)
+                    connection.sendall(request)
+                    header, body = read_answer(connection)
+                if not header.startswith(b"200"):
+                    return header + body
+                self.known[request] = header + body
+            return self.known[request]
+
+
+class ReplaySite:
+    """One listening socket; every connection is served by a thread of its own."""
+
+    def __init__(self, path: str, core: Core | None, latency: float) -> None:
+        self.core = core
+        self.latency = latency
+        self.seen: list[str] = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(BACKLOG)
+
+    def accept(self) -> None:
+        """Serve connections for ever."""
+        while True:
+            connection, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection: socket.socket) -> None:
+        """Answer the requests of one connection until it is closed."""
+        waiting = b""
+        with connection, suppress(OSError, EOFError):
+            while True:
+                while b"\n\n" not in waiting:
+                    data = connection.recv(65536)
+                    if not data:
+                        return
+                    waiting += data
+                request, _, waiting = waiting.partition(b"\n\n")
+                request += b"\n\n"
+                if request.startswith(SEEN):
+                    seen, self.seen = self.seen, []
+                    connection.sendall(framed(json.dumps(seen).encode()))
+                    continue
+                self.seen.append(request.decode(errors="replace"))
+                if self.core is None:
+                    continue
+                answer = self.core.answer(request)
+                if self.latency:
+                    time.sleep(self.latency)
+                connection.sendall(answer)
+                if b"\nKeepAlive: on" not in request:
+                    return
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="replay the answers of Livestatus cores")
+    parser.add_argument("--site", action="append", default=[], metavar="LISTEN=CORE")
+    parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS")
+    options = parser.parse_args()
+    cores: dict[str, Core] = {}
+    for entry in options.site:
+        path, _, core_path = entry.partition("=")
+        Path(path).unlink(missing_ok=True)
+        core = cores.setdefault(core_path, Core(core_path)) if core_path else None
+        site = ReplaySite(path, core, options.latency)
+        threading.Thread(target=site.accept, daemon=True).start()
+    print("ready", flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
