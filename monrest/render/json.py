@@ -8,20 +8,25 @@ that no value of a core can make an answer fail.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from attrs import define, field
 
 from monrest.render.slices import PIECE, batches, gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from monrest.values import Document, Expand, Row, Rows
 
 DEEPEST = 200
 """Containers nested deeper than this are shown as null; orjson itself ends at 254."""
+
+MOST_COMBINATIONS = 64
+"""Combinations of expanded keys for which dictionaries are kept."""
+
+_NOTHING: Mapping[str, Any] = {}
 
 SMALL = 2000
 """Values of at most this many nodes and kilobytes of text are written in one go."""
@@ -83,57 +88,49 @@ def indented(piece: bytes, level: int) -> bytes:
     return piece.replace(b"\n", b"\n" + b"  " * level) if level else piece
 
 
-def permutation(indexes: Sequence[int]) -> Callable[[Row], Sequence[Any]]:
-    """Make a function that picks the values at ``indexes`` of a row, in that order."""
-    if list(indexes) == list(range(len(indexes))):
-        return _same
-    if len(indexes) == 1:
-        only = indexes[0]
-        return lambda row: (row[only],)
-    return itemgetter(*indexes)
+@define(eq=False)
+class RowWriter:
+    """Writes batches of rows as JSON objects with commas between them, without brackets.
 
+    ``names`` are the keys of the values of a row in their order; what follows in a row is seen
+    only by ``expand``, whose keys never override ``names``.
 
-def _same(row: Row) -> Row:
-    return row
-
-
-def row_encoder(
-    names: Sequence[str], expand: Expand | None, *, pretty: bool
-) -> Callable[[list[Row]], bytes]:
-    """Make a function that writes rows as JSON objects with commas between, without brackets.
-
-    ``names`` are the keys in the order of the values in a row. Values of a row behind them are
-    seen only by ``expand``, whose keys never override ``names``.
+    Dictionaries are kept and filled anew, one set for each combination of expanded keys: making
+    20,000 of 120 keys costs more than writing them. They are made with their keys in order, and
+    a key keeps its place when its value changes, so that nothing is left to sort.
     """
-    order = sorted(range(len(names)), key=names.__getitem__)
-    keys = [names[index] for index in order]
-    pick = permutation(order)
-    # Cut off the brackets of the list, with the newlines beside them when indented.
-    start, end = (2, -2) if pretty else (1, -1)
 
-    if expand is None:
-        # Dictionaries are filled anew for every batch: making 20,000 of 120 keys costs more
-        # than writing them as JSON.
-        reused: list[dict[str, Any]] = []
+    names: Sequence[str]
+    expand: Expand | None
+    pretty: bool
+    _kept: dict[tuple[str, ...], list[dict[str, Any]]] = field(factory=dict, init=False)
 
-        def encode(batch: list[Row]) -> bytes:
-            while len(reused) < len(batch):
-                reused.append(dict.fromkeys(keys))
-            for target, row in zip(reused, batch, strict=False):
-                target.update(zip(keys, pick(row), strict=False))
-            return dumps(reused[: len(batch)], pretty=pretty)[start:end]
-
-        return encode
-
-    def encode_expanded(batch: list[Row]) -> bytes:
+    def __call__(self, batch: list[Row]) -> bytes:
+        """Write one batch."""
+        used: dict[tuple[str, ...], int] = {}
         objects = []
         for row in batch:
-            values = dict(expand(row))
-            values.update(zip(keys, pick(row), strict=False))
-            objects.append(values)
-        return dumps(objects, pretty=pretty)[start:end]
+            extra = _NOTHING if self.expand is None else self.expand(row)
+            further = tuple(extra)
+            number = used.get(further, 0)
+            used[further] = number + 1
+            target = self._target(further, number)
+            target.update(extra)
+            target.update(zip(self.names, row, strict=False))
+            objects.append(target)
+        # Cut off the brackets of the list, with the newlines beside them when indented.
+        start, end = (2, -2) if self.pretty else (1, -1)
+        return dumps(objects, pretty=self.pretty)[start:end]
 
-    return encode_expanded
+    def _target(self, further: tuple[str, ...], number: int) -> dict[str, Any]:
+        kept = self._kept.get(further)
+        if kept is None:
+            if len(self._kept) >= MOST_COMBINATIONS:
+                return {}
+            kept = self._kept[further] = []
+        if number == len(kept):
+            kept.append(dict.fromkeys(sorted({*self.names, *further})))
+        return kept[number]
 
 
 def rows_value(answer: Rows, *, pretty: bool, level: int = 0) -> Iterator[bytes]:
@@ -142,7 +139,7 @@ def rows_value(answer: Rows, *, pretty: bool, level: int = 0) -> Iterator[bytes]
     ``level`` is the depth at which the list stands, for indentation.
     """
     names = [column.name for column in answer.columns]
-    encode = row_encoder(names, answer.expand, pretty=pretty)
+    encode = RowWriter(names=names, expand=answer.expand, pretty=pretty)
     opening, between, closing = (b"[\n", b",\n", b"\n]") if pretty else (b"[", b",", b"]")
     lead = opening
     for piece in batches(answer.rows, encode):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from monrest.render.json import digits, permutation
+from monrest.render.json import digits
 from monrest.values import Rows
 
 if TYPE_CHECKING:
@@ -68,11 +68,12 @@ def _of_rows(answer: Rows) -> Table:
     declared = [column.name for column in answer.columns]
     further = [name for name in names if name not in set(declared)]
     place = {name: index for index, name in enumerate([*declared, *further])}
-    pick = permutation([place[name] for name in names])
+    order = [place[name] for name in names]
 
     def values(row: Row) -> Sequence[Any]:
         extra = expand(row)
-        return pick([*row[:width], *(extra.get(name) for name in further)])
+        found = [*row[:width], *(extra.get(name) for name in further)]
+        return [found[index] for index in order]
 
     return Table(names=names, rows=answer.rows, values=values)
 

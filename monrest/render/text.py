@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wcwidth import wcswidth
 
-from monrest.render.json import dumps, well_formed
+from monrest.render.json import digits, dumps, well_formed
 from monrest.render.slices import batches, gathered
 from monrest.render.table import number_text, table_of
 
@@ -48,7 +48,11 @@ def _plain(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """One value as the text of a cell, without any control character."""
-    if isinstance(value, Mapping):
+    if type(value) is int:
+        return digits(value)
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, Mapping):
         text = ",".join(f"{key}:{_plain(value[key])}" for key in sorted(value))
     elif isinstance(value, (list, tuple)):
         text = ",".join(map(_plain, value))

@@ -181,3 +181,34 @@ def test_random_rows_load_back_equal_with_sorted_keys(answer, pretty):
 @given(values, st.booleans())
 def test_random_documents_load_back_equal(value, pretty):
     assert json.loads(text_of(Document(value=value), pretty=pretty)) == value
+
+
+@given(
+    st.lists(names, unique=True, max_size=4),
+    st.lists(
+        st.tuples(st.integers(), st.dictionaries(names, st.integers(), max_size=4)), max_size=9
+    ),
+)
+def test_random_expanded_keys_are_sorted_in_and_never_override(keys, rows):
+    expected = [{**extra, **dict.fromkeys(keys, value)} for value, extra in rows]
+    answer = Rows(
+        columns=columns(*keys),
+        rows=[[value] * len(keys) + [extra] for value, extra in rows],
+        expand=lambda row: row[-1],
+    )
+    loaded = json.loads(text_of(answer))
+    assert loaded == expected
+    for row in loaded:
+        assert list(row) == sorted(row)
+
+
+def test_more_combinations_of_expanded_keys_than_are_kept():
+    rows = [[number % 200] for number in range(1000)]
+    answer = Rows(
+        columns=columns("m"),
+        rows=list(rows),
+        expand=lambda row: {f"z{row[0]}": 1, f"a{row[0]}": 2},
+    )
+    text = text_of(answer)
+    assert json.loads(text) == [{f"a{n}": 2, "m": n, f"z{n}": 1} for (n,) in rows]
+    assert '{"a199":2,"m":199,"z199":1}' in text
