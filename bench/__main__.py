@@ -35,8 +35,15 @@ PARTS = (
 )
 
 
-def near(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
-    """Everything that needs one large site: the replay of an embedded core beside us."""
+class OutOfTimeError(BrokenRunError):
+    """The whole run took too long."""
+
+
+def near(processes: Processes, hosts: int, services: int, broken: list[str]) -> Iterator[Line]:
+    """Everything that needs one large site: the replay of an embedded core beside us.
+
+    What breaks in one part is added to ``broken`` and leaves the other parts alone.
+    """
     cores = {
         "main": processes.core("large", hosts, services),
         "small": processes.core("tenth", max(1, hosts // 10), services // 10),
@@ -46,7 +53,12 @@ def near(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
     host = first_host(daemon, "main")
     bench = lines.Bench(processes=processes, daemon=daemon, sockets=sockets, host=host)
     for part in PARTS:
-        yield from part(bench)
+        try:
+            yield from part(bench)
+        except OutOfTimeError:
+            raise
+        except (BrokenRunError, OSError) as error:
+            broken.append(f"{part.__name__}: {error}")
 
 
 def far(processes: Processes) -> Iterator[Line]:
@@ -70,7 +82,7 @@ def first_host(daemon: Daemon, site: str) -> str:
 
 def out_of_time(_signal: int, _frame: FrameType | None) -> None:
     """Give the run up."""
-    raise BrokenRunError(f"not finished after {WHOLE_RUN} s")
+    raise OutOfTimeError(f"not finished after {WHOLE_RUN} s")
 
 
 def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
@@ -79,7 +91,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
     broken: list[str] = []
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(WHOLE_RUN)
-    for measure in (lambda p: near(p, hosts, services), far):
+    for measure in (lambda p: near(p, hosts, services, broken), far):
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
             processes = Processes(Path(folder))
