@@ -1,0 +1,144 @@
+"""Finding out what a core is and which columns it has.
+
+livestatus.md, section 14 ("Detecting the core") and icinga2-livestatus.md. Naemon, MK Livestatus
+and LMD are asked (``GET columns``); Icinga 2 and Shinken have no such table and get fixed lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Literal, TypeAlias
+
+from attrs import frozen
+
+from monrest.livestatus.errors import ProtocolError, RefusedError
+from monrest.query.model import Pushed
+from monrest.sites.static import ICINGA2, SHINKEN
+from monrest.values import Capabilities, Row
+
+Kind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd"]
+
+UNKNOWN = Capabilities(kind="mk")
+"""What may be assumed of a core before it was asked: the least of all kinds."""
+
+STATUS_COLUMNS = ("program_version", "livestatus_version", "program_start", "nagios_pid")
+COLUMNS_QUERY = Pushed(table="columns", columns=("table", "name", "type"))
+
+_TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_FEW = 64
+
+Ask: TypeAlias = Callable[[Pushed], Awaitable[list[Row]]]
+
+
+@frozen(kw_only=True)
+class Program:
+    """The status row of a core; ``localtime`` is its clock, None where it does not tell.
+
+    ``several`` rows mean an LMD or a federation behind the address.
+    """
+
+    program_version: str = ""
+    livestatus_version: str = ""
+    program_start: int = 0
+    nagios_pid: int = 0
+    localtime: float | None = None
+    several: bool = False
+
+    def same_run(self, other: Program) -> bool:
+        """Whether the core was not restarted between the two rows."""
+        return (
+            self.program_start == other.program_start
+            and self.nagios_pid == other.nagios_pid
+            and self.program_version == other.program_version
+        )
+
+
+def status_query(capabilities: Capabilities | None) -> Pushed:
+    """The cheap query that tells whether a core lives and whether it was restarted."""
+    more = ("localtime",) if capabilities and capabilities.has("status", "localtime") else ()
+    return Pushed(table="status", columns=STATUS_COLUMNS + more)
+
+
+def read_status(rows: Sequence[Row]) -> Program:
+    """The program data from the rows of ``status_query``; ProtocolError if there are none."""
+    if not rows:
+        raise ProtocolError("the status table is empty")
+    version, livestatus, start, pid, *more = rows[0]
+    return Program(
+        program_version=str(version or ""),
+        livestatus_version=str(livestatus or ""),
+        program_start=int(_number(start)),
+        nagios_pid=int(_number(pid)),
+        localtime=_number(more[0]) if more else None,
+        several=len(rows) > 1,
+    )
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) else 0
+
+
+async def detect(program: Program, ask: Ask) -> Capabilities:
+    """What the core that gave ``program`` can do; ``ask`` runs a query with what UNKNOWN can.
+
+    Raise LivestatusError if the core does not answer; a refusal of the columns table is an
+    answer.
+    """
+    kind = _kind(program)
+    if kind in ("icinga2", "shinken"):
+        return _capabilities(program, kind, ICINGA2 if kind == "icinga2" else SHINKEN)
+    try:
+        rows = await ask(COLUMNS_QUERY)
+    except RefusedError:
+        return _capabilities(program, "shinken", SHINKEN)
+    tables: dict[str, dict[str, str]] = {}
+    for row in rows:
+        table, name, kind_of_column = map(str, row)
+        if _NAME.match(table) and _NAME.match(name):
+            known = kind_of_column if kind_of_column in _TYPES else "string"
+            tables.setdefault(table, {})[name] = known
+    if not tables:
+        raise ProtocolError("the columns table is empty")
+    if program.several or "peer_key" in tables.get("hosts", {}):
+        kind = "lmd"
+    return _capabilities(program, kind, tables)
+
+
+def _kind(program: Program) -> Kind:
+    versions = f"{program.program_version} {program.livestatus_version}".lower()
+    for kind in _BY_VERSION:
+        if kind in versions:
+            return kind
+    return "mk"
+
+
+_BY_VERSION: tuple[Kind, ...] = ("icinga2", "shinken", "naemon")
+
+_seen: dict[str, Mapping[str, Mapping[str, str]]] = {}
+
+
+def _capabilities(
+    program: Program, kind: Kind, tables: Mapping[str, Mapping[str, str]]
+) -> Capabilities:
+    key = _digest(kind, tables)
+    if len(_seen) > _FEW:
+        _seen.clear()
+    return Capabilities(
+        kind=kind,
+        program_version=program.program_version,
+        livestatus_version=program.livestatus_version,
+        # A hundred sites with the same core share one set of tables.
+        tables=_seen.setdefault(key, tables),
+        key=key,
+    )
+
+
+def _digest(kind: str, tables: Mapping[str, Mapping[str, str]]) -> str:
+    lines = [kind]
+    for table in sorted(tables):
+        lines.append(table)
+        lines += [f"\t{name}\t{tables[table][name]}" for name in sorted(tables[table])]
+    return sha256("\n".join(lines).encode()).hexdigest()[:24]

@@ -1,0 +1,178 @@
+"""Asking many sites at the same time; those that fail are reported beside the others' rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.livestatus.errors import LivestatusError
+from monrest.query.model import Pushed
+from monrest.sites.asking import Ask, prepare
+from monrest.sites.normalise import Layout
+from monrest.sites.site import Site
+from monrest.values import Capabilities, Row, SiteProblem
+
+Plan: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
+"""What to ask one site; None when its core has nothing to say, such as no such table."""
+
+
+@frozen
+class SiteAnswer:
+    """The rows of one site, what it was asked and how many seconds that took.
+
+    ``rows`` are of the common layout, or as the core sent them (``asked.columns``, then one value
+    per Stats line) without a layout and for Stats.
+    """
+
+    site: Site
+    rows: list[Row]
+    asked: Pushed
+    capabilities: Capabilities
+    seconds: float
+
+
+@frozen
+class Gathered:
+    """All answers and all problems, both in the order of the sites; ``seconds`` in total."""
+
+    answers: tuple[SiteAnswer, ...]
+    problems: tuple[SiteProblem, ...]
+    seconds: float
+
+
+async def fan_out(
+    sites: Sequence[Site], plan: Plan, layout: Layout | None, clock: IReactorTime
+) -> Gathered:
+    """Ask all ``sites`` at once, each within its own time-out.
+
+    A site that is down costs nothing. Raise BadRequest when there is no site, SitesFailed
+    (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
+    raises. Cancelling ends the queries that are still running.
+    """
+    if not sites:
+        raise BadRequest("no backend selected", "backends: expected at least one configured site")
+    return await _Gathering(sites, plan, layout, clock).start()
+
+
+@define(eq=False)
+class _Gathering:
+    sites: Sequence[Site]
+    plan: Plan
+    layout: Layout | None
+    clock: IReactorTime
+    done: Deferred[Gathered] = field(init=False)
+    answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
+    problems: dict[int, SiteProblem] = field(init=False, factory=dict)
+    open: dict[int, Deferred[Any]] = field(init=False, factory=dict)
+    asks: dict[tuple[int, str], tuple[Pushed, Ask]] = field(init=False, factory=dict)
+    silent: int = field(init=False, default=0)
+    began: float = field(init=False, default=0.0)
+    ended: bool = field(init=False, default=False)
+
+    def start(self) -> Deferred[Gathered]:
+        self.done = Deferred(self._cancel)
+        self.began = self.clock.seconds()
+        for at, site in enumerate(self.sites):
+            if self.ended:
+                break
+            error = site.breaker.error
+            if error is not None:
+                self.problems[at] = site.problem(error)
+            elif site.connected:
+                self._ask(None, at, site)
+            else:
+                waiting = site.breaker.verdict()
+                self.open[at] = waiting
+                waiting.addCallbacks(
+                    self._ask, self._failed, callbackArgs=(at, site), errbackArgs=(at, site)
+                )
+        self._finish()
+        return self.done
+
+    def _ask(self, _: None, at: int, site: Site) -> None:
+        self.open.pop(at, None)
+        try:
+            capabilities = site.capabilities
+            assert capabilities is not None
+            pushed = self.plan(site, capabilities)
+            if pushed is None:
+                self.silent += 1
+                self._finish()
+                return
+            ask = self._prepared(pushed, capabilities)
+        except Exception:  # noqa: BLE001  the whole request fails with it
+            self._break(Failure())
+            return
+        sent = self.clock.seconds()
+        running = site.query(ask)
+        self.open[at] = running
+        running.addCallbacks(
+            self._answered,
+            self._failed,
+            callbackArgs=(at, site, pushed, capabilities, sent),
+            errbackArgs=(at, site),
+        )
+
+    def _prepared(self, pushed: Pushed, capabilities: Capabilities) -> Ask:
+        # Looking up a big value by its hash for each of a hundred sites costs more than asking.
+        key = (id(pushed), capabilities.key)
+        known = self.asks.get(key)
+        if known is None:
+            known = self.asks[key] = (pushed, prepare(pushed, capabilities, self.layout))
+        return known[1]
+
+    def _answered(
+        self,
+        rows: list[Row],
+        at: int,
+        site: Site,
+        pushed: Pushed,
+        capabilities: Capabilities,
+        sent: float,
+    ) -> None:
+        seconds = self.clock.seconds() - sent
+        self.answers[at] = SiteAnswer(site, rows, pushed, capabilities, seconds)
+        self.open.pop(at, None)
+        self._finish()
+
+    def _failed(self, failure: Failure, at: int, site: Site) -> None:
+        self.open.pop(at, None)
+        error = failure.value
+        if self.ended:
+            return
+        if isinstance(error, LivestatusError):
+            self.problems[at] = site.problem(error)
+            self._finish()
+        else:
+            self._break(failure)
+
+    def _finish(self) -> None:
+        if self.ended or len(self.answers) + len(self.problems) + self.silent < len(self.sites):
+            return
+        self.ended = True
+        problems = tuple(self.problems[at] for at in sorted(self.problems))
+        if len(problems) == len(self.sites):
+            kind = SitesTimedOut if all(one.timed_out for one in problems) else SitesFailed
+            self.done.errback(kind(problems))
+            return
+        answers = tuple(self.answers[at] for at in sorted(self.answers))
+        self.done.callback(Gathered(answers, problems, self.clock.seconds() - self.began))
+
+    def _break(self, failure: Failure) -> None:
+        """Fail as a whole and let go of what is still running."""
+        if not self.ended:
+            self._cancel(self.done)
+            self.done.errback(failure)
+
+    def _cancel(self, _: Deferred[Gathered]) -> None:
+        self.ended = True
+        running = list(self.open.values())
+        self.open.clear()
+        for one in running:
+            one.cancel()

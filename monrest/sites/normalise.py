@@ -1,0 +1,283 @@
+"""Rows of one core in the common layout: what it lacks is empty, what it says otherwise is fixed.
+
+icinga2-livestatus.md, "Values that differ" and "Rules for the service". A Naemon that was asked
+for the whole layout in its order costs nothing; everything else happens while the rows arrive,
+column by column, so that the work per value is done by the interpreter's own loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import orjson
+from attrs import frozen
+
+from monrest.livestatus.framing import Transform
+from monrest.query.schema import EMPTY, CoreType
+from monrest.values import Capabilities, Row
+
+Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
+"""Names and types of the columns that every row shall have, in order."""
+
+Values: TypeAlias = Sequence[Any]
+
+_LOOSE = frozenset({"icinga2", "shinken"})
+"""Cores that give null, true or "" where a number, a text or a list belongs."""
+
+
+# ---------------------------------------------------------------- one value of a wrong type
+
+
+def as_text(value: Any) -> str:
+    """A value where a text belongs: null is empty, numbers as written, else JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return orjson.dumps(value).decode()
+
+
+def as_int(value: Any) -> int | float:
+    """A value where a number belongs: true is 1, whatever is no number is 0."""
+    if isinstance(value, bool):
+        return int(value)
+    return value if isinstance(value, (int, float)) else 0
+
+
+def as_float(value: Any) -> float:
+    """A value where a float belongs."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def as_list(value: Any) -> list[Any]:
+    """A value where a list belongs: Icinga 2 has 0 for an empty modified_attributes_list."""
+    return value if isinstance(value, list) else []
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """Custom variables: a dictionary already, or the [name, value] pairs of Icinga 2."""
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, list):
+        return {}
+    pairs = [pair for pair in value if isinstance(pair, list) and len(pair) > 1]
+    return {as_text(pair[0]): as_text(pair[1]) for pair in pairs}
+
+
+_FIX: dict[CoreType, tuple[type, Callable[[Any], Any]]] = {
+    "string": (str, as_text),
+    "int": (int, as_int),
+    "time": (int, as_int),
+    "float": (float, as_float),
+    "list": (list, as_list),
+    "dict": (dict, as_dict),
+}
+
+
+def _typed(core_type: CoreType) -> Callable[[Values], Values]:
+    wanted, fix = _FIX[core_type]
+    right = {wanted}
+
+    def column(values: Values) -> Values:
+        return values if set(map(type, values)) <= right else list(map(fix, values))
+
+    return column
+
+
+# ---------------------------------------------------------------- Icinga 2: pending objects
+
+
+def _unless_pending(value: Any, checked: Any) -> Any:
+    return 0 if checked == 0 else value
+
+
+def _hard_while_pending(value: Any, checked: Any) -> Any:
+    return 1 if checked == 0 else value
+
+
+def _less(value: Any, pending: Any) -> int | float:
+    return max(0, as_int(value) - as_int(pending))
+
+
+def _worst_service(value: Any, warn: Any, crit: Any, unknown: Any, pending: Any) -> Any:
+    if value != 3:
+        return value
+    if as_int(crit) > 0:
+        return 2
+    if _less(unknown, pending) > 0:
+        return 3
+    return 1 if as_int(warn) > 0 else 0
+
+
+def _worst_host(value: Any, down: Any, unreachable: Any, pending: Any) -> Any:
+    if value != 1 or _less(down, pending) > 0:
+        return value
+    return 2 if as_int(unreachable) > 0 else 0
+
+
+_SERVICE_COUNTERS = tuple(f"num_services_{s}" for s in ("warn", "crit", "unknown", "pending"))
+
+_RULES: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    **dict.fromkeys(
+        ("state", "hard_state", "last_state", "last_hard_state", "last_check"),
+        (("has_been_checked",), _unless_pending),
+    ),
+    "state_type": (("has_been_checked",), _hard_while_pending),
+    "num_services_unknown": (("num_services_pending",), _less),
+    "num_hosts_down": (("num_hosts_pending",), _less),
+    "worst_service_state": (_SERVICE_COUNTERS, _worst_service),
+    "worst_host_state": (("num_hosts_down", "num_hosts_unreach", "num_hosts_pending"), _worst_host),
+}
+"""Column: the columns beside it that say what its value means, and what to make of it."""
+
+
+def _members(state: int, length: int) -> Callable[[Any], list[Any]]:
+    def fix(value: Any) -> list[Any]:
+        fixed = []
+        for member in as_list(value):
+            if not isinstance(member, list) or len(member) <= state:
+                continue
+            full = member + [1] * (length - len(member))
+            if full[state + 1] == 0:
+                full[state] = 0
+            fixed.append(full)
+        return fixed
+
+    return fix
+
+
+def _group_services(value: Any) -> list[Any]:
+    # [host, service, state of the host, state of the service], seen on 2.13.6; Naemon has the
+    # state of the service and whether it was checked.
+    members = [one for one in as_list(value) if isinstance(one, list) and len(one) > 3]
+    return [[host, service, state, 1] for host, service, _, state, *_ in members]
+
+
+def _padded(length: int) -> Callable[[Any], list[Any]]:
+    def fix(value: Any) -> list[Any]:
+        entries = [entry for entry in as_list(value) if isinstance(entry, list)]
+        return [entry + [0] * (length - len(entry)) for entry in entries]
+
+    return fix
+
+
+def _texts(value: Any) -> list[str]:
+    return list(map(as_text, as_list(value)))
+
+
+_LISTS: dict[str, Callable[[Any], list[Any]]] = {
+    "custom_variable_values": _texts,
+    "comments_with_info": _padded(7),
+    "downtimes_with_info": _padded(9),
+    "services_with_state": _members(1, 3),
+    "services_with_info": _members(1, 4),
+}
+
+
+def _rule(name: str, known: Iterable[str]) -> tuple[tuple[str, ...], Callable[..., Any]] | None:
+    """The rule of a column under any prefix, if the table has the columns that it needs."""
+    for base, (needs, function) in _RULES.items():
+        if name.endswith(base):
+            prefix = name[: len(name) - len(base)]
+            columns = tuple(prefix + need for need in needs)
+            if all(column in known for column in columns):
+                return columns, function
+    return None
+
+
+def _list_fix(table: str, name: str) -> Callable[[Any], list[Any]] | None:
+    for base, fix in _LISTS.items():
+        if name.endswith(base):
+            return fix
+    if name.endswith("members_with_state"):
+        services = table == "servicegroups" or name.startswith("servicegroup_")
+        return _group_services if services else _members(1, 3)
+    return None
+
+
+# ---------------------------------------------------------------- rows
+
+
+@lru_cache(maxsize=512)
+def with_companions(
+    table: str, columns: tuple[str, ...], capabilities: Capabilities
+) -> tuple[str, ...]:
+    """``columns`` and what must be asked beside them to know what their values mean."""
+    if capabilities.kind != "icinga2":
+        return columns
+    known = capabilities.tables.get(table, {})
+    asked = dict.fromkeys(columns)
+    for name in columns:
+        rule = _rule(name, known)
+        if rule is not None:
+            asked.update(dict.fromkeys(rule[0]))
+    return tuple(asked)
+
+
+@frozen
+class _Cell:
+    """How one column of the layout comes about: ``at`` in the core's rows, None if it lacks it."""
+
+    at: int | None
+    empty: Any
+    typed: Callable[[Values], Values] | None = None
+    beside: tuple[int, ...] = ()
+    rule: Callable[..., Any] | None = None
+    lists: Callable[[Any], list[Any]] | None = None
+
+    def of(self, columns: Sequence[Values], count: int) -> Iterable[Any]:
+        if self.at is None:
+            return repeat(self.empty, count)
+        values = columns[self.at]
+        if self.rule is not None:
+            values = list(map(self.rule, values, *(columns[at] for at in self.beside)))
+        if self.lists is not None:
+            values = list(map(self.lists, values))
+        return values if self.typed is None else self.typed(values)
+
+
+@lru_cache(maxsize=512)
+def normaliser(
+    table: str, columns: tuple[str, ...], capabilities: Capabilities, layout: Layout
+) -> Transform | None:
+    """What turns rows of ``columns`` into rows of ``layout``; None when they are that already."""
+    kind = capabilities.kind
+    names = tuple(name for name, _ in layout)
+    if kind in ("naemon", "lmd") and columns == names:
+        return None
+    known = capabilities.tables.get(table, {})
+    position = {name: at for at, name in enumerate(columns)}
+    cells = []
+    for name, core_type in layout:
+        at = position.get(name)
+        loose = kind in _LOOSE or (kind == "mk" and core_type == "dict")
+        rule = _rule(name, known) if kind == "icinga2" else None
+        if rule is not None and not all(need in position for need in rule[0]):
+            rule = None
+        cells.append(
+            _Cell(
+                at,
+                EMPTY[core_type],
+                _typed(core_type) if loose else None,
+                tuple(position[need] for need in rule[0]) if rule else (),
+                rule[1] if rule else None,
+                _list_fix(table, name) if kind == "icinga2" else None,
+            )
+        )
+    if columns == names and not any(cell.typed or cell.rule or cell.lists for cell in cells):
+        return None
+
+    def transform(rows: list[Row]) -> list[Row]:
+        if not rows:
+            return rows
+        by_column = list(zip(*rows, strict=True))
+        count = len(rows)
+        done = [cell.of(by_column, count) for cell in cells]
+        return list(map(list, zip(*done, strict=True))) if done else [[] for _ in rows]
+
+    return transform

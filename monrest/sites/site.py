@@ -1,0 +1,219 @@
+"""One configured site: its connections, what its core can do, how it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+from zlib import crc32
+
+from attrs import define, field
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.interfaces import IStreamClientEndpoint
+from twisted.python.failure import Failure
+
+from monrest.livestatus.endpoints import endpoint_for, uses_tls
+from monrest.livestatus.errors import LivestatusError, RefusedError, first_line
+from monrest.livestatus.pool import Pool
+from monrest.query.model import Pushed
+from monrest.sites.asking import Ask, prepare
+from monrest.sites.capabilities import UNKNOWN, Program, detect, read_status, status_query
+from monrest.sites.health import INTERVAL, Breaker, Health
+from monrest.sites.normalise import Layout
+from monrest.values import Capabilities, Row, SiteProblem
+
+if TYPE_CHECKING:
+    from monrest.config.values import SiteConfig
+
+LOG_TIMEOUT = 300.0
+"""Seconds for a log query, unless the site's own time-out is longer."""
+PROBE_TIMEOUT = 10.0
+
+_DEFAULT_CONNECTIONS = 4
+_MK_CONNECTIONS = 2
+_MK_MOST = 8
+
+
+@define(eq=False)
+class Site:
+    """A site; ``reactor`` connects and keeps the time.
+
+    ``endpoint`` replaces what the configuration's address says. ``capabilities`` is None until
+    the core answered for the first time; afterwards the last known ones stay, also while down.
+    """
+
+    kind: ClassVar[str] = "livestatus"
+
+    reactor: Any
+    config: SiteConfig
+    endpoint: Callable[[], IStreamClientEndpoint] | None = None
+    capabilities: Capabilities | None = field(init=False, default=None)
+    pool: Pool = field(init=False)
+    breaker: Breaker = field(init=False)
+    local: bool = field(init=False, default=False)
+    address: str = field(init=False, default="")
+    _hide: tuple[str, ...] = field(init=False, default=())
+    _stale: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        config = self.config
+        try:
+            where = config.where()
+        except ValueError:
+            self.address = config.address
+        else:
+            self.local = where.local
+            self.address = where.path or where.url or f"{where.host}:{where.port}"
+            # A bare word such as "core" is no secret, and would be cut out of every message.
+            host = where.host if "." in where.host or ":" in where.host else ""
+            self._hide = tuple(text for text in (self.address, host) if len(text) > 1)
+        # Sites started together shall not be probed together for ever.
+        spread = 1 + crc32(config.id.encode()) / 2**32 / 10
+        self.breaker = Breaker(
+            clock=self.reactor, probe=self._probe, site=config.id, interval=INTERVAL * spread
+        )
+        self.pool = Pool(
+            clock=self.reactor,
+            endpoint=self.endpoint or partial(endpoint_for, self.reactor, config),
+            limit=config.connections,
+            tls=uses_tls(config) and self.endpoint is None,
+            on_slow=self.breaker.suspect,
+            on_lost=self.breaker.suspect,
+        )
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def id(self) -> str:
+        """``peer_key``."""
+        return self.config.id
+
+    @property
+    def name(self) -> str:
+        """``peer_name``."""
+        return self.config.name
+
+    @property
+    def section(self) -> str:
+        """``peer_section``."""
+        return self.config.section
+
+    @property
+    def hidden(self) -> bool:
+        """Whether only an explicit selection means it."""
+        return self.config.hidden
+
+    @property
+    def health(self) -> Health:
+        """How it is."""
+        return self.breaker.health
+
+    @property
+    def connected(self) -> bool:
+        """Whether the last probe was answered."""
+        return self.health.state == "up"
+
+    @property
+    def status(self) -> int:
+        """0 up, 1 not (``/sites``)."""
+        return 0 if self.connected else 1
+
+    @property
+    def last_error(self) -> str:
+        """One line without paths and addresses; empty while up."""
+        return self._shown(self.health.last_error)
+
+    # ------------------------------------------------------------ asking
+
+    async def ask(self, pushed: Pushed, layout: Layout | None = None) -> list[Row]:
+        """Rows of this site alone: of ``layout`` if given, else as the core sends them.
+
+        Raise LivestatusError if the site is down or does not answer as it should.
+        """
+        await self.breaker.verdict()
+        assert self.capabilities is not None
+        return await self.query(prepare(pushed, self.capabilities, layout))
+
+    def query(self, ask: Ask) -> Deferred[list[Row]]:
+        """Send what was prepared for this site's capabilities; fails with LivestatusError.
+
+        Whoever calls this looked at ``breaker.error`` before.
+        """
+        timeout = self.config.timeout
+        if ask.log and timeout < LOG_TIMEOUT:
+            timeout = LOG_TIMEOUT
+        sent = self.reactor.seconds()
+        done = self.pool.query(
+            ask.request, timeout, width=ask.width, transform=ask.transform, log=ask.log
+        )
+        return done.addCallbacks(self._answered, self._failed, errbackArgs=(sent,))
+
+    def problem(self, error: LivestatusError) -> SiteProblem:
+        """What to tell the user about a failure of this site."""
+        reason = self._shown(first_line(error.reason))
+        return SiteProblem(self.id, self.name, reason, error.timed_out)
+
+    def _shown(self, reason: str) -> str:
+        for text in self._hide:
+            if text in reason:
+                reason = reason.replace(text, "…")
+        return reason
+
+    def _answered(self, rows: list[Row]) -> list[Row]:
+        self.breaker.alive = self.reactor.seconds()
+        return rows
+
+    def _failed(self, failure: Failure, sent: float) -> Failure:
+        error = failure.value
+        if isinstance(error, LivestatusError):
+            if isinstance(error, RefusedError):
+                self._stale = True
+            self.breaker.failed(error, sent)
+        return failure
+
+    # ------------------------------------------------------------ probing
+
+    async def _probe(self) -> Program:
+        async def ask(pushed: Pushed) -> list[Row]:
+            request = prepare(pushed, UNKNOWN)
+            return await self.pool.query(
+                request.request,
+                min(PROBE_TIMEOUT, self.config.timeout),
+                width=request.width,
+                urgent=True,
+            )
+
+        program = read_status(await ask(status_query(self.capabilities)))
+        if self.capabilities is None or self._stale or not program.same_run(self.health.program):
+            stale, self._stale = self._stale, False
+            try:
+                found = await detect(program, ask)
+            except LivestatusError:
+                self._stale = stale
+                raise
+            self.capabilities = found
+            self.pool.limit = self._connections(found)
+        return program
+
+    def _connections(self, capabilities: Capabilities) -> int:
+        # Each kept connection holds one of the ten threads of an MK Livestatus.
+        wanted = self.config.connections
+        if capabilities.kind != "mk":
+            return wanted
+        return _MK_CONNECTIONS if wanted == _DEFAULT_CONNECTIONS else min(wanted, _MK_MOST)
+
+    # ------------------------------------------------------------ life
+
+    def startService(self) -> None:
+        """Connect in the background."""
+        self.breaker.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fail what is running; fires when no connection is left."""
+        left = DeferredList([self.breaker.stopService(), self.pool.stop()])
+        return left.addCallback(lambda _: None)
+
+    def retire(self) -> Deferred[None]:
+        """Stop probing and keep no connection, but finish what requests still ask."""
+        self.pool.retire()
+        return self.breaker.stopService()
