@@ -19,6 +19,7 @@ setup(
         "cattrs>=26.1",
         "google-re2>=1.1",
         "klein>=24.8",
+        "multipart>=1.2",
         "orjson>=3.11",
         "service-identity>=24.2",
         "treq>=26.7",

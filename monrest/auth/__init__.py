@@ -1,0 +1,1 @@
+"""Who is asking, what they hold and what they may see."""

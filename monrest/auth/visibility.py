@@ -1,0 +1,112 @@
+"""Which rows of a core's table an identity may see (auth-and-commands.md, section 3.1).
+
+The filters are sent to the cores with every query; what is invisible is simply absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from monrest.query.model import Any_, CoreFilter, Every, Test
+from monrest.values import Identity
+
+HOSTS = "authorized_for_all_hosts"
+SERVICES = "authorized_for_all_services"
+CONFIGURATION = "authorized_for_configuration_information"
+SYSTEM = "authorized_for_system_information"
+
+Rule: TypeAlias = Callable[[Identity, bool], CoreFilter | None]
+
+
+def visibility(identity: Identity, table: str, strict: bool) -> CoreFilter | None:
+    """Give the filter that every query of ``identity`` to ``table`` carries; None: sees all.
+
+    ``strict``: contacts of a host do not see its services
+    (``auth.strict_host_authorization``). A table without a rule raises LookupError, so that a
+    new table is never open by oversight.
+    """
+    return _RULES[table](identity, strict)
+
+
+def _open(_identity: Identity, _strict: bool) -> None:
+    return None
+
+
+def _contact(column: str, identity: Identity) -> Test:
+    return Test(column, ">=", identity.user)
+
+
+def _hosts(identity: Identity, _strict: bool) -> CoreFilter | None:
+    return None if identity.may(HOSTS) else _contact("contacts", identity)
+
+
+def _services(identity: Identity, strict: bool) -> CoreFilter | None:
+    if identity.may(SERVICES):
+        return None
+    own = _contact("contacts", identity)
+    return own if strict else Any_((own, _contact("host_contacts", identity)))
+
+
+def _contacts(identity: Identity, _strict: bool) -> CoreFilter | None:
+    return None if identity.may(CONFIGURATION) else Test("name", "=", identity.user)
+
+
+def _entries(identity: Identity, strict: bool) -> CoreFilter | None:
+    """Comments and downtimes, which belong to a host or to a service."""
+    all_hosts, all_services = identity.may(HOSTS), identity.may(SERVICES)
+    if all_hosts and all_services:
+        return None
+    of_host, of_service = Test("is_service", "=", "0"), Test("is_service", "=", "1")
+    by_host = _contact("host_contacts", identity)
+    seen: list[CoreFilter] = [
+        of_service if all_services else Every((of_service, _contact("service_contacts", identity)))
+    ]
+    if all_hosts:
+        seen.append(of_host)
+    elif strict:
+        seen.append(Every((of_host, by_host)))
+    if not strict:
+        seen.append(by_host)
+    return Any_(tuple(seen))
+
+
+def _log(identity: Identity, strict: bool) -> CoreFilter | None:
+    """Log lines of services, of hosts, and of neither."""
+    all_hosts, all_services = identity.may(HOSTS), identity.may(SERVICES)
+    system = identity.may(SYSTEM)
+    if all_hosts and all_services and system:
+        return None
+    with_service = Test("service_description", "!=", "")
+    of_host = Every((Test("host_name", "!=", ""), Test("service_description", "=", "")))
+    by_host = _contact("current_host_contacts", identity)
+    seen: list[CoreFilter] = [
+        with_service
+        if all_services
+        else Every((with_service, _contact("current_service_contacts", identity)))
+    ]
+    if all_hosts:
+        seen.append(of_host)
+    elif strict:
+        seen.append(Every((of_host, by_host)))
+    if not strict:
+        seen.append(Every((Test("host_name", "!=", ""), by_host)))
+    if system:
+        seen.append(Test("host_name", "=", ""))
+    return Any_(tuple(seen))
+
+
+_RULES: dict[str, Rule] = {
+    "hosts": _hosts,
+    "services": _services,
+    "contacts": _contacts,
+    "comments": _entries,
+    "downtimes": _entries,
+    "log": _log,
+    "hostgroups": _open,
+    "servicegroups": _open,
+    "contactgroups": _open,
+    "timeperiods": _open,
+    "commands": _open,
+    "status": _open,
+}

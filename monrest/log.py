@@ -1,0 +1,143 @@
+"""Log lines: text or JSON, one observer for everything, with the id of the request at hand.
+
+Lines of finished requests are collected for a moment and written together, because a write call
+for each would be a noticeable part of a small request; every other line is written at once and
+takes the collected ones with it, so that the order stays.
+"""
+
+from __future__ import annotations
+
+import io
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+import orjson
+from attrs import define, field
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
+from zope.interface import implementer
+
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the request that the present coroutine works for; empty outside requests."""
+
+ACCESS = "access"
+"""Key of an event's mapping of access-log fields; its presence makes the event an access line."""
+
+_LEVELS = {
+    LogLevel.debug: "debug",
+    LogLevel.info: "info",
+    LogLevel.warn: "warning",
+    LogLevel.error: "error",
+    LogLevel.critical: "critical",
+}
+_QUIET = (LogLevel.debug, LogLevel.info)
+_COLLECT_SECONDS = 0.2
+_OWN = "monrest"
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {10: "\\n", 13: "\\r"}
+
+
+@implementer(ILogObserver)
+@define(eq=False)
+class LineObserver:
+    """Writes each event as one line to ``stream`` (a failure's traceback follows in text).
+
+    ``as_json``: one JSON object per line. ``clock`` delays access lines by a fifth of a second;
+    without one they are written at once. Information from other libraries is left out,
+    warnings and failures are not.
+    """
+
+    stream: TextIO
+    as_json: bool = False
+    clock: IReactorTime | None = None
+    _lines: list[str] = field(factory=list, init=False)
+    _later: IDelayedCall | None = field(default=None, init=False)
+    _second: int = field(default=-1, init=False)
+    _stamp: str = field(default="", init=False)
+
+    def __call__(self, event: LogEvent) -> None:
+        """Take one event; never raises because of what is in it."""
+        level = event.get("log_level", LogLevel.info)
+        if level in _QUIET and (
+            level is LogLevel.debug or not event.get("log_namespace", "").startswith(_OWN)
+        ):
+            return
+        access = event.get(ACCESS)
+        if self.as_json:
+            line = self._json_line(event, access)
+        elif access is not None:
+            line = f"{self._time(event)} access {text_of_access(access)}\n"
+        else:
+            line = self._text_line(event)
+        self._lines.append(line)
+        if access is None or self.clock is None:
+            self.flush()
+        elif self._later is None:
+            self._later = self.clock.callLater(_COLLECT_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        if self._later is not None:
+            if self._later.active():
+                self._later.cancel()
+            self._later = None
+        lines, self._lines = self._lines, []
+        if lines:
+            self.stream.write("".join(lines))
+            self.stream.flush()
+
+    def _time(self, event: LogEvent) -> str:
+        seconds: float = event.get("log_time", 0.0)
+        whole = int(seconds)
+        if whole != self._second:
+            moment = datetime.fromtimestamp(whole, UTC)
+            self._second, self._stamp = whole, moment.strftime("%Y-%m-%dT%H:%M:%S")
+        return f"{self._stamp}.{int((seconds - whole) * 1000):03d}Z"
+
+    def _text_line(self, event: LogEvent) -> str:
+        message = formatEvent(event).translate(_ESCAPES)
+        request_id = REQUEST_ID.get()
+        suffix = f" request_id={request_id}" if request_id else ""
+        level = _LEVELS.get(event.get("log_level", LogLevel.info), "info")
+        line = f"{self._time(event)} {level} {event.get('log_namespace', '')}: {message}{suffix}\n"
+        return line + _traceback(event)
+
+    def _json_line(self, event: LogEvent, access: dict[str, Any] | None) -> str:
+        document: dict[str, Any] = {
+            "time": self._time(event),
+            "level": _LEVELS.get(event.get("log_level", LogLevel.info), "info"),
+            "logger": event.get("log_namespace", ""),
+        }
+        if access is not None:
+            document["message"] = "request"
+            document.update(access)
+        else:
+            document["message"] = formatEvent(event)
+            if request_id := REQUEST_ID.get():
+                document["request_id"] = request_id
+            if traceback := _traceback(event):
+                document["traceback"] = traceback
+        return orjson.dumps(document, default=str, option=orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _traceback(event: LogEvent) -> str:
+    failure = event.get("log_failure")
+    if failure is None:
+        return ""
+    text = io.StringIO()
+    failure.printTraceback(file=text)
+    return text.getvalue()
+
+
+def text_of_access(access: dict[str, Any]) -> str:
+    """Give the fields of an access line as ``key=value``, texts with blanks in quotes."""
+    return " ".join(f"{key}={_value(value)}" for key, value in access.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        text = value.translate(_ESCAPES)
+        return f'"{text}"' if not text or " " in text or '"' in text else text
+    if isinstance(value, list):
+        return ",".join(value) or "-"
+    return str(value)

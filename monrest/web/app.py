@@ -1,0 +1,220 @@
+"""The Klein application: one branch route, one error handler, and the way through a request.
+
+One request, one line: path → authentication → parameters → dispatch → response. Everything in
+between is a frozen value; the collaborators are given as callables, so that a reload swaps them
+together and a request keeps those it started with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import TypeAlias, cast
+
+from attrs import define, field
+from klein import Klein
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.iweb import IRequest
+
+from monrest.auth.authenticate import Authenticator
+from monrest.config import ServerConfig
+from monrest.errors import BadRequest, RestError, TooLarge
+from monrest.log import REQUEST_ID
+from monrest.names import Names
+from monrest.render.formats import RenderOptions
+from monrest.values import Answer, Identity, OutputFormat, Parameters, RestRequest, Rows
+from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
+from monrest.web.errors import Problem, describe
+from monrest.web.front import FrontResource
+from monrest.web.parse import FORMATS, Target, parameters, target
+from monrest.web.respond import Responder
+from monrest.web.site import ApiRequest, HeaderView
+
+log = Logger()
+
+Dispatch: TypeAlias = Callable[[RestRequest], Awaitable[Answer]]
+"""Answers a request or raises a RestError."""
+
+Allowed: TypeAlias = Callable[[tuple[str, ...]], tuple[str, ...]]
+"""The methods of a path by its undecoded segments; raises NotFound for an unknown one."""
+
+_BIG_BODY = 131072
+_WRAPPED: OutputFormat = "wrapped_json"
+
+
+@define(eq=False, kw_only=True)
+class Api:
+    """Everything one generation of the configuration needs to serve requests."""
+
+    server: ServerConfig
+    names: Names
+    authenticator: Authenticator
+    dispatch: Dispatch
+    allowed: Allowed
+    responder: Responder
+    clock: IReactorTime
+    _format_header: str = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._format_header = self.names.header("OutputFormat")
+
+    def resource(self) -> FrontResource:
+        """Make the root resource for this generation."""
+        app = Klein()
+        app.url_map.strict_slashes = False
+
+        @app.route(self.names.root, branch=True)
+        def handle(request: ApiRequest) -> Deferred[None]:
+            return self.handle(request)
+
+        @app.handle_errors(Exception)
+        def failed(request: IRequest, failure: Failure) -> None:
+            self.fail(cast("ApiRequest", request), failure)
+
+        return FrontResource(self.names.root, app.resource(), self.fail)
+
+    def handle(self, request: ApiRequest) -> Deferred[None]:
+        """Serve one request within the request time-out; cancelled when the client leaves."""
+        work = Deferred.fromCoroutine(self._serve(request))
+        if not work.called:
+            request.expire_after(self.clock, self.server.request_timeout, work)
+        return work
+
+    async def _serve(self, request: ApiRequest) -> None:
+        REQUEST_ID.set(request.request_id)
+        headers = HeaderView(request.requestHeaders)
+        where = self._target(request, headers)
+        identity = await self.authenticator.authenticate(headers)
+        request.asking = identity.user or "-"
+        rest = await self._read(request, headers, where, identity)
+        if rest.method == "OPTIONS":
+            self._options(request, rest)
+            return
+        answer = await self.dispatch(rest)
+        request.rows = len(answer.rows) if isinstance(answer, Rows) else 1
+        request.backend_seconds = answer.backend_seconds
+        await self.responder.answer(request, answer, request.options)
+
+    # ---------------------------------------------------------------- reading
+
+    def _target(self, request: ApiRequest, headers: HeaderView) -> Target:
+        if len(request.uri) > self.server.max_url:
+            raise BadRequest(
+                "URL too long",
+                f"expected a URL of up to {self.server.max_url} bytes; "
+                "longer requests go into a POST body",
+            )
+        try:
+            where = target(request.rest.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise BadRequest("invalid path", "path: expected UTF-8") from None
+        if where.format is not None:
+            request.options = _options(where.format)
+        elif wanted := headers.get(self._format_header):
+            known = FORMATS.get(wanted.strip().lower())
+            if known is None:
+                raise BadRequest(
+                    "unknown output format",
+                    f"{self._format_header.title()}: expected one of {', '.join(sorted(FORMATS))}",
+                )
+            request.options = _options(known)
+        return where
+
+    async def _read(
+        self, request: ApiRequest, headers: HeaderView, where: Target, identity: Identity
+    ) -> RestRequest:
+        method = request.method.decode("ascii")
+        query = parameters(request.query)
+        body = await self._body(request, headers, method)
+        given = merged(query, body) if body is not EMPTY else query
+        given, options = _presentation(given, request.options)
+        request.options = options
+        return RestRequest(
+            method="POST" if method == "PUT" else method,
+            path=where.path,
+            segments=where.segments,
+            parameters=given,
+            document=body.document,
+            format=options.format,
+            pretty=options.pretty,
+            sites=where.sites,
+            identity=identity,
+            request_id=request.request_id,
+            client=request.client_name,
+            headers=headers,
+        )
+
+    async def _body(self, request: ApiRequest, headers: HeaderView, method: str) -> Body:
+        if request.too_large:
+            limit = self.server.max_body
+            raise TooLarge("request body too long", f"expected a body of up to {limit} bytes")
+        raw = request.body.getvalue()
+        if not raw:
+            return EMPTY
+        content_type = headers.get("content-type", "")
+        if not reads_body(method, content_type):
+            return EMPTY
+        if len(raw) > _BIG_BODY:
+            return await self.responder.threads.run(lambda: read_body(raw, content_type))
+        return read_body(raw, content_type)
+
+    # ---------------------------------------------------------------- other ends
+
+    def _options(self, request: ApiRequest, rest: RestRequest) -> None:
+        allowed = self.allowed(rest.segments)
+        request.setResponseCode(204)
+        request.responseHeaders.setRawHeaders(b"Allow", [", ".join(allowed).encode("ascii")])
+
+    def fail(self, request: ApiRequest, failure: Failure) -> None:
+        """Answer a failure with its error document; Klein ends the request afterwards.
+
+        After the first byte of a body nothing else can be said: the connection is cut, so that
+        the client does not take a part for the whole.
+        """
+        request.answered()
+        if request.startedWriting:
+            log.failure("request {id} failed while sending", failure, id=request.request_id)
+            request.channel.forceAbortClient()
+            return
+        if request.expired and failure.check(CancelledError):
+            seconds = self.server.request_timeout
+            problem = Problem(
+                code=504, message="request timed out", description=f"after {seconds:g} seconds"
+            )
+        else:
+            problem = describe(failure, request.request_id)
+        request.error = problem.message
+        try:
+            self.responder.problem(request, problem, request.options)
+        except RestError:
+            self.responder.problem(request, problem, RenderOptions())
+
+
+@lru_cache(maxsize=64)
+def _options(chosen: OutputFormat, headers: bool = True, pretty: bool = False) -> RenderOptions:
+    return RenderOptions(format=chosen, headers=headers, pretty=pretty)
+
+
+_PRESENTATION = frozenset({"pretty", "headers"})
+_TRUTH = {"1": True, "true": True, "": False, "0": False, "false": False}
+
+
+def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters, RenderOptions]:
+    """Take out ``pretty`` and look at ``headers`` (query-engine.md, sections 1.2 and 14.3)."""
+    if not any(name in _PRESENTATION for name, _ in given):
+        return given, options
+    chosen, headers, pretty = options.format, options.headers, options.pretty
+    for name, value in given:
+        if name == "pretty":
+            if value.lower() not in _TRUTH:
+                raise BadRequest("error during request", "pretty must be 0 or 1")
+            pretty = _TRUTH[value.lower()]
+        elif name == "headers":
+            headers = value not in ("", "0")
+            if value == _WRAPPED and chosen == "json":
+                chosen = _WRAPPED
+    rest = tuple(pair for pair in given if pair[0] != "pretty")
+    return rest, _options(chosen, headers, pretty)

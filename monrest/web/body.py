@@ -1,0 +1,149 @@
+"""Parameters from a request body: form, multipart or relaxed JSON (query-engine.md, section 2.1).
+
+Pure, and linear in the size of the body; big bodies are read in a thread.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from attrs import frozen
+from multipart import MultipartError, MultipartParser, parse_options_header
+
+from monrest.errors import BadRequest
+from monrest.values import Parameters
+from monrest.web.parse import parameters
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+
+_MOST_PARTS = 10_000
+_BLANK = b" \t\r\n"
+# Strings are matched first so that a comment sign or a comma inside one is left alone; a string
+# without an end takes everything, which keeps the search linear.
+_STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
+_COMMENT = re.compile(rf"({_STRING})|#[^\n]*", re.DOTALL)
+_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
+
+
+@frozen
+class Body:
+    """What a body holds. ``document`` is the JSON object, None for forms and empty bodies."""
+
+    parameters: Parameters = ()
+    document: dict[str, Any] | None = None
+
+
+EMPTY = Body()
+
+
+def reads_body(method: str, content_type: str) -> bool:
+    """Whether a body of this type counts: with GET, HEAD and DELETE only a form or JSON."""
+    if method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
+        return True
+    return content_type.partition(";")[0].strip().lower() in (JSON, FORM, MULTIPART)
+
+
+def read_body(raw: bytes, content_type: str) -> Body:
+    """Read a body; without a content type it is taken for a form.
+
+    Raises BadRequest for broken JSON, JSON that is no object, JSON under another content type,
+    and content types that hold no parameters.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if not raw.strip(_BLANK):
+        return EMPTY
+    if kind == JSON:
+        return _json(raw)
+    bare = raw.strip(_BLANK)
+    if bare[:1] == b"{" and bare[-1:] == b"}":
+        raise BadRequest(
+            "got json request data but content type is not application/json",
+            "Content-Type: expected application/json",
+        )
+    if kind == MULTIPART:
+        return Body(_multipart(raw, content_type))
+    if kind in ("", FORM):
+        return Body(parameters(raw.strip(b"\r\n"), "form body"))
+    raise BadRequest(
+        "unsupported content type",
+        f"Content-Type: expected {JSON}, {FORM} or {MULTIPART}",
+    )
+
+
+def merged(query: Parameters, body: Body) -> Parameters:
+    """Join both: a form adds to the query string, a JSON value replaces its values."""
+    if body.document is None:
+        return query + body.parameters
+    replaced = {name for name, _ in body.parameters}
+    return tuple(pair for pair in query if pair[0] not in replaced) + body.parameters
+
+
+def _json(raw: bytes) -> Body:
+    try:
+        document = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        document = _relaxed(raw)
+    if not isinstance(document, dict):
+        raise BadRequest(
+            "failed to parse json data argument", "request body: expected a JSON object {…}"
+        )
+    pairs = [(name, text) for name, value in document.items() for text in _texts(value)]
+    return Body(tuple(pairs), document)
+
+
+def _relaxed(raw: bytes) -> Any:
+    """Read JSON with ``#`` comments and commas after the last item."""
+    try:
+        text = _COMMENT.sub(r"\1", raw.decode("utf-8"))
+        return orjson.loads(_LAST_COMMA.sub(r"\1", text))
+    except UnicodeDecodeError:
+        reason = "expected UTF-8 text"
+    except orjson.JSONDecodeError as error:
+        reason = str(error)
+    raise BadRequest("failed to parse json data argument", f"request body: {reason}") from None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Give the parameter values that a JSON value stands for; none for null."""
+    if isinstance(value, list):
+        for item in value:
+            if item is not None:
+                yield _text(item)
+    elif value is not None:
+        yield _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _multipart(raw: bytes, content_type: str) -> Parameters:
+    boundary = parse_options_header(content_type)[1].get("boundary", "")
+    if not boundary:
+        raise BadRequest("invalid multipart body", "Content-Type: expected a boundary")
+    pairs = []
+    try:
+        parser = MultipartParser(
+            io.BytesIO(raw),
+            boundary,
+            part_limit=_MOST_PARTS,
+            memory_limit=len(raw) + 1,
+            spool_limit=len(raw) + 1,
+        )
+        for part in parser:
+            pairs.append((part.name, part.raw.decode("utf-8")))
+    except UnicodeDecodeError:
+        raise BadRequest("invalid UTF-8", f"parameter {part.name}: expected UTF-8 text") from None
+    except MultipartError as error:
+        raise BadRequest("invalid multipart body", f"request body: {error}") from None
+    return tuple(pairs)

@@ -1,0 +1,63 @@
+"""The one place where an exception becomes a status, headers and three texts.
+
+Fields and texts: query-engine.md, section 15, "Ours". A traceback, a path of the program or an
+address of a core never gets into a document.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+from twisted.internet.defer import TimeoutError as DeferredTimeout
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from werkzeug.exceptions import HTTPException
+
+from monrest.errors import MethodNotAllowed, RestError, SitesFailed
+
+log = Logger()
+
+_SERVER_ERROR = 500
+
+
+@frozen(kw_only=True)
+class Problem:
+    """What the client is told; ``failed_sites`` and ``allowed`` go into headers."""
+
+    code: int
+    message: str
+    description: str = ""
+    allowed: tuple[str, ...] = ()
+    failed_sites: tuple[str, ...] = ()
+
+
+def describe(failure: Failure, request_id: str) -> Problem:
+    """Say what ``failure`` means to the client; what nobody expected is logged with its id."""
+    error = failure.value
+    if isinstance(error, RestError):
+        return Problem(
+            code=error.code,
+            message=error.message,
+            description=error.description,
+            allowed=error.allowed if isinstance(error, MethodNotAllowed) else (),
+            failed_sites=(
+                tuple(problem.site for problem in error.problems)
+                if isinstance(error, SitesFailed)
+                else ()
+            ),
+        )
+    if isinstance(error, HTTPException):
+        return Problem(
+            code=error.code or _SERVER_ERROR,
+            message="not found" if error.code == 404 else "bad request",
+            description="there is nothing outside the API's root",
+        )
+    if isinstance(error, DeferredTimeout):
+        return Problem(
+            code=504, message="request timed out", description="a part of it took too long"
+        )
+    log.failure("request {request_id} failed", failure, request_id=request_id)
+    return Problem(
+        code=_SERVER_ERROR,
+        message="internal server error",
+        description=f"please have a look at the log for request {request_id}",
+    )

@@ -1,0 +1,56 @@
+"""The resource before Klein: finds the API's root in the undecoded path.
+
+Klein routes on decoded text and would lose an encoded slash, redirect a doubled one and answer
+odd bytes in HTML; it therefore only ever sees the root, and the rest travels beside it
+(query-engine.md, section 1.1; style-models.md, section 5.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from klein.resource import KleinResource
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+
+from monrest.web.site import ApiRequest
+
+_ABSOLUTE = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
+
+
+class FrontResource(Resource):
+    """Serves ``/mon/r`` and everything below through ``klein``; ``fail`` answers failures.
+
+    Several slashes at the start count as one. What is outside the root ends in Klein's own 404,
+    which the error handler turns into JSON.
+    """
+
+    isLeaf = True
+
+    def __init__(
+        self,
+        root: str,
+        klein: KleinResource,
+        fail: Callable[[ApiRequest, Failure], None],
+    ) -> None:
+        super().__init__()
+        self.fail = fail
+        self._klein = klein
+        self._root = root.strip("/").encode("ascii")
+        self._below = self._root + b"/"
+        self._segments = self._root.split(b"/")
+
+    def render(self, request: ApiRequest) -> Any:
+        """Set ``request.rest`` and let Klein work; returns NOT_DONE_YET."""
+        path = request.path
+        if not path.startswith(b"/"):
+            path = _ABSOLUTE.sub(b"", path, count=1)
+        path = path.lstrip(b"/")
+        if path == self._root or path.startswith(self._below):
+            request.rest = path[len(self._root) :]
+            request.postpath = self._segments.copy()
+        else:
+            request.postpath = []
+        return self._klein.render(request)

@@ -1,0 +1,163 @@
+"""The path and the query string of a request (query-engine.md, sections 1.1, 1.2 and 2.1).
+
+Pure functions over text. A path keeps its percent-encoding here, because a segment may hold an
+encoded slash; the router decodes each segment after splitting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from urllib.parse import unquote, unquote_plus
+
+from attrs import frozen
+
+from monrest.errors import BadRequest
+from monrest.values import OutputFormat, Parameters
+
+FORMATS: dict[str, OutputFormat] = {
+    "csv": "csv",
+    "human": "text",
+    "json": "json",
+    "text": "text",
+    "wrapped_json": "wrapped_json",
+    "xls": "xls",
+}
+"""Every spelling of an output format, as path prefix and as header value."""
+
+_SITE_PREFIXES = frozenset({"site", "sites", "backend", "backends"})
+_MOST_PARAMETERS = 20_000
+_MOST_UNCLOSED = 100
+_CACHED_LENGTH = 1024
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_WRAPPER = re.compile(r"q=(([^&])\2\2)", re.DOTALL)
+_WRAPPED = re.compile(r"(?:\A|&)q=([^&])\1\1", re.DOTALL)
+
+
+@frozen
+class Target:
+    """What the path says: the rest after all prefixes, a format and a site selection."""
+
+    path: str
+    segments: tuple[str, ...]
+    format: OutputFormat | None = None
+    sites: tuple[str, ...] = ()
+
+
+def target(path: str) -> Target:
+    """Read a path from which the API's root is gone: ``/v1/csv/sites/a,b/hosts/``.
+
+    Raises BadRequest for percent-encoded bytes that are no UTF-8 and for control characters.
+    """
+    return _cached_target(path) if len(path) <= _CACHED_LENGTH else _target(path)
+
+
+def _target(path: str) -> Target:
+    path = path.lstrip("/")
+    head, _, rest = path.partition("/")
+    if head == "v1":
+        path = rest.lstrip("/")
+    path = path.rstrip("/")
+    _check_text(path)
+    chosen: OutputFormat | None = None
+    sites: list[str] = []
+    while True:
+        head, found, rest = path.partition("/")
+        if not found:
+            break
+        if head in FORMATS:
+            chosen, path = FORMATS[head], rest
+            continue
+        if head in _SITE_PREFIXES:
+            names, found, rest = rest.partition("/")
+            if names and found:
+                sites += (name.strip() for name in unquote(names).split(","))
+                path = rest
+                continue
+        break
+    return Target(
+        "/" + path,
+        tuple(path.split("/")) if path else (),
+        chosen,
+        tuple(name for name in sites if name),
+    )
+
+
+_cached_target = lru_cache(maxsize=2048)(_target)
+
+
+def _check_text(path: str) -> None:
+    try:
+        text = unquote(path, errors="strict") if "%" in path else path
+    except UnicodeDecodeError:
+        raise BadRequest("invalid path", "path: expected percent-encoded UTF-8") from None
+    if _CONTROL.search(text):
+        raise BadRequest("invalid path", "path: expected no control characters")
+
+
+def parameters(query: bytes, source: str = "query string") -> Parameters:
+    """Read pairs joined by ``&`` from a query string or a form body.
+
+    A ``+`` is a blank, an item without ``=`` has an empty value, and empty items vanish. A ``q``
+    between two wrappers of three equal characters may hold ``&`` and ``=``; it keeps its
+    wrapper. Raises BadRequest for bytes that are no UTF-8 (naming the parameter) and for more
+    than 20,000 pairs.
+    """
+    if not query:
+        return ()
+    return _cached(query, source) if len(query) <= _CACHED_LENGTH else _parameters(query, source)
+
+
+def _parameters(query: bytes, source: str) -> Parameters:
+    try:
+        text = query.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadRequest("invalid UTF-8", f"{source}: expected UTF-8 text") from None
+    pairs: list[tuple[str, str]] = []
+    for name, value in _items(text):
+        decoded = _decoded(name, f"{source}: the name {name[:80]!a}")
+        pairs.append((decoded, _decoded(value, f"parameter {decoded[:80]}")))
+        if len(pairs) > _MOST_PARAMETERS:
+            raise BadRequest(
+                "too many parameters", f"{source}: expected at most {_MOST_PARAMETERS} parameters"
+            )
+    return tuple(pairs)
+
+
+_cached = lru_cache(maxsize=2048)(_parameters)
+
+
+def _items(text: str) -> Iterator[tuple[str, str]]:
+    if _WRAPPED.search(text) is None:
+        for item in text.split("&"):
+            if item:
+                name, _, value = item.partition("=")
+                yield name, value
+        return
+    start, unclosed = 0, 0
+    while start < len(text):
+        end = -1
+        wrapper = _WRAPPER.match(text, start) if unclosed < _MOST_UNCLOSED else None
+        if wrapper is not None:
+            close = text.find(wrapper[1], wrapper.end())
+            unclosed += close < 0
+            end = text.find("&", close + 3) if close >= 0 else -1
+            if close >= 0 and end < 0:
+                end = len(text)
+        if end < 0:
+            end = text.find("&", start)
+            end = len(text) if end < 0 else end
+        if end > start:
+            name, _, value = text[start:end].partition("=")
+            yield name, value
+        start = end + 1
+
+
+def _decoded(text: str, what: str) -> str:
+    if "%" not in text and "+" not in text:
+        return text
+    try:
+        return unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise BadRequest("invalid UTF-8", f"{what}: expected percent-encoded UTF-8") from None

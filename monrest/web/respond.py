@@ -1,0 +1,154 @@
+"""Writing an answer: status, headers, compression, and the choice between one write and many.
+
+Output formats: query-engine.md, section 14. Every answer carries ``Cache-Control: no-store`` and
+the request's id; a body whose size is known carries ``Content-Length``.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from monrest.concurrency import Threads
+from monrest.render.formats import Rendered, RenderOptions, error_document, render
+from monrest.values import Document, Rows
+from monrest.web.producer import Body
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+    from twisted.internet.interfaces import IReactorTime
+
+    from monrest.values import Answer
+    from monrest.web.errors import Problem
+    from monrest.web.site import ApiRequest
+
+_SMALL = 65536
+_WORTH_COMPRESSING = 1024
+_GATHER_SECONDS = 0.005
+_TEXT_TYPES = ("application/json", "text/")
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+
+
+@lru_cache(maxsize=256)
+def accepts_gzip(header: bytes) -> bool:
+    """Whether an Accept-Encoding value wants gzip: named, or by ``*``, with a weight above 0."""
+    weights: dict[bytes, float] = {}
+    for item in header.lower().split(b","):
+        coding, _, parameter = item.partition(b";")
+        name, _, weight = parameter.partition(b"=")
+        try:
+            value = float(weight) if name.strip() == b"q" else 1.0
+        except ValueError:
+            value = 0.0
+        weights[coding.strip()] = value
+    for coding in (b"gzip", b"x-gzip", b"*"):
+        if coding in weights:
+            return weights[coding] > 0
+    return False
+
+
+def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Compress at level 1, which takes a twentieth of the time that rendering took."""
+    compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
+    for piece in pieces:
+        yield compressor.compress(piece)
+    yield compressor.flush()
+
+
+@define(eq=False)
+class Responder:
+    """Sends answers and errors. ``stall``: seconds after which a reader counts as gone."""
+
+    clock: IReactorTime
+    threads: Threads
+    stall: float = 60.0
+    timer: Callable[[], float] = time.perf_counter
+
+    async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
+        """Render and send ``answer``; Klein ends the request afterwards."""
+        assert isinstance(answer, (Rows, Document))
+        if isinstance(answer, Document) and answer.status != 200:
+            request.setResponseCode(answer.status)
+        if answer.failed_sites:
+            request.name_failed_sites(problem.site for problem in answer.failed_sites)
+        if options.slow:
+            rendered = await self.threads.run(lambda: render(answer, options))
+        else:
+            rendered = render(answer, options)
+        request.answered()
+        sending = self.send(request, rendered)
+        if sending is not None:
+            await sending
+
+    def problem(self, request: ApiRequest, problem: Problem, options: RenderOptions) -> None:
+        """Send an error document in the asked format."""
+        request.setResponseCode(problem.code)
+        for stale in (b"Content-Encoding", b"Content-Disposition", b"Content-Length"):
+            request.responseHeaders.removeHeader(stale)
+        if problem.allowed:
+            request.responseHeaders.setRawHeaders(b"Allow", [", ".join(problem.allowed).encode()])
+        if problem.failed_sites:
+            request.name_failed_sites(problem.failed_sites)
+        rendered = error_document(problem.code, problem.message, problem.description, options)
+        self._headers(request, rendered)
+        self._whole(request, b"".join(rendered.pieces))
+
+    def send(self, request: ApiRequest, rendered: Rendered) -> Deferred[None] | None:
+        """Send a body: at once if it is small, else while it is made (None: all is written)."""
+        compress = self._headers(request, rendered)
+        pieces, first, size = rendered.pieces, [], 0
+        end = self.timer() + _GATHER_SECONDS
+        for piece in pieces:
+            first.append(piece)
+            size += len(piece)
+            if size > _SMALL or (len(first) > 1 and self.timer() > end):
+                break
+        else:
+            body = b"".join(first)
+            if compress and size > _WORTH_COMPRESSING:
+                request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
+                body = b"".join(gzipped(iter([body])))
+            self._whole(request, body)
+            return None
+        if request.method == b"HEAD":
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
+            return None
+        whole = _joined(first, pieces)
+        if compress:
+            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
+            whole = gzipped(whole)
+        return Body(self.clock, request, whole, stall=self.stall, timer=self.timer).send()
+
+    def _headers(self, request: ApiRequest, rendered: Rendered) -> bool:
+        """Set what describes the body; whether it is to be compressed."""
+        headers = request.responseHeaders
+        headers.setRawHeaders(b"Content-Type", [_encoded(rendered.content_type)])
+        if rendered.disposition is not None:
+            headers.setRawHeaders(b"Content-Disposition", [_encoded(rendered.disposition)])
+        if not rendered.content_type.startswith(_TEXT_TYPES):
+            return False
+        headers.setRawHeaders(b"Vary", [b"Accept-Encoding"])
+        wanted = request.requestHeaders.getRawHeaders(b"Accept-Encoding")
+        return wanted is not None and accepts_gzip(b",".join(wanted))
+
+    def _whole(self, request: ApiRequest, body: bytes) -> None:
+        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
+        request.write(body)
+
+
+def _joined(first: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
+    while first:
+        yield first.pop(0)
+    yield from rest
+
+
+@lru_cache(maxsize=32)
+def _encoded(value: str) -> bytes:
+    return value.encode("ascii")

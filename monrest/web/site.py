@@ -1,0 +1,332 @@
+"""Twisted's site and request with our limits, headers and log line.
+
+The traps behind each override are listed in style-models.md, sections 5.2 to 5.4.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, cast
+
+from attrs import define
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.http import datetimeToString
+from twisted.web.http_headers import Headers
+from twisted.web.server import Request, Site
+
+from monrest.log import ACCESS
+from monrest.render.formats import RenderOptions
+from monrest.web.channel import ApiChannel
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IAddress
+
+    from monrest.config import ServerConfig
+    from monrest.names import Names
+    from monrest.web.front import FrontResource
+
+log = Logger()
+
+CLIENT_GONE = 499
+"""The status in the access log when the client left before its answer was complete."""
+
+_LONGEST_ID = 128
+_SERVER = [b"monrest"]
+_NO_STORE = [b"no-store"]
+_CLOSE = [b"close"]
+
+
+@define(eq=False)
+class HeaderView(Mapping[str, str]):
+    """The headers of a request by lower-case name, decoded when asked for.
+
+    A repeated header gives its last value; bytes that are no UTF-8 are read as Latin-1.
+    """
+
+    _headers: Headers
+
+    def __getitem__(self, name: str) -> str:
+        values = self._headers.getRawHeaders(name.encode("latin-1"))
+        if values is None:
+            raise KeyError(name)
+        return _text(values[-1])
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.decode("latin-1").lower() for name, _ in self._headers.getAllRawHeaders())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._headers.getAllRawHeaders())
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+class ApiRequest(Request):
+    """One HTTP request, with what the access log wants to know about it.
+
+    ``rest``: the path behind the API's root, set by the front resource. ``options``: how to
+    render, as soon as it is known. ``expired``: the request time-out has struck.
+    ``asking``: the user's name. ``error``: the message of the error document, for the access log.
+    """
+
+    defaultContentType = None
+    # Set by the channel for a body over the limit; the body is then not kept.
+    too_large = False
+    query = b""
+    rest = b""
+    error = ""
+    options = RenderOptions()
+    request_id = ""
+    client_name = "-"
+    asking = "-"
+    body = BytesIO()
+    rows = 0
+    backend_seconds = 0.0
+    failed_sites: tuple[str, ...] = ()
+    expired = False
+    began: float | None = None
+    _deadline: IDelayedCall | None = None
+    _answered = False
+
+    @property
+    def limits(self) -> ServerConfig:
+        """The limits in force when the request came."""
+        return self._site.limits
+
+    @property
+    def _site(self) -> ApiSite:
+        return cast("ApiChannel", self.channel).site
+
+    def gotLength(self, length: int | None) -> None:
+        """Prepare for a body of ``length`` bytes (None: chunked); always in memory."""
+        self.too_large = length is not None and length > self.limits.max_body
+        self.content = self.body = BytesIO()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Keep a part of the body, unless it grows over the limit."""
+        if not self.too_large and self.body.tell() + len(data) > self.limits.max_body:
+            self.too_large = True
+            self.content = self.body = BytesIO()
+        if not self.too_large:
+            self.body.write(data)
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Take a complete request; unlike Twisted's, leaves query and body unparsed."""
+        self.method, self.uri, self.clientproto = command, path, version
+        self.path, _, self.query = path.partition(b"?")
+        self.args = {}
+        self.process()
+
+    def process(self) -> None:
+        """Set the headers that every answer has and hand over to the front resource."""
+        site = self.site = self._site
+        self.began = site.timer()
+        self.prepath, self.postpath = [], []
+        address = self.client
+        self.client_name = getattr(address, "host", None) or "unix"
+        self.request_id = self._identify(site)
+        headers = self.responseHeaders
+        headers.setRawHeaders(b"Server", _SERVER)
+        headers.setRawHeaders(b"Date", site.date())
+        headers.setRawHeaders(b"Cache-Control", _NO_STORE)
+        headers.setRawHeaders(b"X-Request-Id", [self.request_id.encode("ascii")])
+        if site.draining:
+            headers.setRawHeaders(b"Connection", _CLOSE)
+        try:
+            self.render(site.resource)
+        except Exception:  # noqa: BLE001  Klein guards its own work, this is the work before it
+            self.processingFailed(Failure())
+
+    def _identify(self, site: ApiSite) -> str:
+        given = self.requestHeaders.getRawHeaders(b"X-Request-Id")
+        if given is not None:
+            value = given[-1]
+            if 0 < len(value) <= _LONGEST_ID and all(32 < byte < 127 for byte in value):
+                return value.decode("ascii")
+        return site.next_id()
+
+    def processingFailed(self, reason: Failure) -> Failure:
+        """Answer an exception that no handler has seen."""
+        cast("FrontResource", self._site.resource).fail(self, reason)
+        if not self.finished and not self._disconnected:
+            self.finish()
+        return reason
+
+    def getRequestHostname(self) -> bytes:
+        """Give Klein a constant to bind its map to.
+
+        The Host header has no meaning here, and a hostile one would make Klein answer in HTML.
+        """
+        return b"localhost"
+
+    def name_failed_sites(self, sites: Iterable[str]) -> None:
+        """Say in a header which sites could not answer."""
+        self.failed_sites = tuple(sites)
+        value = ", ".join(self.failed_sites).encode("ascii", "replace")
+        self.responseHeaders.setRawHeaders(self._site.failed_sites_header, [value])
+
+    def expire_after(self, clock: IReactorTime, seconds: float, work: Deferred[Any]) -> None:
+        """Cancel ``work`` after ``seconds`` unless ``answered`` is called before."""
+
+        def expire() -> None:
+            self._deadline = None
+            self.expired = True
+            work.cancel()
+
+        if not self._answered:
+            self._deadline = clock.callLater(seconds, expire)
+
+    def answered(self) -> None:
+        """Stop the request time-out: from now on only the client's speed counts."""
+        self._answered = True
+        deadline, self._deadline = self._deadline, None
+        if deadline is not None and deadline.active():
+            deadline.cancel()
+
+    def connectionLost(self, reason: Failure) -> None:
+        """Stop the time-out and note in the access log that the client left."""
+        self.answered()
+        site = None if self.channel is None else self._site
+        super().connectionLost(reason)
+        if site is not None and self.began is not None and not self.finished:
+            site.access(self, CLIENT_GONE)
+
+
+class ApiSite(Site):
+    """Serves ``resource``; both it and ``limits`` are swapped on reload.
+
+    ``timer`` measures durations. ``channels`` are the open connections.
+    """
+
+    noisy = False
+
+    def __init__(
+        self,
+        resource: FrontResource,
+        limits: ServerConfig,
+        names: Names,
+        reactor: IReactorTime,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(resource, reactor=reactor, parsePOSTFormSubmission=False)
+        self.timer = timer
+        self.channels: set[ApiChannel] = set()
+        self.draining = False
+        self._drained: Deferred[None] | None = None
+        self._date: tuple[int, list[bytes]] = (0, [])
+        self._ids = itertools.count(1)
+        self._id_prefix = secrets.token_hex(6)
+        self.serve(resource, limits, names)
+
+    def serve(self, resource: FrontResource, limits: ServerConfig, names: Names) -> None:
+        """Serve this from the next request on; requests in flight keep what they have."""
+        self.resource = resource
+        self.limits = limits
+        self.failed_sites_header = names.header("Failed-Sites").encode("ascii")
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """Make the channel for a new connection."""
+        del addr
+        channel: Any = ApiChannel()
+        channel.factory = channel.site = self
+        channel.requestFactory = ApiRequest
+        channel.callLater = self.reactor.callLater
+        channel.timeOut = self.timeOut
+        return channel
+
+    def startFactory(self) -> None:
+        """Open no log file: the access log goes to the daemon's observer."""
+
+    def stopFactory(self) -> None:
+        """Close nothing."""
+
+    def acceptableProtocols(self) -> list[bytes]:
+        """Offer HTTP/1.1 only, which is what the channel class speaks."""
+        return [b"http/1.1"]
+
+    def date(self) -> list[bytes]:
+        """Give the Date header's values, made once a second."""
+        now = int(self.reactor.seconds())
+        if self._date[0] != now:
+            self._date = (now, [datetimeToString(now)])
+        return self._date[1]
+
+    def next_id(self) -> str:
+        """Make a request id that no other request of this or another start has."""
+        return f"{self._id_prefix}{next(self._ids):08x}"
+
+    def log(self, request: Any) -> None:
+        """Write the access line of a finished request; called by Twisted."""
+        self.access(request, request.code)
+
+    def access(self, request: ApiRequest, status: int) -> None:
+        """Write one access line; times in milliseconds, the path without its query string."""
+        now = self.timer()
+        fields = {
+            "method": request.method.decode("latin-1"),
+            "path": request.path.decode("latin-1"),
+            "status": status,
+            "bytes": request.sentLength,
+            "ms": round((now - (request.began or now)) * 1000, 2),
+            "backend_ms": round(request.backend_seconds * 1000, 2),
+            "rows": request.rows,
+            "user": request.asking,
+            "failed_sites": list(request.failed_sites),
+            "request_id": request.request_id,
+            "client": request.client_name,
+        }
+        if request.error:
+            fields["error"] = request.error
+        log.info("request", **{ACCESS: fields})
+
+    def refused(self, channel: ApiChannel, status: int, size: int) -> None:
+        """Write the access line of what never became a request."""
+        client = getattr(channel.getPeer(), "host", None) or "unix"
+        fields = {"method": "-", "path": "-", "status": status, "bytes": size, "client": client}
+        log.info("request refused", **{ACCESS: fields})
+
+    def opened(self, channel: ApiChannel) -> None:
+        """Count a connection."""
+        self.channels.add(channel)
+
+    def closed(self, channel: ApiChannel) -> None:
+        """Count a connection no more."""
+        self.channels.discard(channel)
+        if self._drained is not None and not self.channels:
+            drained, self._drained = self._drained, None
+            drained.callback(None)
+
+    def drain(self, seconds: float) -> Deferred[None]:
+        """Let running requests finish for up to ``seconds``, then cut off what is left.
+
+        Idle connections are closed at once. Fires when no connection is open any more.
+        """
+        self.draining = True
+        for channel in tuple(self.channels):
+            channel.finish_up()
+        if not self.channels:
+            return succeed(None)
+        self._drained = Deferred()
+        limit = self.reactor.callLater(seconds, self._cut_off)
+
+        def done(_: None) -> None:
+            if limit.active():
+                limit.cancel()
+
+        return self._drained.addCallback(done)
+
+    def _cut_off(self) -> None:
+        log.warn("{count} connections cut off while stopping", count=len(self.channels))
+        for channel in tuple(self.channels):
+            channel.cut_off()
