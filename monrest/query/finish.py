@@ -23,7 +23,7 @@ from monrest.query.resolve import Core, Peer, PerfValue
 from monrest.query.schema import PEER_COLUMNS, CoreColumn
 from monrest.query.select import ELEMENT, Reader
 from monrest.query.sitegroups import merge_groups
-from monrest.values import Column, Document, Row, Rows
+from monrest.values import Column, Document, Expand, Row, Rows
 
 _TURN = 500
 
@@ -43,7 +43,7 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | D
         return (yield from _aggregated(bound, shape, parts))
     rows, index = yield from _base(bound, shape, parts)
     reader = Reader(bound, index)
-    return (yield from _cut_and_select(bound, reader, rows))
+    return (yield from _cut_and_select(bound, shape, reader, rows))
 
 
 def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def _checks(trees: Sequence[CheckTree]) -> list[Check]:
 
 def _base(
     bound: Bound, shape: Layout, parts: Sequence[Part]
-) -> Steps[tuple[list[Row], dict[str, int]]]:
+) -> Steps[tuple[list[Row], Mapping[str, int]]]:
     """All rows that pass the filters, in default order, elements unpacked; and their index."""
     index = shape.index()
     merge = bound.names.schema.merge
@@ -105,7 +105,7 @@ def _base(
     return rows, index
 
 
-def _own(bound: Bound, shape: Layout, index: dict[str, int], part: Part) -> Steps[list[Row]]:
+def _own(bound: Bound, shape: Layout, index: Mapping[str, int], part: Part) -> Steps[list[Row]]:
     rows = yield from filtered(bound, shape, part)
     if not part.plan.sorted and bound.names.schema.merge != "logs" and not bound.aggregates:
         rows = yield from by_columns(rows, _order(bound, index))
@@ -126,7 +126,7 @@ def filtered(bound: Bound, shape: Layout, part: Part) -> Steps[list[Row]]:
     return rows
 
 
-def _kept(bound: Bound, index: dict[str, int], rows: list[Row]) -> Steps[list[Row]]:
+def _kept(bound: Bound, index: Mapping[str, int], rows: list[Row]) -> Steps[list[Row]]:
     test = Reader(bound, index).tests(bound.row_filter)
     if test is None:
         return rows
@@ -142,8 +142,8 @@ def _order(bound: Bound, index: Mapping[str, int]) -> list[int]:
 
 
 def _unpacked(
-    bound: Bound, index: dict[str, int], rows: list[Row]
-) -> Steps[tuple[list[Row], dict[str, int]]]:
+    bound: Bound, index: Mapping[str, int], rows: list[Row]
+) -> Steps[tuple[list[Row], Mapping[str, int]]]:
     assert bound.unpack is not None
     read = Reader(bound, index).read(bound.unpack)
     index = {**index, ELEMENT: len(index)}
@@ -239,7 +239,7 @@ def _textual(bound: Bound, key: BoundSort) -> bool:
     return isinstance(source, Peer) or (isinstance(source, Core) and source.core_type == "string")
 
 
-def _cut_and_select(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+def _cut_and_select(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
     for key in reversed(bound.sort):
         expression = key.expression
         if key.item >= 0:
@@ -255,7 +255,7 @@ def _cut_and_select(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows
         )
     rows = _slice(bound, rows)
     if bound.selected is None:
-        return (yield from _every_column(bound, reader, rows))
+        return (yield from _every_column(bound, shape, reader, rows))
     return (yield from _selected(bound, reader, rows))
 
 
@@ -291,14 +291,28 @@ def _position(bound: Bound, reader: Reader, expression: Any) -> int | None:
     return None
 
 
-def _defaults(
-    bound: Bound, reader: Reader
-) -> tuple[dict[str, Column], dict[str, int], list[Getter]]:
-    """The default columns there are, an index that finds them, and what computes the derived."""
+@frozen(kw_only=True)
+class _Whole:
+    """How a row becomes the answer without a column list: ``pick`` after ``derived`` is added."""
+
+    columns: tuple[Column, ...]
+    pick: Getter
+    derived: tuple[Getter, ...]
+    masks: tuple[tuple[int, Getter], ...]
+    expand: Expand | None
+
+
+def _whole(bound: Bound, shape: Layout, reader: Reader) -> _Whole:
+    """All defaults sorted by name; made once for each layout and view."""
+    key = (shape, bound.view)
+    made: _Whole | None = bound.names.made.get(key)
+    if made is not None:
+        return made
+    schema = bound.names.schema
     index = dict(reader.index)
     found: dict[str, Column] = {}
     derived: list[Getter] = []
-    for name, spec in bound.names.schema.columns.items():
+    for name, spec in schema.columns.items():
         if not spec.default:
             continue
         if isinstance(spec, CoreColumn):
@@ -312,24 +326,31 @@ def _defaults(
         peer = bound.names.find(name)
         if name in index and peer is not None:
             found[name] = peer.column
-    return found, index, derived
-
-
-def _every_column(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
-    """The answer without a column list: all defaults sorted by name, and the expanded keys."""
-    schema = bound.names.schema
-    found, index, derived = _defaults(bound, reader)
     names = sorted(found)
-    if not names:
-        return Rows(columns=(), rows=[])
-    pick = itemgetter(*[index[name] for name in names])
     final = {name: at for at, name in enumerate(names)}
     # Values of variables are cut by their names, so the names themselves are cut last.
-    masks = [
+    masks = tuple(
         (final[name], mask(name, itemgetter(final[name]), final, bound.view))
         for name in sorted(names, key=lambda one: one.endswith("_names"))
         if name in reader.index and bound.view.masks(name)
-    ]
+    )
+    made = _Whole(
+        columns=tuple(found[name] for name in names),
+        pick=itemgetter(*[index[name] for name in names]),
+        derived=tuple(derived),
+        masks=masks,
+        expand=expander(final, bound.view, schema.perf, schema.custom)
+        if schema.perf or schema.custom
+        else None,
+    )
+    bound.names.keep(key, made)
+    return made
+
+
+def _every_column(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+    """The answer without a column list: all defaults sorted by name, and the expanded keys."""
+    whole = _whole(bound, shape, reader)
+    pick, derived = whole.pick, whole.derived
     for start in range(0, len(rows), _TURN):
         stop = min(start + _TURN, len(rows))
         turn = rows[start:stop]
@@ -337,13 +358,9 @@ def _every_column(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
             for row in turn:
                 row += [read(row) for read in derived]
         turn = [list(pick(row)) for row in turn]
-        for at, cut in masks:
+        for at, cut in whole.masks:
             for row in turn:
                 row[at] = cut(row)
         rows[start:stop] = turn
         yield
-    expand = None
-    if (schema.perf or schema.custom) and rows:
-        # Custom variables are masked in the rows already, so the whole of what is left shows.
-        expand = expander(final, bound.view, schema.perf, schema.custom)
-    return Rows(columns=tuple(found[name] for name in names), rows=rows, expand=expand)
+    return Rows(columns=whole.columns, rows=rows, expand=whole.expand)

@@ -8,7 +8,8 @@ Rules: query-engine.md, section 10, "Ours"; livestatus.md, sections 3, 4 and 15.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from attrs import evolve, frozen
 
@@ -23,17 +24,22 @@ from monrest.values import Capabilities
 _DAY = 86400
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, cache_hash=True)
 class Layout:
     """The core columns that rows carry, in order, with their types; constants come behind them."""
 
     columns: tuple[tuple[str, CoreType], ...]
     constants: tuple[str, ...]
 
-    def index(self) -> dict[str, int]:
+    def index(self) -> Mapping[str, int]:
         """Name to position, constants included."""
-        names = [name for name, _ in self.columns] + list(self.constants)
-        return {name: position for position, name in enumerate(names)}
+        return _index(self)
+
+
+@lru_cache(maxsize=512)
+def _index(shape: Layout) -> Mapping[str, int]:
+    names = [name for name, _ in shape.columns] + list(shape.constants)
+    return {name: position for position, name in enumerate(names)}
 
 
 @frozen(kw_only=True)
@@ -51,30 +57,50 @@ def layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
     Without a column list these are the defaults that at least one of ``cores`` has (all of them
     while none is known), query-engine.md, section 16.
     """
-    schema = bound.names.schema
     wanted: dict[str, CoreType] = {}
     constants = {name: None for name in bound.needed if name in CONSTANTS}
     if bound.selected is None:
-        constants.update(dict.fromkeys(PEER_COLUMNS))
-        for name, spec in sorted(schema.columns.items()):
-            if not spec.default:
-                continue
-            if isinstance(spec, CoreColumn):
-                if offered(schema.table, name, cores):
-                    wanted[name] = spec.core_type
-            else:
-                for source in spec.sources:
-                    if source in CONSTANTS:
-                        constants[source] = None
-                    else:
-                        wanted.setdefault(source, core_type(bound, source))
+        whole = _default_layout(bound, cores)
+        names = whole.index()
+        if all(name in names for name in bound.needed):
+            return whole
+        wanted.update(whole.columns)
+        constants = dict.fromkeys([*whole.constants, *constants])
     for name in bound.needed:
         if name not in constants:
             wanted.setdefault(name, core_type(bound, name))
-    if not wanted and schema.order:
-        first = schema.order[0]
-        wanted[first] = core_type(bound, first)
+    order = bound.names.schema.order
+    if not wanted and order:
+        wanted[order[0]] = core_type(bound, order[0])
     return Layout(columns=tuple(wanted.items()), constants=tuple(constants))
+
+
+def _default_layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
+    """What the default columns need, made once for each collection and set of cores."""
+    key = ("layout", tuple(core.key for core in cores))
+    made: Layout | None = bound.names.made.get(key)
+    if made is not None:
+        return made
+    schema = bound.names.schema
+    wanted: dict[str, CoreType] = {}
+    constants = dict.fromkeys(PEER_COLUMNS)
+    for name, spec in sorted(schema.columns.items()):
+        if not spec.default:
+            continue
+        if isinstance(spec, CoreColumn):
+            if offered(schema.table, name, cores):
+                wanted[name] = spec.core_type
+            continue
+        for source in spec.sources:
+            if source in CONSTANTS:
+                constants[source] = None
+            else:
+                wanted.setdefault(source, core_type(bound, source))
+    for name in schema.order:
+        wanted.setdefault(name, core_type(bound, name))
+    made = Layout(columns=tuple(wanted.items()), constants=tuple(constants))
+    bound.names.keep(key, made)
+    return made
 
 
 def offered(table: str, column: str, cores: Sequence[Capabilities]) -> bool:

@@ -8,7 +8,7 @@ expanded performance data, and at last a label of performance data, which only t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
@@ -25,6 +25,8 @@ VARIABLE_COLUMNS = frozenset(
     for suffix in ("s", "_names", "_values")
 )
 """Columns that show custom variables and are cut to the visible ones."""
+
+_MOST_KEPT = 200
 
 _PEER_DESCRIPTIONS = {
     "peer_key": "id of the site",
@@ -134,6 +136,14 @@ class Names:
 
     schema: TableSchema
     known: Mapping[str, str] = field(factory=dict, eq=False)
+    made: dict[Any, Any] = field(factory=dict, eq=False)
+    """What was derived from these names once and serves every later request."""
+
+    def keep(self, key: object, value: object) -> None:
+        """Remember ``value`` under ``key``; what clients can make different is bounded."""
+        if len(self.made) >= _MOST_KEPT:
+            self.made.clear()
+        self.made[key] = value
 
     def find(self, name: str, *, in_q: bool = False) -> Source | None:
         """The source of ``name``, or None when nothing on this collection can have it."""
