@@ -124,7 +124,7 @@ def _front_end(config: Config) -> Iterator[str]:
     if config.display.timezone:
         try:
             ZoneInfo(config.display.timezone)
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError):
             yield f"display.timezone: no such time zone: {config.display.timezone!r}"
 
 

@@ -1,0 +1,1 @@
+"""The ``monrest`` command, which never imports Twisted."""

@@ -1,0 +1,28 @@
+"""What every test gets: a logged failure or an error that nobody handled fails the test."""
+
+import gc
+
+import pytest
+from twisted.logger import LogLevel, globalLogPublisher
+
+
+@pytest.fixture(autouse=True)
+def stray_failures():
+    """Watch the log; a test appends the exception classes that it expects to be logged."""
+    seen, expected = [], []
+
+    def watch(event):
+        level = event.get("log_level", LogLevel.info)
+        if level >= LogLevel.error or event.get("log_failure") is not None:
+            seen.append(event)
+
+    globalLogPublisher.addObserver(watch)
+    yield expected
+    gc.collect()  # errors of Deferreds that nobody handled are logged when they are collected
+    globalLogPublisher.removeObserver(watch)
+    stray = [
+        event.get("log_failure") or event.get("log_format")
+        for event in seen
+        if not (event.get("log_failure") and event["log_failure"].check(*expected))
+    ]
+    assert not stray

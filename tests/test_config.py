@@ -1,0 +1,295 @@
+"""Reading and refusing configurations (the configuration contract of DESIGN.md)."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from attrs import fields, resolve_types
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.cli.main import main
+from monrest.config import (
+    Config,
+    ConfigError,
+    DisplayConfig,
+    load,
+    loads,
+    parse_address,
+    parse_listener,
+)
+
+SAMPLE = Path(__file__).parent.parent / "etc" / "monrest.toml"
+SITE = '[[sites]]\nid = "a"\nname = "A"\naddress = "unix:/run/a"\n'
+
+
+def problems(text):
+    with pytest.raises(ConfigError) as refused:
+        loads(text)
+    return refused.value.problems
+
+
+def test_the_defaults_are_those_of_the_contract():
+    config = loads("")
+    assert config.server.listen == ("tcp:8080:interface=127.0.0.1",)
+    assert config.server.var_dir == "/var/lib/monrest"
+    assert (config.server.request_timeout, config.server.workers) == (40.0, 1)
+    assert (config.server.max_url, config.server.max_body) == (131072, 33554432)
+    assert config.server.drain_timeout == 30.0
+    assert config.names.root == "/mon/r"
+    assert config.names.header("Auth-Key") == "x-mon-auth-key"
+    assert config.auth.secret_key_file == "/var/lib/monrest/secret.key"
+    assert config.database.url == "sqlite:////var/lib/monrest/monrest.sqlite"
+    assert config.auth.trusted_proxies == ("127.0.0.1",)
+    assert config.display.show_full_commandline == 1
+    assert config.sites == ()
+
+
+def test_a_site_has_the_defaults_of_the_contract():
+    (site,) = loads(SITE).sites
+    assert (site.section, site.hidden, site.connections, site.timeout) == ("Default", False, 4, 30)
+    assert site.tls_verify is True
+    assert site.configtool is None
+    assert site.where().local
+
+
+def test_var_dir_is_substituted_everywhere():
+    config = loads(
+        '[server]\nvar_dir = "/srv/m"\nlisten = ["unix:{var_dir}/http"]\n'
+        + SITE.replace("/run/a", "{var_dir}/live")
+    )
+    assert config.auth.secret_key_file == "/srv/m/secret.key"
+    assert config.server.listen == ("unix:/srv/m/http",)
+    assert config.sites[0].where().path == "/srv/m/live"
+
+
+def test_whole_numbers_may_stand_for_numbers():
+    assert loads("[server]\nrequest_timeout = 3\n").server.request_timeout == 3.0
+    assert loads("[server]\nrequest_timeout = 0.5\n").server.request_timeout == 0.5
+
+
+REFUSED = {
+    "unknown table": ("[sever]\n", "sever: unknown key"),
+    "unknown key": ("[server]\nlisten_on = 1\n", "server.listen_on: unknown key"),
+    "unknown key of a site": (SITE + "tiemout = 1\n", "sites[0].tiemout: unknown key"),
+    "table expected": ("server = 5\n", "server: expected a table, got a number 5"),
+    "text for a number": (
+        '[server]\nrequest_timeout = "40"\n',
+        "server.request_timeout: expected a number, got the text '40'",
+    ),
+    "boolean for a number": (
+        "[server]\nrequest_timeout = true\n",
+        "server.request_timeout: expected a number, got a boolean True",
+    ),
+    "fraction for a whole number": (
+        "[server]\nmax_url = 3000.5\n",
+        "server.max_url: expected a whole number, got a number 3000.5",
+    ),
+    "number for a text": (
+        "[server]\nvar_dir = 5\n",
+        "server.var_dir: expected a text, got a number 5",
+    ),
+    "text for a flag": (
+        '[auth]\napi_keys_enabled = "false"\n',
+        "auth.api_keys_enabled: expected true or false, got the text 'false'",
+    ),
+    "text for a list": (
+        '[server]\nlisten = "tcp:1"\n',
+        "server.listen: expected a list of texts, got the text 'tcp:1'",
+    ),
+    "text for tables": ("sites = 'x'\n", "sites: expected a list of tables, got the text 'x'"),
+    "number in a list": (
+        "[server]\nlisten = [3]\n",
+        "server.listen[0]: expected a text, got a number 3",
+    ),
+    "roles as a list": ("[auth]\nroles = []\n", "auth.roles: expected a table, got a list"),
+    "role as a text": (
+        '[auth.roles]\nadmin = "admin"\n',
+        "auth.roles.admin: expected a list of texts, got the text 'admin'",
+    ),
+    "missing key": (
+        '[[sites]]\nid = "a"\nname = "A"\n',
+        "sites[0].address: missing, but required",
+    ),
+    "core type": (
+        SITE + '[sites.configtool]\ncore_type = "zabbix"\n',
+        "sites[0].configtool.core_type: expected one of auto, naemon, nagios, icinga, shinken, "
+        "got the text 'zabbix'",
+    ),
+    "broken TOML": ("[server\n", "line 1"),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), REFUSED.values(), ids=REFUSED)
+def test_wrong_types_and_keys(text, problem):
+    (found,) = problems(text)
+    assert problem in found
+
+
+WRONG_VALUES = {
+    "endpoint kind": ('[server]\nlisten = ["nonsense:1"]\n', "server.listen[0]: expected an end"),
+    "endpoint argument": ('[server]\nlisten = ["tcp:80:foo=1"]\n', "server.listen[0]: tcp end"),
+    "no endpoint": ("[server]\nlisten = []\n", "server.listen: expected at least one"),
+    "key file": (
+        '[server]\nlisten = ["ssl:443:privateKey=/nonexistent/key"]\n',
+        "server.listen[0]: privateKey: expected a readable file",
+    ),
+    "relative folder": ('[server]\nvar_dir = "var"\n', "server.var_dir: expected an absolute"),
+    "folder is a file": ('[server]\nvar_dir = "/etc/passwd"\n', "server.var_dir: expected a dir"),
+    "no time": ("[server]\nrequest_timeout = 0\n", "server.request_timeout: expected a number ab"),
+    "negative drain": ("[server]\ndrain_timeout = -1\n", "server.drain_timeout: expected 0"),
+    "workers": ("[server]\nworkers = 2\n", "server.workers: only 1 is supported, got 2"),
+    "tiny URLs": ("[server]\nmax_url = 10\n", "server.max_url: expected 1024"),
+    "tiny bodies": ("[server]\nmax_body = 10\n", "server.max_body: expected at least"),
+    "word": ('[names]\napp = "Mon/"\n', "names.app: expected lower-case letters and digits"),
+    "database": ('[database]\nurl = "mysql://x"\n', "database.url: expected sqlite:///"),
+    "cluster": ('[cluster]\nnodes = ["http://a"]\n', "cluster.nodes: clusters are not supported"),
+    "lmd": ('[lmd]\naddress = "unix:/x"\n', "lmd.address: an LMD is not supported"),
+    "unknown role": ('[auth.roles]\nking = ["a"]\n', "auth.roles.king: unknown role"),
+    "role twice": (
+        '[auth.roles]\nadmin = ["a"]\nauthorized_for_admin = ["b"]\n',
+        "auth.roles.authorized_for_admin: the same role as auth.roles.admin",
+    ),
+    "password file": (
+        '[auth]\nhtpasswd_file = "/nonexistent/x"\n',
+        "auth.htpasswd_file: expected a readable file",
+    ),
+    "command line": ("[display]\nshow_full_commandline = 3\n", "display.show_full_commandline"),
+    "zone": ('[display]\ntimezone = "Mars/Olympus"\n', "display.timezone: no such time zone"),
+    "zone outside": ('[display]\ntimezone = "../../etc/passwd"\n', "display.timezone: no such"),
+    "site id": (SITE.replace('"a"', '"a,b"'), "sites[0].id: expected up to 64 letters"),
+    "reserved id": (SITE.replace('"a"', '"ALL"'), "sites[0].id: expected up to 64 letters"),
+    "same id": (SITE + SITE, "sites[1].id: the same id as sites[0]: 'a'"),
+    "name": (SITE.replace('"A"', '"A\\n"'), "sites[0].name: expected a printable text"),
+    "address": (SITE.replace("unix:/run/a", "ftp:x"), "sites[0].address: expected unix:PATH"),
+    "federation": (
+        SITE.replace("unix:/run/a", "https://other/mon"),
+        "sites[0].address: federation over https is not supported",
+    ),
+    "connections": (SITE + "connections = 0\n", "sites[0].connections: expected 1 to 1000"),
+    "time-out": (SITE + "timeout = -1\n", "sites[0].timeout: expected a number above 0"),
+    "certificate": (
+        SITE.replace("unix:/run/a", "tls:a:1") + 'tls_ca_file = "/nonexistent/ca"\n',
+        "sites[0].tls_ca_file: expected a readable file",
+    ),
+    "key alone": (
+        SITE.replace("unix:/run/a", "tls:a:1") + 'tls_key_file = "/etc/passwd"\n',
+        "sites[0].tls_cert_file: expected the certificate",
+    ),
+    "TLS over a Unix socket": (SITE + 'tls_ca_file = "/etc/passwd"\n', "sites[0]: tls_* keys"),
+    "pattern": (
+        SITE + '[sites.configtool]\nobj_readonly = ["("]\n',
+        "sites[0].configtool.obj_readonly[0]: expected a regular expression",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), WRONG_VALUES.values(), ids=WRONG_VALUES)
+def test_wrong_values(text, problem):
+    assert problems(text)[0].startswith(problem)
+
+
+def test_every_problem_is_told_at_once():
+    assert len(problems("[server]\nworkers = 2\nlisten = []\n[names]\napp = ''\n")) == 3
+    assert len(problems('[server]\nworkers = "2"\nbogus = 1\n[auth]\nroles = 3\n')) == 3
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load(tmp_path / "none.toml")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="expected UTF-8"):
+        load(binary)
+
+
+def test_the_sample_is_good_and_shows_every_default():
+    assert load(SAMPLE) == loads('[auth.roles]\nadmin = ["admin"]\n')
+    text = SAMPLE.read_text()
+    shown = tomllib.loads(text)
+    tables = [table for table in fields(resolve_types(Config)) if table.name != "sites"]
+    assert len(tables) == 8
+    for table in tables:
+        assert set(shown[table.name]) == {key.name for key in fields(table.type)}
+
+
+def test_the_sample_names_every_key_of_a_site():
+    lines = [line.lstrip("# ") for line in SAMPLE.read_text().splitlines()]
+    start = lines.index("[[sites]]")
+    text = "\n".join(line for line in lines[start:] if "=" in line or line[:1] == "[")
+    loaded = loads(text.replace('core_conf = "/etc/naemon/naemon.cfg"', 'core_conf = ""'))
+    (site,) = loaded.sites
+    shown = {line.split("=")[0].strip() for line in lines[start:] if "=" in line}
+    assert {key.name for key in fields(type(site))} - {"configtool"} <= shown
+    assert {key.name for key in fields(type(site.configtool))} <= shown
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "where"),
+    [
+        ("unix:/run/naemon/live", "unix", "/run/naemon/live"),
+        ("tcp:core.example:6557", "tcp", ("core.example", 6557)),
+        ("tcp:[::1]:6557", "tcp", ("::1", 6557)),
+        ("tls:10.0.0.1:1", "tls", ("10.0.0.1", 1)),
+        ("https://other:8443/mon", "https", "https://other:8443/mon"),
+    ],
+)
+def test_addresses(text, kind, where):
+    address = parse_address(text)
+    assert address.kind == kind
+    assert where in (address.path, address.url, (address.host, address.port))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "unix:", "unix:relative", "tcp:host", "tcp:host:0", "tcp:host:65536", "tcp:a b:1",
+     "tcp::1:1", "tls:host:x", "http:host", "http://", "unix:/a\n", "TCP:host:1"],
+)  # fmt: skip
+def test_wrong_addresses(text):
+    with pytest.raises(ValueError, match="expected unix:PATH"):
+        parse_address(text)
+
+
+def test_listeners_keep_escaped_colons():
+    listener = parse_listener(r"tcp6:8080:interface=\:\:1")
+    assert listener.arguments == {"port": "8080", "interface": "::1"}
+    assert parse_listener("tcp:port=80").arguments == {"port": "80"}
+    assert parse_listener("systemd:domain=INET:name=monrest").files == ()
+    assert parse_listener("ssl:1:privateKey=/k:certKey=/c").files == (
+        ("privateKey", "/k"),
+        ("certKey", "/c"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "tcp", "tcp:", "tcp:x", "tcp:99999", "tcp:1:2", "ssl:1", "unix:x", "unix:/x:mode=9",
+     "systemd:name=x", "systemd:domain=INET", "systemd:domain=INET:name=a:index=0"],
+)  # fmt: skip
+def test_wrong_listeners(text):
+    with pytest.raises(ValueError, match="."):
+        parse_listener(text)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_read_or_refused(text):
+    for read in (parse_address, parse_listener):
+        try:
+            read(text)
+        except ValueError as error:
+            assert str(error)
+
+
+def test_the_zone_is_the_configured_one_or_some_zone():
+    assert str(DisplayConfig(timezone="Europe/Berlin").zone()) == "Europe/Berlin"
+    assert DisplayConfig().zone() is not None
+
+
+def test_check_config_says_what_is_wrong(tmp_path, capsys):
+    path = tmp_path / "monrest.toml"
+    path.write_text("[server]\nworkers = 2\n")
+    assert main(["check-config", str(path)]) == 1
+    assert "server.workers: only 1 is supported" in capsys.readouterr().err
+    path.write_text(SITE)
+    assert main(["check-config", str(path)]) == 0
+    assert "1 sites" in capsys.readouterr().out
