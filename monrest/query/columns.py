@@ -1,0 +1,286 @@
+"""The ``columns`` parameter: items, renames, calculations and functions (query-engine.md, 6 to 8).
+
+A text that cannot be read as anything else is the name of a column, and an unknown column is
+null and no error. Errors are a function that does not exist, that misses arguments or that
+stands where it cannot work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC
+from math import isfinite
+from typing import Literal, TypeAlias
+
+from attrs import frozen
+
+from monrest.errors import BadRequest
+from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, Moment, build
+from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
+from monrest.query.scan import (
+    HIDDEN,
+    MOST_TEXT,
+    bare,
+    outline,
+    printable,
+    quoted,
+    split,
+    without_backticked,
+)
+from monrest.values import Row
+
+MOST_ITEMS = 500
+"""Items of ``columns``, arguments of a function and operands of a calculation (section 20)."""
+
+MOST_NESTED = 20
+"""Functions within functions (section 20)."""
+
+_CALL = re.compile(r"([a-z_][a-z0-9_]*)\(")
+_REST_OF_CALL = re.compile(rf"{HIDDEN}*\)")
+_SIGN = re.compile(r"[-+*/]")
+_OPERAND = re.compile(r"[0-9]+(?:\.[0-9]*)?")
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,4})?")
+
+Kind: TypeAlias = Literal["value", "text", "number"]
+
+
+@frozen
+class Signature:
+    """How a function is called.
+
+    ``kinds`` are those of its arguments in order, the last one repeated: a value of the row
+    (column, calculation, call or literal), a text taken as it is, or a number. ``least`` and
+    ``most`` bound how many there are; ``usage`` is the parameter list for error texts.
+    """
+
+    kinds: tuple[Kind, ...]
+    least: int
+    most: int
+    usage: str
+
+    def kind(self, position: int) -> Kind:
+        """The kind of the argument at ``position``."""
+        return self.kinds[min(position, len(self.kinds) - 1)]
+
+
+_OF_COLUMN = Signature(("value",), 1, 1, "column")
+_OF_TIME = Signature(("value", "text"), 1, 2, "column[, format]")
+
+SIGNATURES: dict[str, Signature] = {
+    "lower": _OF_COLUMN,
+    "upper": _OF_COLUMN,
+    "substr": Signature(("value", "number"), 2, 3, "column, start[, length]"),
+    "calc": Signature(("value", "text", "number"), 3, 3, "column, 'operator', 'value'"),
+    "s": Signature(("value", "text"), 3, 3, "column, 'regexp', 'replacement'"),
+    "concat": Signature(("value",), 1, MOST_ITEMS, "column or 'text', ..."),
+    "fmt": Signature(("text", "value"), 2, MOST_ITEMS, "format_string, arg1, arg2, ..."),
+    "unit": Signature(("value", "text"), 1, 2, "column, unit"),
+    "age": _OF_COLUMN,
+    "duration": _OF_COLUMN,
+    "utc": _OF_TIME,
+    "date": _OF_TIME,
+    "hoststate": _OF_COLUMN,
+    "servicestate": _OF_COLUMN,
+    "count": Signature(("value",), 0, 1, "*"),
+    "sum": _OF_COLUMN,
+    "avg": _OF_COLUMN,
+    "min": _OF_COLUMN,
+    "max": _OF_COLUMN,
+    "uniq": Signature(("value",), 0, MOST_ITEMS, ""),
+    "to_rows": _OF_COLUMN,
+}
+"""Every function by its canonical name."""
+
+
+def split_list(text: str) -> list[str]:
+    """Trimmed items between commas outside quotes, brackets and backticks; no empty ones."""
+    return [item for item in split(text) if item]
+
+
+def parse_columns(values: Sequence[str]) -> tuple[Item, ...]:
+    """The items of all ``columns`` parameters, in order (query-engine.md, section 6.1).
+
+    Raises BadRequest for wrong calls (section 6.3), aggregations that are not outermost
+    (section 7), disaggregations that are not innermost or not alone (section 8), and for more
+    than 500 items or 64 KiB.
+    """
+    if sum(map(len, values)) > MOST_TEXT:
+        raise _wrong(f"at most {MOST_TEXT} characters are accepted")
+    texts = [text for value in values for text in split_list(value)]
+    if len(texts) > MOST_ITEMS:
+        raise _wrong(f"at most {MOST_ITEMS} items are accepted, got {len(texts)}")
+    items = tuple(_item(text) for text in texts)
+    if sum(_disaggregations(item.expression) for item in items) > 1:
+        raise _wrong("only one disaggregation function allowed")
+    return items
+
+
+def parse_expression(text: str) -> Expression:
+    """One expression without alias; raises BadRequest as ``parse_columns`` does."""
+    expression = _expression(text.strip(), 0)
+    if any(part.function in AGGREGATES for part in _inner_calls(expression)):
+        raise _wrong("aggregation function must be the outermost one")
+    if _disaggregations(expression) > 1:
+        raise _wrong("only one disaggregation function allowed")
+    return expression
+
+
+# -------------------------------------------------------------------- items
+
+
+def _item(text: str) -> Item:
+    expression, alias = _renamed(text)
+    name = bare(expression)
+    return Item(
+        parse_expression(expression),
+        key=name if alias is None else alias,
+        text=name,
+        renamed=alias is not None,
+    )
+
+
+def _renamed(text: str) -> tuple[str, str | None]:
+    """Expression and alias: ``expr as alias``, else ``expr:alias``."""
+    shape = outline(text)
+    words = shape.rsplit(maxsplit=2)
+    if len(words) == 3 and words[1].lower() == "as":
+        alias = text[len(text) - len(words[2]) :]
+        if not any(character.isspace() for character in alias):
+            return text[: len(words[0])], alias
+    visible = without_backticked(text)
+    first = visible.find(":")
+    if first < 0 or max(visible.rfind("'"), visible.rfind('"')) > first:
+        return text, None
+    colon = shape.find(":")
+    if colon < 0:
+        return text, None
+    return text[:colon].strip(), text[colon + 1 :].strip()
+
+
+# -------------------------------------------------------------------- expressions
+
+
+def _expression(text: str, depth: int) -> Expression:
+    name = quoted(text, "`")
+    if name is not None:
+        return Ref(name, quoted=True)
+    shape = outline(text)
+    call = _CALL.match(shape)
+    if call:
+        if _REST_OF_CALL.fullmatch(shape, call.end()):
+            return _call(call[1], text[call.end() : -1], depth)
+        if ")" not in shape:
+            raise _wrong(f"expected closing bracket in {printable(text)}")
+    if "(" not in shape:
+        operands = _SIGN.split(shape)
+        # A sign counts between two parts; one at the end makes the whole an unknown column.
+        if len(operands) > 1 and operands[-1].strip() and len("".join(operands[:-1]).strip()):
+            return _calculation(text, [len(operand) for operand in operands])
+    return Ref(text)
+
+
+def _calculation(text: str, lengths: list[int]) -> Calculation:
+    """``text`` cut into operands of the given lengths with one sign between each two."""
+    if len(lengths) > MOST_ITEMS:
+        raise _wrong(f"at most {MOST_ITEMS} operands are accepted in a calculation")
+    first = _operand(text[: lengths[0]].strip())
+    steps: list[tuple[str, Expression]] = []
+    at = lengths[0]
+    for length in lengths[1:]:
+        operand = text[at + 1 : at + 1 + length].strip()
+        steps.append((text[at], _operand(operand)))
+        at += 1 + length
+    return Calculation(first, tuple(steps))
+
+
+def _operand(text: str) -> Expression:
+    if not text:
+        # Nothing before a sign counts as 0; the empty text keeps the spelling of the whole.
+        return Literal_("")
+    if _OPERAND.fullmatch(text):
+        value = _number(text)
+        return Ref(text) if value is None else Literal_(value)
+    name = quoted(text, "`")
+    return Ref(text) if name is None else Ref(name, quoted=True)
+
+
+def _call(name: str, inner: str, depth: int) -> Call:
+    function = CANONICAL.get(name, name)
+    signature = SIGNATURES.get(function)
+    if signature is None:
+        raise _wrong(f"unknown function: {printable(name)}")
+    if depth >= MOST_NESTED:
+        raise _wrong(f"at most {MOST_NESTED} functions may be nested")
+    texts = split(inner) if inner.strip() else []
+    if not signature.least <= len(texts) <= signature.most or (signature.least and not texts[0]):
+        raise _wrong(f"usage: {function}({signature.usage})")
+    call = Call(
+        function,
+        tuple(
+            _argument(text, signature.kind(position), depth) for position, text in enumerate(texts)
+        ),
+    )
+    if function in DISAGGREGATES and not isinstance(call.arguments[0], Ref):
+        raise _wrong("disaggregation function must be the innermost one")
+    if function not in AGGREGATES and function not in DISAGGREGATES:
+        _check(call)
+    return call
+
+
+def _argument(text: str, kind: Kind, depth: int) -> Expression:
+    literal = quoted(text, "'\"")
+    if kind == "value":
+        if literal is not None or not text:
+            return Literal_(literal or "")
+        value = _number(text)
+        return _expression(text, depth + 1) if value is None else Literal_(value)
+    plain = text if literal is None else literal
+    value = _number(plain.strip()) if kind == "number" else None
+    return Literal_(plain if value is None else value)
+
+
+def _number(text: str) -> int | float | None:
+    """A number as written; integers beyond the cores' range as floats; None for all else."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    if text.lstrip("+-").isdigit() and len(text) <= 18:
+        return int(text)
+    value = float(text)
+    return value if isfinite(value) else None
+
+
+def _check(call: Call) -> None:
+    """Let the function refuse its literal arguments now, before anything is fetched."""
+    try:
+        build(
+            call.function,
+            [one if isinstance(one, Literal_) else _nothing for one in call.arguments],
+            Moment(now=0.0, zone=UTC),
+        )
+    except BadRequest as error:
+        raise _wrong(error.description.removeprefix("columns: ")) from None
+
+
+def _nothing(_row: Row) -> None:
+    """Stands for an argument that only a row gives."""
+
+
+# -------------------------------------------------------------------- rules of nesting
+
+
+def _inner_calls(expression: Expression) -> Iterator[Call]:
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            if isinstance(argument, Call):
+                yield argument
+            yield from _inner_calls(argument)
+
+
+def _disaggregations(expression: Expression) -> int:
+    outer = isinstance(expression, Call) and expression.function in DISAGGREGATES
+    return outer + sum(call.function in DISAGGREGATES for call in _inner_calls(expression))
+
+
+def _wrong(description: str) -> BadRequest:
+    return BadRequest("error during request", f"columns: {description}")

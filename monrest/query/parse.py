@@ -1,0 +1,163 @@
+"""All parameters of a list request as one value (query-engine.md, sections 2.2, 2.3 and 9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from attrs import define, field
+
+from monrest.errors import BadRequest
+from monrest.query.columns import parse_columns, split_list
+from monrest.query.filters import parse_parameter
+from monrest.query.model import FilterTree, Group, Query, SortKey
+from monrest.query.q import MOST_CONDITIONS, parse_q
+from monrest.query.scan import MOST_TEXT, UNPRINTABLE, bare, printable
+from monrest.values import Parameters
+
+RESERVED = frozenset(
+    {
+        "CSRFtoken",
+        "backend",
+        "backends",
+        "background",
+        "columns",
+        "headers",
+        "limit",
+        "logcache",
+        "offset",
+        "pretty",
+        "q",
+        "sort",
+    }
+)
+"""Names that are never filters, in exactly this spelling."""
+
+MOST_SORT_KEYS = 500
+"""Keys of all ``sort`` parameters together."""
+
+_MOST_NAME = 4096
+_CACHED_TEXT = 8192
+_CACHED_PAIRS = 256
+_COUNT = re.compile(r"[0-9]{1,18}")
+_UNPRINTABLE_IN_Q = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_FALSE = frozenset({"", "0"})
+
+
+def parse_query(parameters: Parameters) -> Query:
+    """The query that ``parameters`` (in the order sent, names may repeat) describe.
+
+    Columns and sort keys of repeated parameters are joined, every filter and every ``q`` has to
+    hold, and of all other options the last value counts. A limit of 0 is none. Raises
+    BadRequest, whose description names the parameter, for anything that cannot be understood,
+    for control characters anywhere and for more than section 20 allows.
+    """
+    # Long requests are rare and would fill the memory of the cache.
+    if len(parameters) <= _CACHED_PAIRS and _length(parameters) <= _CACHED_TEXT:
+        return _cached(parameters)
+    return _query(parameters)
+
+
+def _length(parameters: Parameters) -> int:
+    return sum(len(name) + len(value) for name, value in parameters)
+
+
+@define
+class _Options:
+    """Values of the reserved parameters by name, and the filters."""
+
+    values: dict[str, list[str]] = field(factory=dict)
+    filters: list[FilterTree] = field(factory=list)
+    conditions: int = 0
+
+    def add(self, name: str, value: str) -> None:
+        """Take one parameter."""
+        if UNPRINTABLE.search(name) or (
+            (_UNPRINTABLE_IN_Q if name == "q" else UNPRINTABLE).search(value)
+        ):
+            raise _wrong(name, "control characters are not accepted, expected printable text")
+        if name in RESERVED:
+            self.values.setdefault(name, []).append(value)
+            if name == "q":
+                self._hold(name, parse_q(value))
+            return
+        if len(name) > _MOST_NAME:
+            raise _wrong(name, f"at most {_MOST_NAME} characters are accepted in a name")
+        condition = parse_parameter(name, value)
+        if condition is not None:
+            self._hold(name, condition)
+
+    def _hold(self, name: str, tree: FilterTree) -> None:
+        self.conditions += _conditions(tree)
+        if self.conditions > MOST_CONDITIONS:
+            raise _wrong(name, f"at most {MOST_CONDITIONS} conditions are accepted")
+        if tree != Group("and", ()):
+            self.filters.append(tree)
+
+    def last(self, name: str, default: str = "") -> str:
+        """The last value of an option, trimmed."""
+        return self.values.get(name, [default])[-1].strip()
+
+    def count(self, name: str) -> int:
+        """A non-negative integer; 0 when it is absent or empty."""
+        text = self.last(name)
+        if not text:
+            return 0
+        if not _COUNT.fullmatch(text):
+            raise BadRequest(
+                "error during request",
+                f"{name} must be a non-negative integer of at most 18 digits"
+                if text.isascii() and text.isdigit()
+                else f"{name} must be a non-negative integer",
+            )
+        return int(text)
+
+
+def _query(parameters: Parameters) -> Query:
+    options = _Options()
+    for name, value in parameters:
+        options.add(name, value)
+    values = options.values
+    headers = options.last("headers", "1")
+    return Query(
+        items=parse_columns(values.get("columns", ())) or None,
+        filter=Group("and", tuple(options.filters)),
+        sort=_sort(values.get("sort", ())),
+        limit=options.count("limit") or None,
+        offset=options.count("offset"),
+        headers=headers not in _FALSE,
+        wrapped=headers == "wrapped_json",
+        backends=_names(values.get("backend", ())) or _names(values.get("backends", ())),
+        background=options.last("background") not in _FALSE,
+    )
+
+
+_cached = lru_cache(maxsize=256)(_query)
+
+
+def _sort(values: Sequence[str]) -> tuple[SortKey, ...]:
+    """The keys of section 9.1: ``-`` before a key is descending, ``+`` or nothing ascending."""
+    if sum(map(len, values)) > MOST_TEXT:
+        raise _wrong("sort", f"at most {MOST_TEXT} characters are accepted")
+    keys: list[SortKey] = []
+    for text in (item for value in values for item in split_list(value)):
+        signed = text[0] in "+-"
+        name = bare(text[1:] if signed else text)
+        if name:
+            keys.append(SortKey(name, descending=text[0] == "-"))
+    if len(keys) > MOST_SORT_KEYS:
+        raise _wrong("sort", f"at most {MOST_SORT_KEYS} keys are accepted, got {len(keys)}")
+    return tuple(keys)
+
+
+def _names(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for value in values for part in value.split(",") if (name := part.strip()))
+
+
+def _conditions(tree: FilterTree) -> int:
+    return sum(map(_conditions, tree.items)) if isinstance(tree, Group) else 1
+
+
+def _wrong(name: str, description: str) -> BadRequest:
+    return BadRequest("error during request", f"{printable(name)}: {description}")

@@ -1,0 +1,329 @@
+"""Columns: splitting, renaming, calculations, functions and where they may stand (6 to 8)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from monrest.errors import BadRequest
+from monrest.query.columns import (
+    MOST_ITEMS,
+    MOST_NESTED,
+    SIGNATURES,
+    parse_columns,
+    parse_expression,
+    split_list,
+)
+from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, ROW_FUNCTIONS
+from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
+from tests import strategies
+
+NAME = Ref("name")
+STATE = Ref("state")
+
+
+def call(function: str, *arguments: Expression | str | int | float) -> Call:
+    return Call(
+        function,
+        tuple(Literal_(one) if isinstance(one, str | int | float) else one for one in arguments),
+    )
+
+
+def calculation(
+    first: Expression | int | str, *steps: tuple[str, Expression | int | str]
+) -> Calculation:
+    def made(one: Expression | int | str) -> Expression:
+        return Literal_(one) if isinstance(one, int | str | float) else one
+
+    return Calculation(made(first), tuple((op, made(operand)) for op, operand in steps))
+
+
+def refusal(*values: str) -> str:
+    with pytest.raises(BadRequest) as caught:
+        parse_columns(values)
+    assert caught.value.message == "error during request"
+    prefix, _, description = caught.value.description.partition(": ")
+    assert prefix == "columns"
+    return description
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" , ,", []),
+        ("name", ["name"]),
+        (" name , state ,", ["name", "state"]),
+        ("concat(name,' (',alias,')'),b", ["concat(name,' (',alias,')')", "b"]),
+        ("s(name,'a(b','x'),b", ["s(name,'a(b','x')", "b"]),
+        ('fmt("%s,(",name),b', ['fmt("%s,(",name)', "b"]),
+        ("`a,b`,c", ["`a,b`", "c"]),
+        ("f(a,(b,c),d),e", ["f(a,(b,c),d)", "e"]),
+        ("it's,b", ["it's", "b"]),
+        ("a),b", ["a)", "b"]),
+        ("f(a,b", ["f(a,b"]),
+    ],
+)
+def test_splitting(text: str, expected: list[str]) -> None:
+    assert split_list(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "key", "named"),
+    [
+        ("name", NAME, "name", "name"),
+        (" name ", NAME, "name", "name"),
+        ("name:n", NAME, "n", "name"),
+        ("name : n", NAME, "n", "name"),
+        ("name:a:b", NAME, "a:b", "name"),
+        ("name:", NAME, "", "name"),
+        ("name as n", NAME, "n", "name"),
+        ("name  AS  n", NAME, "n", "name"),
+        ("name As n:x", NAME, "n:x", "name"),
+        ("name as", Ref("name as"), "name as", "name as"),
+        ("name as a b", Ref("name as a b"), "name as a b", "name as a b"),
+        ("name as 'a b'", Ref("name as 'a b'"), "name as 'a b'", "name as 'a b'"),
+        ("as", Ref("as"), "as", "as"),
+        ("`C: used`", Ref("C: used", quoted=True), "C: used", "C: used"),
+        ("`C: free` as free", Ref("C: free", quoted=True), "free", "C: free"),
+        ("`C: free`:free", Ref("C: free", quoted=True), "free", "C: free"),
+        ("`child1::check_x::a`", Ref("child1::check_x::a", quoted=True), "child1::check_x::a",
+         "child1::check_x::a"),
+        ("`/`", Ref("/", quoted=True), "/", "/"),
+        ("`a as b`", Ref("a as b", quoted=True), "a as b", "a as b"),
+        ("`it's: x`:y", Ref("it's: x", quoted=True), "y", "it's: x"),
+        ("`count(*)`", Ref("count(*)", quoted=True), "count(*)", "count(*)"),
+        ("`a`b", Ref("`a`b"), "`a`b", "`a`b"),
+        ("count(*)", call("count", Ref("*")), "count(*)", "count(*)"),
+        ("count(*):n", call("count", Ref("*")), "n", "count(*)"),
+        ("count(*) as n", call("count", Ref("*")), "n", "count(*)"),
+        ("concat(name,':',alias) as c", call("concat", NAME, ":", Ref("alias")), "c",
+         "concat(name,':',alias)"),
+        ("concat(name,':',alias):c", Ref("concat(name,':',alias):c"), "concat(name,':',alias):c",
+         "concat(name,':',alias):c"),
+        ("concat(name,' as x')", call("concat", NAME, " as x"), "concat(name,' as x')",
+         "concat(name,' as x')"),
+        ("utc(last_check,%H:%M):t", call("utc", Ref("last_check"), "%H:%M"), "t",
+         "utc(last_check,%H:%M)"),
+        ("utc(last_check,%H:%M)", call("utc", Ref("last_check"), "%H:%M"),
+         "utc(last_check,%H:%M)", "utc(last_check,%H:%M)"),
+        ("num_services num_services_ok as x", Ref("num_services num_services_ok"), "x",
+         "num_services num_services_ok"),
+    ],
+)  # fmt: skip
+def test_items(text: str, expression: Expression, key: str, named: str) -> None:
+    assert parse_columns([text]) == (Item(expression, key, named, renamed=key != named),)
+
+
+def test_an_alias_that_repeats_the_name_is_one() -> None:
+    assert parse_columns(["name as name"]) == (Item(NAME, "name", "name", renamed=True),)
+
+
+def test_repeated_parameters_are_one_list() -> None:
+    found = parse_columns(["name, state", "", "alias:a"])
+    assert [item.key for item in found] == ["name", "state", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2*num_services-1*3",
+         calculation(2, ("*", Ref("num_services")), ("-", 1), ("*", 3))),
+        ("num_services*-1", calculation(Ref("num_services"), ("*", ""), ("-", 1))),
+        ("a + b", calculation(Ref("a"), ("+", Ref("b")))),
+        ("a*1.5", calculation(Ref("a"), ("*", 1.5))),
+        ("a*x5", calculation(Ref("a"), ("*", Ref("x5")))),
+        ("`a-b`*2", calculation(Ref("a-b", quoted=True), ("*", 2))),
+        ("4/3", calculation(4, ("/", 3))),
+        ("/var/log", calculation("", ("/", Ref("var")), ("/", Ref("log")))),
+        ("a*" + "9" * 400, calculation(Ref("a"), ("*", Ref("9" * 400)))),
+        ("a*" + "9" * 20, calculation(Ref("a"), ("*", 1e20))),
+        ("a-", Ref("a-")),
+        ("-a", Ref("-a")),
+        ("a+b-", Ref("a+b-")),
+        ("/var", Ref("/var")),
+        ("*", Ref("*")),
+        ("--a", Ref("--a")),
+        ("`a-b`", Ref("a-b", quoted=True)),
+        ("a b", Ref("a b")),
+        ("5", Ref("5")),
+        ("'a-b'", Ref("'a-b'")),
+        ("age(last_check)/60", Ref("age(last_check)/60")),
+        ("(a+b)*2", Ref("(a+b)*2")),
+    ],
+)  # fmt: skip
+def test_calculations(text: str, expected: Expression) -> None:
+    assert parse_expression(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lower(name)", call("lower", NAME)),
+        ("lc( name )", call("lower", NAME)),
+        ("upper(name)", call("upper", NAME)),
+        ("uc(name)", call("upper", NAME)),
+        ("substr(name,3)", call("substr", NAME, 3)),
+        ("substring(name,-2,'1')", call("substr", NAME, -2, 1)),
+        ("substr(name,x)", call("substr", NAME, "x")),
+        ("calc(rta,*,1000)", call("calc", Ref("rta"), "*", 1000)),
+        ("calc(rta,'/', 2.5)", call("calc", Ref("rta"), "/", 2.5)),
+        ("calc(rta,,5)", call("calc", Ref("rta"), "", 5)),
+        ("calc(rta,+,state)", call("calc", Ref("rta"), "+", "state")),
+        ("s(name,'[0-9]+','X')", call("s", NAME, "[0-9]+", "X")),
+        ("s(name,/a,b/,x)", None),
+        ("s(name,'/a,b/','')", call("s", NAME, "/a,b/", "")),
+        ("s(name,007,1.50)", call("s", NAME, "007", "1.50")),
+        ("concat(name,';',state)", call("concat", NAME, ";", STATE)),
+        ("concat('Host: ',name,upper(alias))",
+         call("concat", "Host: ", NAME, call("upper", Ref("alias")))),
+        ("concat(`a::b`,2,,'')", call("concat", Ref("a::b", quoted=True), 2, "", "")),
+        ("fmt('%s is %d',name,state)", call("fmt", "%s is %d", NAME, STATE)),
+        ("fmt(%s,upper(name))", call("fmt", "%s", call("upper", NAME))),
+        ("unit(rta,ms)", call("unit", Ref("rta"), "ms")),
+        ('unit(rta,"%")', call("unit", Ref("rta"), "%")),
+        ("unit(rta)", call("unit", Ref("rta"))),
+        ("age(last_check)", call("age", Ref("last_check"))),
+        ("age(1000)", call("age", 1000)),
+        ("duration(-90)", call("duration", -90)),
+        ("duration(0.0123)", call("duration", 0.0123)),
+        ("utc(0)", call("utc", 0)),
+        ("utc(last_check,'%Y, (%H)')", call("utc", Ref("last_check"), "%Y, (%H)")),
+        ("date(last_check)", call("date", Ref("last_check"))),
+        ("hoststate(2)", call("hoststate", 2)),
+        ("hststate(state)", call("hoststate", STATE)),
+        ("servicestate(state)", call("servicestate", STATE)),
+        ("svcstate('x')", call("servicestate", "x")),
+        ("upper(`a::b`)", call("upper", Ref("a::b", quoted=True))),
+        ("upper(substr(name,0,3))", call("upper", call("substr", NAME, 0, 3))),
+        ("count()", call("count")),
+        ("count( )", call("count")),
+        ("count(nope)", call("count", Ref("nope"))),
+        ("sum(num_services*2)", call("sum", calculation(Ref("num_services"), ("*", 2)))),
+        ("avg(unit(calc(latency,/,1000),\"ms\"))",
+         call("avg", call("unit", call("calc", Ref("latency"), "/", 1000), "ms"))),
+        ("min(age(x))", call("min", call("age", Ref("x")))),
+        ("max(1e3)", call("max", 1000.0)),
+        ("uniq()", call("uniq")),
+        ("uniq(*)", call("uniq", Ref("*"))),
+        ("uniq(name,state)", call("uniq", NAME, STATE)),
+        ("to_rows(groups)", call("to_rows", Ref("groups"))),
+        ("as_rows(`groups`)", call("to_rows", Ref("groups", quoted=True))),
+        ("upper(to_rows(services))", call("upper", call("to_rows", Ref("services")))),
+        ("count(to_rows(groups))", call("count", call("to_rows", Ref("groups")))),
+        ("count(upper(to_rows(groups)))",
+         call("count", call("upper", call("to_rows", Ref("groups"))))),
+        # Not calls: capitals, a blank before the bracket, something after it.
+        ("UPPER(name)", Ref("UPPER(name)")),
+        ("upper (name)", Ref("upper (name)")),
+        ("upper(name)x", Ref("upper(name)x")),
+        ("upper(name) (x)", Ref("upper(name) (x)")),
+        ("(name)", Ref("(name)")),
+        ("it's", Ref("it's")),
+        ("a)", Ref("a)")),
+    ],
+)  # fmt: skip
+def test_functions(text: str, expected: Expression | None) -> None:
+    if expected is None:
+        assert refusal(text) == "usage: s(column, 'regexp', 'replacement')"
+    else:
+        assert parse_expression(text) == expected
+
+
+def test_every_function_has_a_signature() -> None:
+    assert set(SIGNATURES) == set(ROW_FUNCTIONS) | set(AGGREGATES) | set(DISAGGREGATES)
+    assert set(CANONICAL.values()) <= set(SIGNATURES)
+
+
+@pytest.mark.parametrize(
+    ("text", "description"),
+    [
+        ("foo(name)", "unknown function: foo"),
+        ("upper(foo(name))", "unknown function: foo"),
+        ("name,upper(", "expected closing bracket in upper("),
+        ("upper(substr(name,1)", "expected closing bracket in upper(substr(name,1)"),
+        ("upper()", "usage: upper(column)"),
+        ("lc(name,state)", "usage: lower(column)"),
+        ("substr(name)", "usage: substr(column, start[, length])"),
+        ("substr(name,1,2,3)", "usage: substr(column, start[, length])"),
+        ("calc(name)", "usage: calc(column, 'operator', 'value')"),
+        ("calc(name,+)", "usage: calc(column, 'operator', 'value')"),
+        ("s(name)", "usage: s(column, 'regexp', 'replacement')"),
+        ("s(name,'x')", "usage: s(column, 'regexp', 'replacement')"),
+        ("fmt('%s')", "usage: fmt(format_string, arg1, arg2, ...)"),
+        ("concat()", "usage: concat(column or 'text', ...)"),
+        ("unit()", "usage: unit(column, unit)"),
+        ("unit(,ms)", "usage: unit(column, unit)"),
+        ("utc()", "usage: utc(column[, format])"),
+        ("date(a,b,c)", "usage: date(column[, format])"),
+        ("sum()", "usage: sum(column)"),
+        ("avg(a,b)", "usage: avg(column)"),
+        ("count(a,b)", "usage: count(*)"),
+        ("to_rows()", "usage: to_rows(column)"),
+        ("calc(state,^,2)", "unsupported operator, use one of: + - * /"),
+        ("calc(avg(x),*,2)", "aggregation function must be the outermost one"),
+        ("sum(avg(state))", "aggregation function must be the outermost one"),
+        ("concat('x',count(*))", "aggregation function must be the outermost one"),
+        ("to_rows(groups),to_rows(services)", "only one disaggregation function allowed"),
+        ("to_rows(groups),upper(as_rows(groups))", "only one disaggregation function allowed"),
+        ("concat(to_rows(a),to_rows(b))", "only one disaggregation function allowed"),
+        ("to_rows(upper(x))", "disaggregation function must be the innermost one"),
+        ("to_rows(to_rows(x))", "disaggregation function must be the innermost one"),
+        ("to_rows('x')", "disaggregation function must be the innermost one"),
+        ("to_rows(a+b)", "disaggregation function must be the innermost one"),
+    ],
+)
+def test_errors(text: str, description: str) -> None:
+    assert refusal(text) == description
+
+
+@pytest.mark.parametrize("text", ["s(name,'(','x')", "s(name,'','x')", "fmt('%n',name)"])
+def test_literals_that_a_function_refuses_are_refused_before_anything_is_fetched(text: str) -> None:
+    assert refusal(f"name,upper({text})")
+
+
+def test_limits() -> None:
+    assert len(parse_columns([",".join(["name"] * MOST_ITEMS)])) == MOST_ITEMS
+    assert refusal("name," * MOST_ITEMS, "x") == "at most 500 items are accepted, got 501"
+    assert refusal("x" * 65_000, "x" * 1000) == "at most 65536 characters are accepted"
+
+    def nested(depth: int) -> str:
+        return "lower(" * depth + "name" + ")" * depth
+
+    expression = parse_expression(nested(MOST_NESTED))
+    for _ in range(MOST_NESTED):
+        assert isinstance(expression, Call)
+        (expression,) = expression.arguments
+    assert expression == NAME
+    assert refusal(nested(MOST_NESTED + 1)) == "at most 20 functions may be nested"
+    assert refusal(nested(8000)) == "at most 20 functions may be nested"
+    assert parse_expression("(" * 20_000) == Ref("(" * 20_000)
+    assert parse_expression("a" + "*a" * (MOST_ITEMS - 1))
+    assert refusal("a" + "*a" * MOST_ITEMS) == "at most 500 operands are accepted in a calculation"
+    assert refusal(f"concat({'name,' * MOST_ITEMS}name)").startswith("usage: concat")
+
+
+@given(strategies.broken_columns)
+def test_nothing_but_a_refusal_is_raised(text: str) -> None:
+    try:
+        found = parse_columns([text])
+    except BadRequest as error:
+        refused = error.description
+    else:
+        assert len(found) == len(split_list(text))
+        return
+    assert refused.startswith("columns: ")
+
+
+@given(strategies.columns)
+def test_right_columns_are_accepted(text: str) -> None:
+    for item, sent in zip(parse_columns([text]), split_list(text), strict=True):
+        assert sent.startswith(item.text)
+        assert item.renamed == (sent != item.text)
+        assert parse_columns([item.text]) == (Item(item.expression, item.text, item.text),)
+
+
+@given(strategies.names, strategies.expressions)
+def test_expressions_are_never_taken_for_plain_names(name: str, text: str) -> None:
+    assert isinstance(parse_expression(text), Ref) == (text in strategies.COLUMNS)
+    assert parse_expression(f"`{name}`") == Ref(name, quoted=True)

@@ -1,0 +1,179 @@
+"""All reserved parameters together (sections 2.2, 2.3, 9 and 20)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from monrest.errors import BadRequest
+from monrest.query.model import Condition, Group, Item, Query, Ref, SortKey
+from monrest.query.parse import RESERVED, parse_query
+from monrest.values import Parameters
+from tests import strategies
+
+A = Condition("a", "=", "1")
+B = Condition("b", "=", "2")
+
+
+def filtered(*trees: Condition | Group) -> Group:
+    return Group("and", trees)
+
+
+def refusal(*parameters: tuple[str, str]) -> str:
+    with pytest.raises(BadRequest) as caught:
+        parse_query(parameters)
+    assert caught.value.message == "error during request"
+    return caught.value.description
+
+
+def test_nothing_asked_for() -> None:
+    assert parse_query(()) == Query()
+    assert parse_query((("", "x"), (" ", ""), ("q", ""), ("columns", ""), ("sort", ""))) == Query()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ([("limit", "5")], {"limit": 5}),
+        ([("limit", "0")], {"limit": None}),
+        ([("limit", "")], {"limit": None}),
+        ([("limit", "1"), ("limit", "3")], {"limit": 3}),
+        ([("limit", "x"), ("limit", " 3 ")], {"limit": 3}),
+        ([("limit", "9" * 18)], {"limit": 10**18 - 1}),
+        ([("offset", "7")], {"offset": 7}),
+        ([("offset", "")], {"offset": 0}),
+        ([("offset", "1"), ("offset", "2")], {"offset": 2}),
+        ([("headers", "1")], {"headers": True}),
+        ([("headers", "0")], {"headers": False}),
+        ([("headers", "")], {"headers": False}),
+        ([("headers", "wrapped_json")], {"wrapped": True}),
+        ([("headers", "wrapped_json"), ("headers", "0")], {"headers": False}),
+        ([("background", "1")], {"background": True}),
+        ([("background", "yes")], {"background": True}),
+        ([("background", "0")], {"background": False}),
+        ([("background", "")], {"background": False}),
+        ([("backends", "a, b ,,c")], {"backends": ("a", "b", "c")}),
+        ([("backends", "a"), ("backends", "b")], {"backends": ("a", "b")}),
+        ([("backend", "a"), ("backends", "b")], {"backends": ("a",)}),
+        ([("backend", ""), ("backends", "b")], {"backends": ("b",)}),
+        ([("backends", "")], {"backends": ()}),
+        ([("backends", " ALL ")], {"backends": ("ALL",)}),
+        ([("CSRFtoken", "x"), ("logcache", "0"), ("pretty", "1")], {}),
+        ([("columns", "a"), ("columns", "b:x")], {
+            "items": (Item(Ref("a"), "a", "a"), Item(Ref("b"), "x", "b", renamed=True))}),
+        ([("columns", " , ")], {"items": None}),
+        ([("a", "1")], {"filter": filtered(Condition("a", "=", "1", "a"))}),
+        ([("a[ne]", "1"), ("a[ne]", "2")], {"filter": filtered(
+            Condition("a", "!=", "1", "a[ne]"), Condition("a", "!=", "2", "a[ne]"))}),
+        ([("a[>", "]=1")], {"filter": filtered(Condition("a", ">=", "1", "a[>"))}),
+        ([("q", "a = 1")], {"filter": filtered(A)}),
+        ([("q", "***a = 1***")], {"filter": filtered(A)}),
+        ([("q", "\ta\r\n=\n1")], {"filter": filtered(A)}),
+        ([("q", "a = 1"), ("q", "()"), ("q", "b = 2 or a = 1")], {
+            "filter": filtered(A, Group("or", (B, A)))}),
+        ([("c", ""), ("q", "a = 1")], {"filter": filtered(Condition("c", "=", "", "c"), A)}),
+        ([("Limit", "1")], {"filter": filtered(Condition("Limit", "=", "1", "Limit"))}),
+        ([("limit[gt]", "1")], {"filter": filtered(Condition("limit", ">", "1", "limit[gt]"))}),
+        ([("view_mode", "json")], {"filter": filtered(
+            Condition("view_mode", "=", "json", "view_mode"))}),
+    ],
+)  # fmt: skip
+def test_options(parameters: list[tuple[str, str]], expected: dict[str, Any]) -> None:
+    assert parse_query(tuple(parameters)) == Query(**expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["name"], [SortKey("name")]),
+        (["+name"], [SortKey("name")]),
+        ([" name"], [SortKey("name")]),
+        (["-name"], [SortKey("name", descending=True)]),
+        (["- name , state,,"], [SortKey("name", descending=True), SortKey("state")]),
+        (["name", "-state"], [SortKey("name"), SortKey("state", descending=True)]),
+        (["-count(*)"], [SortKey("count(*)", descending=True)]),
+        (["substr(name,0,3),b"], [SortKey("substr(name,0,3)"), SortKey("b")]),
+        (["-`C: used, x`"], [SortKey("C: used, x", descending=True)]),
+        (["`-x`"], [SortKey("-x")]),
+        (["it's,$x>"], [SortKey("it's"), SortKey("$x>")]),
+        (["-", "+", ","], []),
+    ],
+)
+def test_sort(values: list[str], expected: list[SortKey]) -> None:
+    assert parse_query(tuple(("sort", value) for value in values)).sort == tuple(expected)
+
+
+@pytest.mark.parametrize("name", ["limit", "offset"])
+@pytest.mark.parametrize("value", ["-1", "abc", "1.5", "0x10", "1e3", "+1", "1 2", "1_0", "\u0663"])
+def test_counts_that_are_none(name: str, value: str) -> None:
+    assert refusal((name, value)) == f"{name} must be a non-negative integer"
+
+
+@pytest.mark.parametrize("name", ["limit", "offset"])
+def test_huge_counts(name: str) -> None:
+    for value in ("1" * 19, "9" * 10_000):
+        expected = f"{name} must be a non-negative integer of at most 18 digits"
+        assert refusal((name, value)) == expected
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\ud800"])
+@pytest.mark.parametrize("name", [*sorted(RESERVED - {"q"}), "name", "name[ne]", "_X", "a[~]"])
+def test_control_characters_in_values(name: str, character: str) -> None:
+    expected = f"{name}: control characters are not accepted, expected printable text"
+    assert refusal((name, f"a{character}b")) == expected
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\ud800"])
+def test_control_characters_in_names_and_in_q(character: str) -> None:
+    assert refusal((character, "x")).startswith("\ufffd: control characters")
+    assert refusal((f"name[{character}]", "x")).startswith("name[\ufffd]: control characters")
+    assert refusal(("q", f'a = "{character}"')).startswith("q: control characters")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "description"),
+    [
+        ([("name[foo]", "x")], "name[foo]: unknown operator 'foo'"),
+        ([("[eq]", "x")], "[eq]: unreadable parameter name"),
+        ([("q", "a =")], "q: unexpected end of query after ="),
+        ([("columns", "foo(a)")], "columns: unknown function: foo"),
+        ([("x" * 5000, "1")], "x" * 100 + "…: at most 4096 characters are accepted in a name"),
+        ([("a[ne]", "1")] * 1001, "a[ne]: at most 1000 conditions are accepted"),
+        ([("a", "1"), ("q", "a = 1 " * 1000)], "q: at most 1000 conditions are accepted"),
+        ([("sort", "a,b"), ("sort", "a," * 499)], "sort: at most 500 keys are accepted, got 501"),
+        ([("sort", "a" * 70_000)], "sort: at most 65536 characters are accepted"),
+        ([("columns", "a," * 501)], "columns: at most 500 items are accepted, got 501"),
+    ],
+)
+def test_errors_name_the_parameter(parameters: list[tuple[str, str]], description: str) -> None:
+    assert refusal(*parameters).startswith(description)
+
+
+def test_long_requests_are_read_as_well() -> None:
+    value = "x" * 100_000
+    assert parse_query((("a", value),)) == Query(filter=filtered(Condition("a", "=", value, "a")))
+    blank = (("", "x"),) * 20_000
+    assert parse_query((*blank, ("limit", "1"))) == Query(limit=1)
+
+
+@given(strategies.parameters)
+def test_right_parameters_give_the_same_query_every_time(parameters: Parameters) -> None:
+    query = parse_query(parameters)
+    assert parse_query(parameters) is query
+    assert parse_query((*parameters, ("", "x"))) == query
+    filters = [name for name, _ in parameters if name not in RESERVED]
+    assert len(query.filter.items) == len(filters) + sum(name == "q" for name, _ in parameters)
+
+
+@given(strategies.broken_parameters)
+def test_nothing_but_a_refusal_is_raised(parameters: Parameters) -> None:
+    try:
+        query = parse_query(parameters)
+    except BadRequest as error:
+        refused = error.description
+    else:
+        assert parse_query(parameters) == query
+        return
+    assert refused
