@@ -1,0 +1,233 @@
+"""What a check result does to an object: soft and hard states, flapping, log lines."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from monrest.demo.core import Core
+from monrest.demo.downtimes import advance, remove_acknowledgement
+from monrest.demo.notifications import notify, notify_state
+from monrest.demo.objects import (
+    DOWN,
+    HARD,
+    SOFT,
+    STATE_TYPES,
+    UNREACHABLE,
+    UP,
+    Host,
+    Service,
+    Target,
+    label,
+    letter,
+    state_name,
+)
+
+LOW_FLAP, HIGH_FLAP = 20.0, 30.0
+"""Thresholds in percent of objects that set none."""
+
+_HISTORY = 21
+
+
+@frozen(kw_only=True)
+class Result:
+    """One result: numbers as the plugin gives them, times in seconds."""
+
+    state: int
+    output: str
+    long_output: str = ""
+    perf_data: str = ""
+    execution_time: float = 0.0
+    latency: float = 0.0
+    passive: bool = False
+    started: float = 0.0
+
+
+def split_output(text: str) -> tuple[str, str, str]:
+    r"""Raw plugin output to its first line, the other lines and the performance data.
+
+    Newlines may be the two characters ``\n``. The core keeps no semicolon in the first line.
+    """
+    first, _, rest = text.replace("\\n", "\n").partition("\n")
+    line, _, perf = first.partition("|")
+    long_text, _, more = rest.partition("|")
+    perf_data = " ".join(part for part in (perf.strip(), *more.split()) if part)
+    return line.strip().replace(";", ":"), long_text.rstrip().replace("\n", "\\n"), perf_data
+
+
+def reachable_state(host: Host, state: int) -> int:
+    """The state of a host whose check failed: unreachable when all hosts before it are not up."""
+    if state == UP:
+        return UP
+    if host.parents and all(parent.state != UP for parent in host.parents):
+        return UNREACHABLE
+    return DOWN
+
+
+def process(core: Core, target: Target, result: Result) -> None:
+    """Take a check result."""
+    now = core.now()
+    state = result.state
+    if isinstance(target, Host) and not result.passive:
+        state = reachable_state(target, state)
+    first = not target.has_been_checked
+    previous, previous_type = target.state, target.state_type
+    target.has_been_checked = 1
+    target.is_executing = 0
+    target.check_type = int(result.passive)
+    target.check_source = "demo" if not result.passive else ""
+    target.last_check = int(result.started) or now
+    target.execution_time = result.execution_time
+    target.latency = result.latency
+    target.plugin_output = result.output
+    target.long_plugin_output = result.long_output
+    target.perf_data = result.perf_data
+    target.last_state = previous
+    _attempt(target, state, first=first, at_once=isinstance(target, Host) and result.passive)
+    target.state = state
+    _stamp(target, now)
+    changed = state != previous or first
+    hard_change = target.state_type == HARD and (
+        state != target.last_hard_state or (previous_type == SOFT and state != 0)
+    )
+    soft_recovery = state == 0 and previous != 0 and previous_type == SOFT
+    if changed:
+        target.last_state_change = now
+        if target.acknowledged and (state == 0 or target.acknowledgement_type == 1):
+            remove_acknowledgement(core, target)
+    if hard_change or first:
+        target.last_hard_state_change = now
+    _flapping(core, target, state)
+    core.changed(target)
+    if hard_change or target.state_type == SOFT or (changed and state != previous):
+        shown = SOFT if soft_recovery else target.state_type
+        _alert(core, target, shown)
+        _event_handler(core, target, shown)
+    for downtime in list(target.downtimes.values()):
+        if not downtime.fixed and state:
+            advance(core, downtime)
+    notify_state(core, target, hard_change=hard_change)
+    if target.state_type == HARD:
+        target.last_hard_state = state
+    if state == 0:
+        target.current_attempt = 1
+    core.tell("check")
+    if changed:
+        core.tell("state")
+
+
+def _attempt(target: Target, state: int, *, first: bool, at_once: bool) -> None:
+    """Set attempt and state type for the new state; ``target.state`` is still the old one."""
+    most = max(target.max_check_attempts, 1)
+    if state == 0:
+        target.state_type = HARD
+    elif at_once:
+        target.current_attempt, target.state_type = 1, HARD
+    elif target.state == 0 or first:
+        target.current_attempt = 1
+        target.state_type = HARD if most == 1 else SOFT
+    elif target.state_type == SOFT:
+        target.current_attempt = min(target.current_attempt + 1, most)
+        target.state_type = HARD if target.current_attempt >= most else SOFT
+
+
+def _stamp(target: Target, now: int) -> None:
+    words = ("up", "down", "unreachable") if isinstance(target, Host) else (
+        "ok", "warning", "critical", "unknown")  # fmt: skip
+    setattr(target, f"last_time_{words[target.state]}", now)
+
+
+def alert_line(target: Target, state_type: int) -> str:
+    """The log line of a state."""
+    kind = "HOST" if isinstance(target, Host) else "SERVICE"
+    return (
+        f"{kind} ALERT: {label(target)};{state_name(target)};{STATE_TYPES[state_type]};"
+        f"{target.current_attempt};{target.plugin_output}"
+    )
+
+
+def _alert(core: Core, target: Target, state_type: int) -> None:
+    core.log.write(core.clock.seconds(), alert_line(target, state_type))
+
+
+def _event_handler(core: Core, target: Target, state_type: int) -> None:
+    if not (core.switches.enable_event_handlers and target.event_handler_enabled):
+        return
+    kind = "HOST" if isinstance(target, Host) else "SERVICE"
+    switches = core.switches
+    general = (
+        switches.global_host_event_handler
+        if isinstance(target, Host)
+        else switches.global_service_event_handler
+    )
+    tail = (
+        f"{label(target)};{state_name(target)};{STATE_TYPES[state_type]};{target.current_attempt}"
+    )
+    for prefix, command in (("GLOBAL ", general), ("", target.event_handler)):
+        if command:
+            name = command.split("!")[0]
+            text = f"{prefix}{kind} EVENT HANDLER: {tail};{name}"
+            core.log.write(core.clock.seconds(), text)
+
+
+# ---------------------------------------------------------------- flapping
+
+
+def percent_change(states: list[int]) -> float:
+    """Weighted share of changes among 21 states, newest last, in percent."""
+    filled = [0] * (_HISTORY - len(states)) + states
+    span = _HISTORY - 2
+    total = sum(
+        0.8 + 0.4 * index / span
+        for index in range(_HISTORY - 1)
+        if filled[index] != filled[index + 1]
+    )
+    return total * 100 / (_HISTORY - 1)
+
+
+def _flapping(core: Core, target: Target, state: int) -> None:
+    if letter(target, state) not in target.flap_detection_options:
+        return
+    target.recent_states.append(state)
+    target.percent_state_change = percent_change(list(target.recent_states))
+    if not (core.switches.enable_flap_detection and target.flap_detection_enabled):
+        return
+    low = target.low_flap_threshold or LOW_FLAP
+    high = target.high_flap_threshold or HIGH_FLAP
+    percent = target.percent_state_change
+    if not target.is_flapping and percent >= high:
+        target.is_flapping = 1
+        kind = _flap_log(core, target, "STARTED", f"started flapping ({percent:.1f}% change >= "
+                                                  f"{high:.1f}% threshold)")  # fmt: skip
+        text = (
+            f"Notifications for this {kind} are being suppressed because it was detected as "
+            f"having been flapping between different states ({percent:.1f}% change >= "
+            f"{high:.1f}% threshold)."
+        )
+        core.add_comment(target, "(Naemon Process)", text, entry_type=3)
+        notify(core, target, "FLAPPINGSTART")
+    elif target.is_flapping and percent < low:
+        stop_flapping(core, target, "STOPPED", f"stopped flapping ({percent:.1f}% change < "
+                                               f"{low:.1f}% threshold)")  # fmt: skip
+
+
+def stop_flapping(core: Core, target: Target, word: str, text: str) -> None:
+    """An object flaps no longer, or is not watched any more (DISABLED)."""
+    if not target.is_flapping:
+        return
+    target.is_flapping = 0
+    _flap_log(core, target, word, text)
+    for comment in list(target.comments.values()):
+        if comment.entry_type == 3:
+            core.delete_comment(comment.id)
+    notify(core, target, "FLAPPINGSTOP" if word == "STOPPED" else "FLAPPINGDISABLED")
+    core.changed(target)
+
+
+def _flap_log(core: Core, target: Target, word: str, text: str) -> str:
+    kind = "service" if isinstance(target, Service) else "host"
+    core.log.write(
+        core.clock.seconds(),
+        f"{kind.upper()} FLAPPING ALERT: {label(target)};{word}; {kind.capitalize()} appears to "
+        f"have {text}",
+    )
+    return kind

@@ -1,0 +1,234 @@
+"""Downtimes and acknowledgements: their life, their log lines, their comments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from monrest.demo.core import Core
+from monrest.demo.notifications import notify
+from monrest.demo.objects import Downtime, Host, Target, label
+
+_PROCESS = "(Naemon Process)"
+
+
+def _kind(target: Target) -> str:
+    return "host" if isinstance(target, Host) else "service"
+
+
+def _log(core: Core, target: Target, word: str, text: str) -> None:
+    kind = _kind(target).upper()
+    core.log.write(core.clock.seconds(), f"{kind} DOWNTIME ALERT: {label(target)};{word}; {text}")
+
+
+def _stamp(moment: int) -> str:
+    return time.strftime("%m-%d-%Y %H:%M:%S", time.localtime(moment))
+
+
+def _span(seconds: int) -> str:
+    return f"{seconds // 3600} hours and {seconds % 3600 // 60} minutes"
+
+
+def schedule(
+    core: Core,
+    target: Target,
+    *,
+    start: int,
+    end: int,
+    fixed: int,
+    triggered_by: int,
+    duration: int,
+    author: str,
+    comment: str,
+) -> Downtime | None:
+    """Plan a downtime with its comment; None when it is over already or ends before it starts."""
+    if start >= end or end <= core.now():
+        return None
+    kind = _kind(target)
+    if fixed:
+        duration = end - start
+        text = (
+            f"This {kind} has been scheduled for fixed downtime from {_stamp(start)} to "
+            f"{_stamp(end)}. Notifications for the {kind} will not be sent out during that time "
+            f"period."
+        )
+    else:
+        text = (
+            f"This {kind} has been scheduled for flexible downtime starting between "
+            f"{_stamp(start)} and {_stamp(end)} and lasting for a period of {_span(duration)}. "
+            f"Notifications for the {kind} will not be sent out during that time period."
+        )
+    note = core.add_comment(target, _PROCESS, text, entry_type=2, persistent=0)
+    downtime = Downtime(
+        id=core.next_downtime_id(),
+        target=target,
+        author=author,
+        comment=comment,
+        entry_time=core.now(),
+        start_time=start,
+        end_time=end,
+        fixed=fixed,
+        duration=duration,
+        triggered_by=triggered_by if triggered_by in core.downtimes else 0,
+        comment_id=note.id,
+    )
+    core.downtimes[downtime.id] = downtime
+    target.downtimes[downtime.id] = downtime
+    if not fixed:
+        target.pending_flex_downtime += 1
+    core.changed(target)
+    core.tell("downtime")
+    trigger = core.downtimes.get(downtime.triggered_by)
+    if trigger is not None and trigger.started:
+        start_downtime(core, downtime)
+    else:
+        advance(core, downtime)
+    return downtime
+
+
+def advance(core: Core, downtime: Downtime) -> None:
+    """Start or end a downtime if it is time for it."""
+    now = core.now()
+    if downtime.started:
+        if now >= downtime.ends:
+            _stop(core, downtime)
+    elif now >= downtime.end_time:
+        _drop(core, downtime)
+    elif (
+        now >= downtime.start_time
+        and not downtime.triggered_by
+        and (downtime.fixed or downtime.target.state)
+    ):
+        start_downtime(core, downtime)
+
+
+def advance_all(core: Core) -> None:
+    """Start and end what is due."""
+    for downtime in list(core.downtimes.values()):
+        advance(core, downtime)
+
+
+def start_downtime(core: Core, downtime: Downtime) -> None:
+    """The downtime takes effect, and with it those that it triggers."""
+    if downtime.started:
+        return
+    target, kind = downtime.target, _kind(downtime.target)
+    downtime.started = core.now()
+    if not downtime.fixed:
+        target.pending_flex_downtime -= 1
+    if not target.scheduled_downtime_depth:
+        _log(core, target, "STARTED", f"{kind.capitalize()} has entered a period of scheduled "
+                                      f"downtime")  # fmt: skip
+        notify(core, target, "DOWNTIMESTART", downtime.author, downtime.comment)
+    target.scheduled_downtime_depth += 1
+    core.changed(target)
+    core.tell("downtime")
+    for other in list(core.downtimes.values()):
+        if other.triggered_by == downtime.id:
+            start_downtime(core, other)
+
+
+def _stop(core: Core, downtime: Downtime) -> None:
+    target, kind = downtime.target, _kind(downtime.target)
+    target.scheduled_downtime_depth -= 1
+    if not target.scheduled_downtime_depth:
+        _log(core, target, "STOPPED", f"{kind.capitalize()} has exited from a period of scheduled "
+                                      f"downtime")  # fmt: skip
+        notify(core, target, "DOWNTIMEEND", downtime.author, downtime.comment)
+    _drop(core, downtime)
+
+
+def cancel(core: Core, number: int) -> bool:
+    """Delete a downtime and those that it triggers; whether there was one."""
+    downtime = core.downtimes.get(number)
+    if downtime is None:
+        return False
+    target, kind = downtime.target, _kind(downtime.target)
+    if downtime.started:
+        target.scheduled_downtime_depth -= 1
+        if not target.scheduled_downtime_depth:
+            text = f"Scheduled downtime for {kind} has been cancelled."
+            _log(core, target, "CANCELLED", text)
+            notify(core, target, "DOWNTIMECANCELLED", downtime.author, downtime.comment)
+    _drop(core, downtime)
+    for other in list(core.downtimes.values()):
+        if other.triggered_by == number:
+            cancel(core, other.id)
+    return True
+
+
+def _drop(core: Core, downtime: Downtime) -> None:
+    target = downtime.target
+    core.downtimes.pop(downtime.id, None)
+    target.downtimes.pop(downtime.id, None)
+    if not downtime.fixed and not downtime.started:
+        target.pending_flex_downtime -= 1
+    core.delete_comment(downtime.comment_id)
+    core.changed(target)
+    core.tell("downtime")
+
+
+def cancel_matching(core: Core, matches: Callable[[Downtime], bool]) -> int:
+    """Delete all downtimes for which ``matches`` is true; how many."""
+    numbers = [item.id for item in core.downtimes.values() if matches(item)]
+    return sum(cancel(core, number) for number in numbers)
+
+
+# ---------------------------------------------------------------- acknowledgements
+
+
+def acknowledge(
+    core: Core,
+    target: Target,
+    *,
+    sticky: int,
+    send: int,
+    persistent: int,
+    end: int,
+    author: str,
+    comment: str,
+) -> None:
+    """Acknowledge a problem; of an object without one nothing happens. ``end`` 0 is for ever."""
+    if not target.state:
+        return
+    target.acknowledged = 1
+    target.acknowledgement_type = 2 if sticky else 1
+    target.acknowledgement_end = end
+    kind = _kind(target).upper()
+    core.log.write(
+        core.clock.seconds(),
+        f"{kind} ACKNOWLEDGE ALERT: {label(target)};STARTED;{author};{comment}",
+    )
+    core.add_comment(target, author, comment, entry_type=4, persistent=persistent, expire_time=end)
+    if send:
+        notify(core, target, "ACKNOWLEDGEMENT", author, comment)
+    core.changed(target)
+
+
+def remove_acknowledgement(core: Core, target: Target, word: str = "") -> None:
+    """Take an acknowledgement back, with its comments that are not persistent.
+
+    ``word`` is logged, for example EXPIRED.
+    """
+    if not target.acknowledged:
+        return
+    target.acknowledged = target.acknowledgement_type = target.acknowledgement_end = 0
+    if word:
+        kind = _kind(target).upper()
+        text = f"{kind} ACKNOWLEDGE ALERT: {label(target)};{word};;"
+        core.log.write(core.clock.seconds(), text)
+    for comment in list(target.comments.values()):
+        if comment.entry_type == 4 and not comment.persistent:
+            core.delete_comment(comment.id)
+    core.changed(target)
+
+
+def expire(core: Core) -> None:
+    """Delete comments and acknowledgements whose time is over."""
+    now = core.now()
+    for comment in list(core.comments.values()):
+        if comment.expires and comment.expire_time <= now:
+            target = comment.target
+            if comment.entry_type == 4 and target.acknowledgement_end == comment.expire_time:
+                remove_acknowledgement(core, target, "EXPIRED")
+            core.delete_comment(comment.id)

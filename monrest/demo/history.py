@@ -1,0 +1,252 @@
+"""The past: a log of some days, and a present that follows from it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+
+from attrs import define, frozen
+
+from monrest.demo.core import INTERVAL_LENGTH, PROGRAM_VERSION, Core
+from monrest.demo.downtimes import acknowledge, schedule
+from monrest.demo.objects import HARD, SOFT, STATE_TYPES, Host, Service, Target, label, state_name
+from monrest.demo.plugins import output_of
+from monrest.demo.simulation import behaviour, is_simulated
+
+_MOST_INCIDENTS = 20_000
+"""Incidents in the log of a large site, so that starting stays quick."""
+
+
+@frozen
+class Incident:
+    """A problem of a target from ``start`` to ``end``; None is not over yet."""
+
+    start: int
+    end: int | None
+    state: int
+
+
+@define(eq=False)
+class _Line:
+    """A log line of the past, to be put in order."""
+
+    time: int
+    text: str
+
+
+def generate(core: Core, days: float) -> None:
+    """Invent ``days`` days of log and the present state of everything that is checked."""
+    now = core.now()
+    core.program_start = core.last_command_check = core.last_log_rotation = now
+    begin = now - int(days * 86400)
+    simulated = [item for item in core.inventory.targets() if is_simulated(item)]
+    lines: list[_Line] = []
+    if days > 0:
+        rate = min(0.8 * days, _MOST_INCIDENTS / max(len(simulated), 1))
+        present: dict[int, list[Incident]] = {}
+        for target in simulated:
+            incidents = _incidents(core.rng, target, begin, now, rate)
+            present[id(target)] = incidents
+            _present(core, target, incidents, begin, now)
+        for target in simulated:
+            lines += _lines(core, target, present[id(target)])
+        _write(core, lines, present, begin, now)
+    core.log.past(now, f"Naemon {PROGRAM_VERSION} starting... (PID={core.pid})")
+    for name in core.inventory.timeperiods:
+        core.log.past(now, f"TIMEPERIOD TRANSITION: {name};-1;{core.in_period(name)}")
+    if days > 0:
+        _work_of_people(core, simulated, now)
+
+
+def _incidents(rng: Random, target: Target, begin: int, now: int, rate: float) -> list[Incident]:
+    word = behaviour(target)
+    if word == "steady":
+        return []
+    host = isinstance(target, Host)
+    if word == "broken":
+        start = now - rng.randrange(3600, max(int((now - begin) * 0.9), 3601))
+        return [Incident(start, None, 1 if host else 2)]
+    found: list[Incident] = []
+    moment = float(begin)
+    mean = (now - begin) / (rate * (0.3 if host else 1.0) + 1e-9)
+    while True:
+        moment += rng.expovariate(1 / mean) + 60
+        if moment >= now - 600:
+            break
+        end = moment + rng.choice((300, 900, 1800, 7200)) * rng.uniform(0.5, 2)
+        state = 1 if host else rng.choice((1, 1, 2, 2, 3))
+        found.append(Incident(int(moment), int(end) if end < now - 60 else None, state))
+        moment = end
+    if not host and rng.random() < 0.06 and (not found or found[-1].end is not None):
+        last = max(found[-1].end or 0, begin) if found else begin
+        if now - last > 900:
+            found.append(
+                Incident(rng.randrange(last + 300, now - 300), None, rng.choice((1, 2, 3)))
+            )
+    return found
+
+
+def _present(core: Core, target: Target, incidents: list[Incident], begin: int, now: int) -> None:
+    """Set the state that the incidents lead to."""
+    rng = core.rng
+    last = incidents[-1] if incidents else None
+    bad = last is not None and last.end is None
+    state = last.state if last is not None and bad else 0
+    if state and isinstance(target, Host) and target.parents:
+        state = 2 if all(parent.state for parent in target.parents) else 1
+    span = max(int(target.check_interval * INTERVAL_LENGTH), 1)
+    target.has_been_checked = 1
+    target.check_source = "demo"
+    target.last_check = now - rng.randrange(span)
+    target.next_check = target.last_check + span
+    changed = begin
+    if last is not None:
+        changed = last.start if last.end is None else last.end
+    target.last_state_change = target.last_hard_state_change = changed
+    target.last_state = last.state if last is not None and not bad else 0
+    target.state = target.last_hard_state = state
+    target.state_type = HARD
+    target.current_attempt = max(target.max_check_attempts, 1) if state else 1
+    target.execution_time = abs(rng.gauss(0.4, 0.3)) + 0.004
+    target.latency = rng.random() * 0.3
+    target.last_update = float(target.last_check)
+    lines = output_of(rng, target, state)
+    target.plugin_output, target.long_plugin_output, target.perf_data = lines
+    if behaviour(target) == "passive" and not target.active_checks_enabled:
+        target.check_type = 1
+    if isinstance(target, Host):
+        target.last_time_up = target.last_check if not state else changed
+    else:
+        target.last_time_ok = target.last_check if not state else changed
+    if state:
+        _stamp(target, state, target.last_check)
+        target.current_notification_number = 1
+        target.last_notification = changed
+        target.next_notification = now + int(target.notification_interval * INTERVAL_LENGTH)
+        target.notified_on = 1 << state
+    target.recent_states.extend([0] * 20)
+    target.recent_states.append(state)
+
+
+def _stamp(target: Target, state: int, moment: int) -> None:
+    if isinstance(target, Host):
+        name = ("up", "down", "unreachable")[state]
+    else:
+        name = ("ok", "warning", "critical", "unknown")[state]
+    setattr(target, f"last_time_{name}", moment)
+
+
+def _lines(core: Core, target: Target, incidents: list[Incident]) -> list[_Line]:
+    """What incidents left in the log: soft alerts, the hard one, notifications, the recovery."""
+    found: list[_Line] = []
+    kind = "HOST" if isinstance(target, Host) else "SERVICE"
+    name = label(target)
+    most = max(target.max_check_attempts, 1)
+    retry = max(int(target.retry_interval * INTERVAL_LENGTH), 30)
+    for incident in incidents:
+        output = output_of(core.rng, target, incident.state)[0]
+        word = state_name(target, incident.state)
+        end = incident.end
+        attempt, moment = 1, incident.start
+        while True:
+            hard = attempt >= most
+            type_name = STATE_TYPES[HARD if hard else SOFT]
+            text = f"{kind} ALERT: {name};{word};{type_name};{attempt};{output}"
+            found.append(_Line(moment, text))
+            if hard or (end is not None and moment + retry >= end):
+                break
+            attempt, moment = attempt + 1, moment + retry
+        if hard:
+            found += _told(core, target, moment, word, output)
+        if end is not None:
+            good = output_of(core.rng, target, 0)[0]
+            text = f"{kind} ALERT: {name};{state_name(target, 0)};{type_name};{attempt};{good}"
+            found.append(_Line(end, text))
+            if hard:
+                found += _told(core, target, end, state_name(target, 0), good)
+    return found
+
+
+def _told(core: Core, target: Target, moment: int, word: str, output: str) -> list[_Line]:
+    if not target.notifications_enabled:
+        return []
+    kind = "HOST" if isinstance(target, Host) else "SERVICE"
+    found = []
+    for name in target.contacts:
+        contact = core.inventory.contacts[name]
+        host = isinstance(target, Host)
+        commands = (
+            contact.host_notification_commands if host else contact.service_notification_commands
+        )
+        found += [
+            _Line(moment, f"{kind} NOTIFICATION: {name};{label(target)};{word};{item};{output}")
+            for item in commands
+        ]
+    return found
+
+
+def _write(
+    core: Core,
+    lines: list[_Line],
+    incidents: dict[int, list[Incident]],
+    begin: int,
+    now: int,
+) -> None:
+    """Write the lines in order of time, with a new file and the current states every midnight."""
+    lines = [line for line in lines if line.time <= now]
+    lines.sort(key=lambda line: line.time)
+    position = 0
+    for midnight in _midnights(core, begin, now):
+        while position < len(lines) and lines[position].time < midnight:
+            core.log.past(lines[position].time, lines[position].text)
+            position += 1
+        core.log.rotate(midnight)
+        core.last_log_rotation = midnight
+        for target in core.inventory.targets():
+            core.log.past(midnight, _state_at(target, incidents.get(id(target)), midnight))
+    for line in lines[position:]:
+        core.log.past(line.time, line.text)
+
+
+def _midnights(core: Core, begin: int, now: int) -> list[int]:
+    day = datetime.fromtimestamp(begin, core.zone).date()
+    found = [begin]
+    while True:
+        day += timedelta(days=1)
+        midnight = int(datetime(day.year, day.month, day.day, tzinfo=core.zone).timestamp())
+        if midnight > now:
+            return found
+        found.append(midnight)
+
+
+def _state_at(target: Target, incidents: list[Incident] | None, moment: int) -> str:
+    kind = "HOST" if isinstance(target, Host) else "SERVICE"
+    if incidents is None:
+        return f"CURRENT {kind} STATE: {label(target)};{state_name(target)};HARD;1;"
+    state = 0
+    for incident in incidents:
+        if incident.start <= moment and (incident.end is None or moment < incident.end):
+            state = incident.state
+    attempt = max(target.max_check_attempts, 1) if state else 1
+    word = state_name(target, state)
+    return f"CURRENT {kind} STATE: {label(target)};{word};HARD;{attempt};{target.plugin_output}"
+
+
+def _work_of_people(core: Core, simulated: list[Target], now: int) -> None:
+    """Some acknowledgements, downtimes and comments, so that every kind is to be seen."""
+    problems = [item for item in simulated if item.state]
+    author = next(iter(core.inventory.contacts), "admin")
+    for number, target in enumerate(problems):
+        if number % 4 == 1:
+            acknowledge(
+                core, target, sticky=1, send=0, persistent=0, end=0, author=author,
+                comment="We are looking into it",
+            )  # fmt: skip
+        elif number % 6 == 2:
+            schedule(
+                core, target, start=now - 1800, end=now + 7200, fixed=1, triggered_by=0,
+                duration=0, author=author, comment="Spare part is on its way",
+            )  # fmt: skip
+    services = [item for item in simulated if isinstance(item, Service)]
+    for target in services[:: max(len(services) // 3, 1)]:
+        core.add_comment(target, author, "Moved to new hardware last week", persistent=1, source=1)

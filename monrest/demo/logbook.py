@@ -1,0 +1,163 @@
+"""The core's log: lines with their time, and what the Livestatus module reads out of a line.
+
+Line formats and the module's parsing, its peculiarities included, are availability.md, 7.2-7.4.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from operator import attrgetter
+
+from attrs import define, field
+
+INFO, ALERT, PROGRAM, NOTIFICATION, PASSIVE, COMMAND, STATE = range(7)
+
+_STATE_LAYOUT = ("state_type_text", "state_type", "attempt", "plugin_output")
+_EVENT_LAYOUT = ("state_type", "comment")
+_ACK_LAYOUT = ("state_type", "contact_name", "comment")
+_NOTE_LAYOUT = ("state_type_text", "command_name", "plugin_output")
+_PASSIVE_LAYOUT = ("state_number", "plugin_output")
+
+_KINDS: dict[str, tuple[int, tuple[str, ...]]] = {}
+for _kind, _names in (("HOST", ("host_name",)), ("SERVICE", ("host_name", "service_description"))):
+    _KINDS[f"{_kind} ALERT"] = (ALERT, (*_names, *_STATE_LAYOUT))
+    _KINDS[f"INITIAL {_kind} STATE"] = (STATE, (*_names, *_STATE_LAYOUT))
+    _KINDS[f"CURRENT {_kind} STATE"] = (STATE, (*_names, *_STATE_LAYOUT))
+    _KINDS[f"{_kind} DOWNTIME ALERT"] = (ALERT, (*_names, *_EVENT_LAYOUT))
+    _KINDS[f"{_kind} FLAPPING ALERT"] = (ALERT, (*_names, *_EVENT_LAYOUT))
+    _KINDS[f"{_kind} ACKNOWLEDGE ALERT"] = (ALERT, (*_names, *_ACK_LAYOUT))
+    _KINDS[f"{_kind} NOTIFICATION"] = (NOTIFICATION, ("contact_name", *_names, *_NOTE_LAYOUT))
+    _KINDS[f"{_kind} NOTIFICATION SUPPRESSED"] = (INFO, (*_names, "comment"))
+    _KINDS[f"{_kind} NOTE"] = (INFO, _names)
+    _KINDS[f"{_kind} INFO"] = (INFO, (*_names, "comment"))
+    _KINDS[f"PASSIVE {_kind} CHECK"] = (PASSIVE, (*_names, *_PASSIVE_LAYOUT))
+
+_PROGRAM_WORDS = (
+    "starting...",
+    "restarting...",
+    "shutting down...",
+    "Bailing out",
+    "logging initial states",
+    "entering standby mode",
+    "entering active mode",
+    "LOG VERSION",
+)
+
+
+@define(eq=False)
+class LogEntry:
+    """A line of the log with the fields that the module finds in it; ``class_`` as in 7.2."""
+
+    time: int
+    lineno: int
+    message: str
+    type: str = ""
+    class_: int = 0
+    options: str = ""
+    state: int = 0
+    state_type: str = ""
+    attempt: int = 0
+    host_name: str = ""
+    service_description: str = ""
+    contact_name: str = ""
+    command_name: str = ""
+    plugin_output: str = ""
+    comment: str = ""
+    parsed: bool = False
+
+    def read(self) -> LogEntry:
+        """Fill the fields from the message; done once, when the line is first asked for."""
+        if not self.parsed:
+            self.parsed = True
+            _parse(self)
+        return self
+
+
+def _parse(entry: LogEntry) -> None:
+    text = entry.message[13:]
+    kind, colon, rest = text.partition(":")
+    entry.options = rest.lstrip() if colon else ""
+    known = _KINDS.get(kind) if colon else None
+    if known is not None:
+        entry.type = kind
+        entry.class_ = known[0]
+        _fields(entry, kind, known[1], rest.removeprefix(" "))
+    elif kind == "EXTERNAL COMMAND":
+        entry.type, entry.class_ = kind, COMMAND
+        _command(entry, entry.options)
+    else:
+        entry.type = text
+        if kind == "TIMEPERIOD TRANSITION":
+            entry.class_ = STATE
+        elif any(word in text for word in _PROGRAM_WORDS):
+            entry.class_ = PROGRAM
+
+
+def _fields(entry: LogEntry, kind: str, layout: tuple[str, ...], rest: str) -> None:
+    parts = rest.split(";")
+    host = "HOST" in kind
+    for name, value in zip(layout, parts, strict=False):
+        if name == "state_type_text":
+            entry.state = _state(value, host=host)
+            if kind.endswith("NOTIFICATION"):
+                entry.state_type = value
+        elif name == "state_number":
+            entry.state = int(value) if value.isdigit() else 0
+        elif name == "attempt":
+            entry.attempt = int(value) if value.isdigit() else 0
+        else:
+            setattr(entry, name, value)
+
+
+def _state(word: str, *, host: bool) -> int:
+    """The number of a state word, by its last letter as the module reads it."""
+    last = word.rstrip(")")[-1:]
+    if host:
+        return {"P": 0, "Y": 0, "N": 1, "E": 2}.get(last, 3)
+    return {"K": 0, "Y": 0, "G": 1, "L": 2, "N": 3}.get(last, 4)
+
+
+def _command(entry: LogEntry, options: str) -> None:
+    name, *arguments = options.split(";")
+    service = "_SVC" in name
+    if arguments and (service or ("_HOST" in name and "_HOSTGROUP" not in name)):
+        entry.host_name = arguments[0]
+        if service and len(arguments) > 1:
+            entry.service_description = arguments[1]
+
+
+@define(eq=False)
+class Logbook:
+    """All lines, oldest first. ``heard`` is called after each new line."""
+
+    heard: Callable[[], None] = field(default=lambda: None)
+    entries: list[LogEntry] = field(factory=list)
+    lines_in_file: int = 0
+
+    def write(self, moment: float, text: str) -> None:
+        """Append a line; newlines become the two characters backslash and n."""
+        self.past(int(moment), text)
+        self.heard()
+
+    def past(self, moment: int, text: str) -> None:
+        """Append a line of the history, which nobody waits for. Times must not go back."""
+        if "\n" in text:
+            text = text.replace("\n", "\\n")
+        self.lines_in_file += 1
+        self.entries.append(LogEntry(moment, self.lines_in_file, f"[{moment}] {text}"))
+
+    def rotate(self, moment: int, kind: str = "DAILY") -> None:
+        """Begin a new file, in which line numbers start at 1 again."""
+        self.lines_in_file = 0
+        self.past(moment, f"LOG ROTATION: {kind}")
+        self.past(moment, "LOG VERSION: 2.0")
+
+    def newest_first(self, since: float | None, until: float | None) -> list[LogEntry]:
+        """Parsed entries with ``since <= time <= until``, newest first."""
+        time = attrgetter("time")
+        low = 0 if since is None else bisect_left(self.entries, since, key=time)
+        high = len(self.entries)
+        if until is not None:
+            high = bisect_right(self.entries, until, key=time)
+        return [entry.read() for entry in reversed(self.entries[low:high])]

@@ -1,0 +1,147 @@
+"""Who would be told what: the core's rules for notifications, and the log lines they leave."""
+
+from __future__ import annotations
+
+from monrest.demo.core import INTERVAL_LENGTH, Core
+from monrest.demo.objects import (
+    HARD,
+    Contact,
+    DependsOn,
+    Host,
+    Target,
+    label,
+    letter,
+    state_name,
+)
+
+_REASON_LETTERS = {
+    "FLAPPINGSTART": "f",
+    "FLAPPINGSTOP": "f",
+    "FLAPPINGDISABLED": "f",
+    "DOWNTIMESTART": "s",
+    "DOWNTIMEEND": "s",
+    "DOWNTIMECANCELLED": "s",
+}
+
+
+def notify(
+    core: Core,
+    target: Target,
+    reason: str = "",
+    author: str = "",
+    comment: str = "",
+    *,
+    forced: bool = False,
+) -> bool:
+    """Notify about a target, if the rules let it; whether anybody was told.
+
+    ``reason`` is empty for a problem or recovery, else ACKNOWLEDGEMENT, CUSTOM, DOWNTIMESTART ...
+    ``forced`` skips every rule except the contacts' existence.
+    """
+    if not forced and not _allowed(core, target, reason):
+        return False
+    state = state_name(target)
+    text = f"{reason} ({state})" if reason else state
+    told = False
+    for name in target.contacts:
+        contact = core.inventory.contacts[name]
+        if not forced and not _wants(core, contact, target, reason):
+            continue
+        host = isinstance(target, Host)
+        commands = (
+            contact.host_notification_commands if host else contact.service_notification_commands
+        )
+        tail = f";{author};{comment}" if reason else ""
+        kind = "HOST" if host else "SERVICE"
+        for command in commands:
+            core.log.write(
+                core.clock.seconds(),
+                f"{kind} NOTIFICATION: {name};{label(target)};{text};"
+                f"{command.split('!')[0]};{target.plugin_output}{tail}",
+            )
+            told = True
+    if told and not reason:
+        target.last_notification = core.now()
+        core.changed(target)
+    return told
+
+
+def notify_state(core: Core, target: Target, *, hard_change: bool) -> None:
+    """After a check: the first notification of a problem, the next one, or the recovery."""
+    now = core.now()
+    if target.state == 0:
+        if hard_change and target.current_notification_number:
+            notify(core, target)
+        target.current_notification_number = 0
+        target.next_notification = 0
+        target.no_more_notifications = 0
+        return
+    if target.state_type != HARD or target.acknowledged or target.no_more_notifications:
+        return
+    if not hard_change and (not target.next_notification or now < target.next_notification):
+        return
+    target.current_notification_number += 1
+    if notify(core, target):
+        target.notified_on |= 1 << target.state
+        span = int(target.notification_interval * INTERVAL_LENGTH)
+        target.next_notification = now + span if span else 0
+        target.no_more_notifications = int(not span)
+    else:
+        target.current_notification_number -= 1
+        target.next_notification = now + 60
+
+
+def _allowed(core: Core, target: Target, reason: str) -> bool:
+    if not core.switches.enable_notifications or not target.notifications_enabled:
+        return False
+    if not core.in_period(target.notification_period):
+        return False
+    if reason in ("ACKNOWLEDGEMENT", "CUSTOM"):
+        return True
+    wanted = _REASON_LETTERS.get(reason) or ("r" if not target.state else _letter(target))
+    if wanted not in target.notification_options:
+        return False
+    if reason:
+        return True
+    if target.scheduled_downtime_depth or target.is_flapping:
+        return False
+    if target.host is not target and target.host.state:
+        return False
+    return not _dependency_fails(core, target.notification_dependencies)
+
+
+def _letter(target: Target) -> str:
+    return letter(target, target.state)
+
+
+def _wants(core: Core, contact: Contact, target: Target, reason: str) -> bool:
+    host = isinstance(target, Host)
+    enabled = contact.host_notifications_enabled if host else contact.service_notifications_enabled
+    period = contact.host_notification_period if host else contact.service_notification_period
+    options = contact.host_notification_options if host else contact.service_notification_options
+    if not enabled or not core.in_period(period):
+        return False
+    if reason in ("ACKNOWLEDGEMENT", "CUSTOM"):
+        return True
+    wanted = _REASON_LETTERS.get(reason) or ("r" if not target.state else _letter(target))
+    return wanted in options
+
+
+def _dependency_fails(core: Core, links: list[DependsOn]) -> bool:
+    return any(dependency_fails(core, link) for link in links)
+
+
+def dependency_fails(core: Core, link: DependsOn) -> bool:
+    """Whether a dependency holds back its dependent now (object-config.md, section 21)."""
+    master = link.master
+    if not core.in_period(link.period):
+        return False
+    if not master.has_been_checked:
+        return "p" in link.criteria
+    state = master.state if master.state_type == HARD else master.last_hard_state
+    if letter(master, state) in link.criteria:
+        return True
+    return link.inherits_parent and any(
+        dependency_fails(core, above)
+        for above in (*master.execution_dependencies, *master.notification_dependencies)
+    )

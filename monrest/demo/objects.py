@@ -1,0 +1,318 @@
+"""The embedded core's objects: configuration and present state of hosts, services and the rest.
+
+Attribute names are those of the Livestatus columns (livestatus.md, section 13) wherever a column
+shows the attribute as it is, so that a column needs no code of its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeAlias
+
+from attrs import define, field
+
+HARD, SOFT = 1, 0
+UP, DOWN, UNREACHABLE = 0, 1, 2
+OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
+
+HOST_STATES = ("UP", "DOWN", "UNREACHABLE")
+SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+STATE_TYPES = ("SOFT", "HARD")
+
+MODIFIED = {
+    "notifications_enabled": 1,
+    "active_checks_enabled": 2,
+    "passive_checks_enabled": 4,
+    "event_handler_enabled": 8,
+    "flap_detection_enabled": 16,
+    "failure_prediction_enabled": 32,
+    "performance_data_enabled": 64,
+    "obsessive_handler_enabled": 128,
+    "event_handler_command": 256,
+    "check_command": 512,
+    "normal_check_interval": 1024,
+    "retry_check_interval": 2048,
+    "max_check_attempts": 4096,
+    "freshness_checks_enabled": 8192,
+    "check_timeperiod": 16384,
+    "custom_variable": 32768,
+    "notification_timeperiod": 65536,
+}
+"""Bits of ``modified_attributes`` by the word in ``modified_attributes_list``."""
+
+
+@define(eq=False)
+class Command:
+    """A check or notification command."""
+
+    id: int
+    name: str
+    line: str
+
+
+@define(eq=False, kw_only=True)
+class Contact:
+    """Somebody who is notified and may log in."""
+
+    id: int
+    name: str
+    alias: str
+    email: str
+    pager: str
+    addresses: tuple[str, ...]
+    can_submit_commands: int
+    host_notifications_enabled: int
+    service_notifications_enabled: int
+    host_notification_period: str
+    service_notification_period: str
+    host_notification_options: frozenset[str]
+    service_notification_options: frozenset[str]
+    host_notification_commands: tuple[str, ...]
+    service_notification_commands: tuple[str, ...]
+    groups: tuple[str, ...]
+    custom_variables: dict[str, str]
+    modified_attributes: int = 0
+
+
+@define(eq=False)
+class ContactGroup:
+    """Contacts under one name; ``members`` are names, sorted."""
+
+    id: int
+    name: str
+    alias: str
+    members: tuple[str, ...]
+
+
+@define(eq=False)
+class DependsOn:
+    """One dependency as seen from the dependent object."""
+
+    master: Host | Service
+    criteria: frozenset[str]
+    period: str
+    inherits_parent: bool
+
+
+@define(eq=False, kw_only=True)
+class Comment:
+    """A comment; ``entry_type`` 1 user, 2 downtime, 3 flapping, 4 acknowledgement."""
+
+    id: int
+    target: Host | Service
+    author: str
+    comment: str
+    entry_time: int
+    entry_type: int
+    persistent: int
+    source: int
+    expires: int = 0
+    expire_time: int = 0
+
+
+@define(eq=False, kw_only=True)
+class Downtime:
+    """A planned absence. ``started`` is when it took effect, 0 while it has not."""
+
+    id: int
+    target: Host | Service
+    author: str
+    comment: str
+    entry_time: int
+    start_time: int
+    end_time: int
+    fixed: int
+    duration: int
+    triggered_by: int
+    comment_id: int
+    started: int = 0
+
+    @property
+    def ends(self) -> int:
+        """When a downtime in effect is over."""
+        return self.end_time if self.fixed else self.started + self.duration
+
+
+@define(eq=False, kw_only=True)
+class Checkable:
+    """What hosts and services share."""
+
+    id: int
+    display_name: str
+    check_command: str
+    event_handler: str
+    check_period: str
+    notification_period: str
+    notes: str
+    notes_url: str
+    action_url: str
+    icon_image: str
+    icon_image_alt: str
+    notes_expanded: str = ""
+    notes_url_expanded: str = ""
+    action_url_expanded: str = ""
+    icon_image_expanded: str = ""
+    check_interval: float
+    retry_interval: float
+    notification_interval: float
+    first_notification_delay: float
+    low_flap_threshold: float
+    high_flap_threshold: float
+    max_check_attempts: int
+    check_timeout: int
+    hourly_value: int
+    initial_state: int
+    freshness_threshold: int
+    active_checks_enabled: int
+    accept_passive_checks: int
+    check_freshness: int
+    event_handler_enabled: int
+    flap_detection_enabled: int
+    notifications_enabled: int
+    obsess: int
+    process_performance_data: int
+    notification_options: frozenset[str]
+    flap_detection_options: frozenset[str]
+    contacts: tuple[str, ...]
+    contact_groups: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    authorized: frozenset[str] = frozenset()
+    """Contacts and those of escalations: who may see the object."""
+    custom_variables: dict[str, str]
+    execution_dependencies: list[DependsOn] = field(factory=list)
+    notification_dependencies: list[DependsOn] = field(factory=list)
+    comments: dict[int, Comment] = field(factory=dict)
+    downtimes: dict[int, Downtime] = field(factory=dict)
+
+    state: int = 0
+    state_type: int = HARD
+    last_state: int = 0
+    last_hard_state: int = 0
+    has_been_checked: int = 0
+    current_attempt: int = 1
+    check_type: int = 0
+    check_options: int = 0
+    check_source: str = ""
+    should_be_scheduled: int = 1
+    is_executing: int = 0
+    last_check: int = 0
+    next_check: int = 0
+    last_state_change: int = 0
+    last_hard_state_change: int = 0
+    last_update: float = 0.0
+    latency: float = 0.0
+    execution_time: float = 0.0
+    plugin_output: str = ""
+    long_plugin_output: str = ""
+    perf_data: str = ""
+    acknowledged: int = 0
+    acknowledgement_type: int = 0
+    acknowledgement_end: int = 0
+    current_notification_number: int = 0
+    last_notification: int = 0
+    next_notification: int = 0
+    no_more_notifications: int = 0
+    notified_on: int = 0
+    scheduled_downtime_depth: int = 0
+    pending_flex_downtime: int = 0
+    is_flapping: int = 0
+    percent_state_change: float = 0.0
+    recent_states: deque[int] = field(factory=lambda: deque(maxlen=21))
+    modified_attributes: int = 0
+    check_serial: int = 0
+    """Counts plannings of the next check; an older planned check finds that it is void."""
+    forced: bool = False
+
+
+@define(eq=False, kw_only=True)
+class Host(Checkable):
+    """A host; ``parents`` and ``children`` are the hosts between it and the core and behind."""
+
+    name: str
+    alias: str
+    address: str
+    filename: str
+    statusmap_image: str
+    coordinates: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    parents: list[Host] = field(factory=list)
+    children: list[Host] = field(factory=list)
+    services: list[Service] = field(factory=list)
+    last_time_up: int = 0
+    last_time_down: int = 0
+    last_time_unreachable: int = 0
+
+    @property
+    def host(self) -> Host:
+        """Itself, so that code for both kinds can ask for the host."""
+        return self
+
+    @property
+    def description(self) -> str:
+        """Empty: a host is no service."""
+        return ""
+
+
+@define(eq=False, kw_only=True)
+class Service(Checkable):
+    """A service of one host."""
+
+    host: Host
+    description: str
+    parents: list[Service] = field(factory=list)
+    last_time_ok: int = 0
+    last_time_warning: int = 0
+    last_time_critical: int = 0
+    last_time_unknown: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of its host."""
+        return self.host.name
+
+
+Target: TypeAlias = Host | Service
+
+
+@define(eq=False)
+class Group:
+    """What host and service groups share."""
+
+    id: int
+    name: str
+    alias: str
+    notes: str
+    notes_url: str
+    action_url: str
+
+
+@define(eq=False)
+class HostGroup(Group):
+    """Hosts under one name, members sorted by name."""
+
+    members: list[Host] = field(factory=list)
+
+
+@define(eq=False)
+class ServiceGroup(Group):
+    """Services under one name, members sorted by host and description."""
+
+    members: list[Service] = field(factory=list)
+
+
+def state_name(target: Target, state: int | None = None) -> str:
+    """The word for a state, of the present one when none is given."""
+    number = target.state if state is None else state
+    names = HOST_STATES if isinstance(target, Host) else SERVICE_STATES
+    return names[number] if number < len(names) else names[-1]
+
+
+def label(target: Target) -> str:
+    """``host`` or ``host;service``, as log lines and commands name an object."""
+    if isinstance(target, Host):
+        return target.name
+    return f"{target.host.name};{target.description}"
+
+
+def letter(target: Target, state: int) -> str:
+    """The letter of a state in option lists."""
+    return ("odu" if isinstance(target, Host) else "owcu")[state]
