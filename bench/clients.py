@@ -112,7 +112,7 @@ class Livestatus:
         self.connection.settimeout(TIMEOUT)
         self.connection.connect(path)
 
-    def body(self, request: str) -> bytes:
+    def body(self, request: str) -> bytearray:
         """The body of the answer; raises ``BrokenRunError`` unless its status is 200."""
         self.connection.sendall(request.encode())
         header, body = read_answer(self.connection)

@@ -30,7 +30,7 @@ def framed(body: bytes) -> bytes:
     return b"200 %11d\n" % len(body) + body
 
 
-def read_exactly(connection: socket.socket, count: int) -> bytes:
+def read_exactly(connection: socket.socket, count: int) -> bytearray:
     """``count`` bytes; raises ``EOFError`` when the other side closes before."""
     content = bytearray(count)
     view = memoryview(content)
@@ -40,10 +40,10 @@ def read_exactly(connection: socket.socket, count: int) -> bytes:
         if not got:
             raise EOFError(f"closed after {position} of {count} bytes")
         position += got
-    return bytes(content)
+    return content
 
 
-def read_answer(connection: socket.socket) -> tuple[bytes, bytes]:
+def read_answer(connection: socket.socket) -> tuple[bytearray, bytearray]:
     """Header and body of one fixed16 answer."""
     header = read_exactly(connection, HEADER)
     return header, read_exactly(connection, int(header[4:15]))
@@ -69,8 +69,8 @@ class Core:
                     connection.sendall(request)
                     header, body = read_answer(connection)
                 if not header.startswith(b"200"):
-                    return header + body
-                self.known[request] = header + body
+                    return bytes(header + body)
+                self.known[request] = bytes(header + body)
             return self.known[request]
 
 
