@@ -5,11 +5,12 @@ The pool owns connections and decides; a connection only turns bytes into "answe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 from typing import Protocol as Typing
 
-from twisted.internet.interfaces import IHandshakeListener, ITCPTransport
-from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.interfaces import IAddress, IHandshakeListener, ITCPTransport
+from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -103,3 +104,16 @@ class TLSConnection(Connection):
     def handshakeCompleted(self) -> None:
         """Tell the owner."""
         self.owner.connection_made(self)
+
+
+class ConnectionFactory(Factory):
+    """Builds the connection that ``make`` gives, for one connect of an endpoint."""
+
+    noisy = False
+
+    def __init__(self, make: Callable[[], Connection]) -> None:
+        self._make = make
+
+    def buildProtocol(self, _addr: IAddress | None) -> Connection:
+        """The connection."""
+        return self._make()

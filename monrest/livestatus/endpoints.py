@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
-from OpenSSL import SSL
+from OpenSSL import SSL, crypto
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.endpoints import HostnameEndpoint, UNIXClientEndpoint, wrapClientTLS
 from twisted.internet.interfaces import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 5.0
 """Seconds for connecting, TLS handshake included (livestatus.md, section 7)."""
 
+_LONGEST_PATH = 107
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
 
 
@@ -51,6 +52,9 @@ def endpoint_for(reactor: Any, config: SiteConfig) -> IStreamClientEndpoint:
     except ValueError:
         return _Impossible("the address is not understood")
     if where.kind == "unix":
+        # Twisted would leave such a connect hanging.
+        if len(where.path.encode()) > _LONGEST_PATH:
+            return _Impossible("socket path too long")
         return UNIXClientEndpoint(reactor, where.path, timeout=CONNECT_TIMEOUT)
     if where.kind not in ("tcp", "tls"):
         return _Impossible(f"{where.kind} addresses do not speak Livestatus")
@@ -67,7 +71,7 @@ def endpoint_for(reactor: Any, config: SiteConfig) -> IStreamClientEndpoint:
         )
     except OSError:
         return _Impossible("a TLS certificate or key file cannot be read")
-    except (SSL.Error, ValueError):
+    except (SSL.Error, crypto.Error, ValueError):
         return _Impossible("a TLS certificate or key file is not valid")
     return wrapClientTLS(creator, endpoint)
 

@@ -90,7 +90,6 @@ _BY_ERRNO = {
     errno.EHOSTUNREACH: "host unreachable",
     errno.ENETUNREACH: "network unreachable",
     errno.EMFILE: "too many open files",
-    errno.ENAMETOOLONG: "socket path too long",
 }
 
 

@@ -26,21 +26,21 @@ _LONGEST_MESSAGE = 64 * 1024
 _OK = 200
 _TRIES = 8
 
-_HEADER = re.compile(rb"([0-9]{3}) ( *[0-9]+)\n\Z")
+_HEADER = re.compile(rb"([0-9]{3}) (?=[ 0-9]{11}\n)( *[0-9]+)\n")
 
 Transform: TypeAlias = Callable[[list[Row]], list[Row]]
 """Turns rows as the core gives them into the rows that are wanted; called once per slice."""
 
 
-def parse_header(header: bytes) -> tuple[int, int]:
-    """(status, length of the body) of the 16 bytes of a fixed16 header.
+def parse_header(data: bytes) -> tuple[int, int]:
+    """(status, length of the body) of the fixed16 header, the first 16 bytes of ``data``.
 
     Raise ProtocolError with the text up to the newline when it is none: errors met before the
     ResponseHeader line come as bare text.
     """
-    match = _HEADER.match(header) if len(header) == HEADER_SIZE else None
+    match = _HEADER.match(data)
     if match is None:
-        text = first_line(header.decode("utf-8", "replace"))
+        text = first_line(data.decode("utf-8", "replace"))
         raise ProtocolError(f"no header but {text!r}" if text else "no header")
     length = int(match[2])
     if length > LARGEST_ANSWER:
@@ -234,7 +234,7 @@ class AnswerReader:
             if len(data) < HEADER_SIZE and b"\n" not in data:
                 self._head = data
                 return None
-            status, length = parse_header(data[:HEADER_SIZE])
+            status, length = parse_header(data)
             data = data[HEADER_SIZE:]
             self._left = length
             if status == _OK:

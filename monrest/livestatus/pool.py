@@ -16,15 +16,13 @@ from functools import partial
 from attrs import define, field
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import (
-    IAddress,
     IReactorTime,
     IStreamClientEndpoint,
 )
-from twisted.internet.protocol import Factory
 from twisted.python.failure import Failure
 
 from monrest.livestatus.alarm import FOREVER, Alarm
-from monrest.livestatus.connection import Connection, TLSConnection
+from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.errors import (
     ConnectError,
@@ -38,16 +36,6 @@ from monrest.livestatus.errors import (
 from monrest.livestatus.exchange import Exchange, Opening, why_lost
 from monrest.livestatus.framing import AnswerReader, Transform
 from monrest.values import Row
-
-
-class _Factory(Factory):
-    noisy = False
-
-    def __init__(self, make: Callable[[], Connection]) -> None:
-        self._make = make
-
-    def buildProtocol(self, _addr: IAddress | None) -> Connection:
-        return self._make()
 
 
 @define(eq=False)
@@ -198,7 +186,7 @@ class Pool:
             return opening.connection
 
         self._alarm.by(now + self.connect_timeout)
-        opening.attempt = self.endpoint().connect(_Factory(make))
+        opening.attempt = self.endpoint().connect(ConnectionFactory(make))
         opening.attempt.addErrback(self._not_connected, opening)
         return not opening.ended or opening.connection is not None
 
@@ -287,7 +275,9 @@ class Pool:
             self._idle.remove(connection)
             if self.on_lost is not None:
                 self.on_lost()
-        self._check_stopped()
+        if self.quiet:
+            self._alarm.set(FOREVER)
+            self._check_stopped()
 
     def _lost_busy(self, connection: Connection, reason: Failure) -> None:
         reader = connection.reader

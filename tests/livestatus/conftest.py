@@ -1,0 +1,3 @@
+from tests.fakes.strict import stray_failures
+
+__all__ = ["stray_failures"]

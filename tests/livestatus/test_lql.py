@@ -1,0 +1,309 @@
+"""Requests: the template, the stack of filters, and that nothing can be injected."""
+
+from __future__ import annotations
+
+import operator
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monrest.errors import BadRequest
+from monrest.livestatus.lql import LONGEST_LINE, build, opposite, simplified
+from monrest.query.model import Any_, Every, Not, Pushed, Stat, Test
+from monrest.values import Capabilities
+
+Test.__test__ = False  # it is no test class, whatever its name
+
+TABLES = {"hosts": {"name": "string", "state": "int", "groups": "list"}}
+NAEMON = Capabilities(kind="naemon", tables=TABLES, key="n")
+ICINGA2 = Capabilities(kind="icinga2", tables=TABLES, key="i")
+KINDS = ["naemon", "mk", "icinga2", "shinken", "lmd"]
+
+
+def lines(pushed, capabilities=NAEMON):
+    request = build(pushed, capabilities)
+    assert request.endswith(b"\n\n")
+    text = request.decode().split("\n")
+    assert text[-2:] == ["", ""]
+    assert "" not in text[:-2]
+    return text[:-2]
+
+
+def body(pushed, capabilities=NAEMON):
+    return lines(pushed, capabilities)[4:]
+
+
+def test_template():
+    pushed = Pushed(
+        table="hosts",
+        columns=("name", "state"),
+        filter=Every((Test("state", "=", "0"), Test("name", "~~", "^web"))),
+        sort=(("name", False), ("state", True)),
+        limit=10,
+        auth_user="jörg",
+    )
+    assert lines(pushed) == [
+        "GET hosts",
+        "ResponseHeader: fixed16",
+        "KeepAlive: on",
+        "OutputFormat: json",
+        "Columns: name state",
+        "Filter: state = 0",
+        "Filter: name ~~ ^web",
+        "Sort: name asc",
+        "Sort: state desc",
+        "Limit: 10",
+        "AuthUser: jörg",
+    ]
+
+
+def test_built_once():
+    pushed = Pushed(table="hosts", columns=("name",))
+    assert build(pushed, NAEMON) is build(Pushed(table="hosts", columns=("name",)), NAEMON)
+    assert build(pushed, NAEMON) == build(pushed, ICINGA2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_headers_that_only_some_cores_know(kind):
+    pushed = Pushed(
+        table="hosts", columns=("name",), sort=(("name", False),), limit=5, auth_user="admin"
+    )
+    text = lines(pushed, Capabilities(kind=kind, key=kind))
+    sorts = kind in ("naemon", "lmd")
+    assert ("Sort: name asc" in text) is sorts
+    assert ("Limit: 5" in text) is sorts  # else the wrong rows would be cut off
+    assert ("AuthUser: admin" in text) is (kind in ("naemon", "mk", "lmd"))
+    unsorted = Pushed(table="hosts", columns=("name",), limit=5)
+    assert "Limit: 5" in lines(unsorted, Capabilities(kind=kind, key=kind))
+
+
+T1, T2, T3 = Test("a", "=", "1"), Test("b", ">=", "x y"), Test("c", "~", "")
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (None, []),
+        (T1, ["Filter: a = 1"]),
+        (T3, ["Filter: c ~"]),
+        (Every(()), []),
+        (Not(Any_(())), []),
+        (Every((T1,)), ["Filter: a = 1"]),
+        (Every((T1, Every((T2, T3)))), ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~"]),
+        (Any_((T1, T2)), ["Filter: a = 1", "Filter: b >= x y", "Or: 2"]),
+        (Any_((T1, Any_((T2, T3)))), ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "Or: 3"]),
+        (
+            Any_((T1, Every((T2, T3)))),
+            ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "And: 2", "Or: 2"],
+        ),
+        (Not(T2), ["Filter: b >= x y", "Negate:"]),
+        (Not(Not(T2)), ["Filter: b >= x y"]),
+        (Not(Any_((T1, T2))), ["Filter: a = 1", "Filter: b >= x y", "Or: 2", "Negate:"]),
+        (Any_((T1, Every(()))), []),
+        (Every((T1, Not(Any_(())))), ["Filter: a = 1"]),
+    ],
+)
+def test_filters(tree, expected):
+    assert body(Pushed(table="hosts", filter=tree)) == expected
+
+
+def test_impossible_filter_asks_for_a_contradiction():
+    nothing = ["Filter: name = 0", "Filter: name != 0"]
+    for tree in (Any_(()), Every((T1, Any_(()))), Not(Every(()))):
+        assert body(Pushed(table="hosts", columns=("groups", "name"), filter=tree))[1:] == nothing
+
+
+def test_stats():
+    pushed = Pushed(
+        table="hosts",
+        columns=("state",),
+        stats=(
+            Stat("count", filter=T1),
+            Stat("count", filter=Every((T1, Not(T2)))),
+            Stat("sum", "latency"),
+            Stat("count"),
+            Stat("count", filter=Any_(())),
+            Stat("count", filter=Every(())),
+        ),
+    )
+    assert body(pushed) == [
+        "Columns: state",
+        "Stats: a = 1",
+        *("Stats: a = 1", "Stats: b >= x y", "StatsNegate:", "StatsAnd: 2"),
+        "Stats: sum latency",
+        *("Stats: state = 0", "Stats: state != 0", "StatsOr: 2"),
+        *("Stats: state = 0", "Stats: state != 0", "StatsAnd: 2"),
+        *("Stats: state = 0", "Stats: state != 0", "StatsOr: 2"),
+    ]
+
+
+def test_icinga_gets_no_stats_negate():
+    tree = Not(Every((T1, Not(Any_((T2, T3))))))
+    pushed = Pushed(table="hosts", stats=(Stat("count", filter=tree),))
+    assert body(pushed, ICINGA2) == [
+        *("Stats: a != 1", "Stats: b >= x y", "Stats: c ~", "StatsOr: 2", "StatsOr: 2"),
+    ]
+    assert "StatsNegate:" in body(pushed, NAEMON)
+    plain = Pushed(table="hosts", filter=tree)
+    assert "Negate:" in body(plain, ICINGA2)
+
+
+# ---------------------------------------------------------------- a core for these requests
+
+COMPARE = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+
+
+def holds(tree, row):
+    if isinstance(tree, Test):
+        return COMPARE[tree.op](row[tree.column], int(tree.value))
+    if isinstance(tree, Not):
+        return not holds(tree.item, row)
+    found = [holds(item, row) for item in tree.items]
+    return any(found) if isinstance(tree, Any_) else all(found)
+
+
+def run_stack(text, word, prefix, row):
+    stack = []
+    for line in text:
+        name, _, value = line.partition(": ")
+        if name == word:
+            column, op, operand = value.split(" ")
+            stack.append(COMPARE[op](row[column], int(operand)))
+        elif line == f"{prefix}Negate:":
+            stack[-1] = not stack[-1]
+        elif name in (f"{prefix}And", f"{prefix}Or"):
+            count = int(value)
+            assert 2 <= count <= len(stack)
+            taken = [stack.pop() for _ in range(count)]
+            stack.append(all(taken) if name.endswith("And") else any(taken))
+    return stack
+
+
+tests = st.builds(
+    Test, st.sampled_from("abc"), st.sampled_from(sorted(COMPARE)), st.sampled_from("012")
+)
+trees = st.recursive(
+    tests,
+    lambda inner: (
+        st.builds(lambda items: Every(tuple(items)), st.lists(inner, max_size=3))
+        | st.builds(lambda items: Any_(tuple(items)), st.lists(inner, max_size=3))
+        | st.builds(Not, inner)
+    ),
+    max_leaves=10,
+)
+values = st.fixed_dictionaries({name: st.integers(0, 2) for name in "abc"})
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees, values, st.sampled_from(KINDS))
+def test_the_stack_means_the_tree(tree, row, kind):
+    core = Capabilities(kind=kind, key=kind)
+    filtered = body(Pushed(table="hosts", columns=("a",), filter=tree), core)
+    assert all(run_stack(filtered, "Filter", "", row)) is holds(tree, row)
+    counted = body(Pushed(table="hosts", columns=("a",), stats=(Stat("count", filter=tree),)), core)
+    assert run_stack(counted, "Stats", "Stats", row) == [holds(tree, row)]
+    if kind in ("icinga2", "shinken"):
+        assert "StatsNegate:" not in counted
+
+
+@given(tests, values)
+def test_opposite(test, row):
+    assert holds(opposite(test), row) is not holds(test, row)
+    assert opposite(opposite(test)) == test
+
+
+@pytest.mark.parametrize("op", ["~", "~~", "=~", "!~", "!~~", "!=~"])
+def test_opposite_of_text_operators(op):
+    assert opposite(Test("a", op, "x")).op == (op[1:] if op[0] == "!" else "!" + op)
+
+
+def test_opposite_of_a_negated_sign():
+    assert opposite(Test("a", "!>=", "x")) == Test("a", ">=", "x")
+
+
+@given(trees)
+def test_simplified_has_no_small_groups(tree):
+    def check(node):
+        if isinstance(node, (Every, Any_)):
+            assert len(node.items) > 1
+            for item in node.items:
+                assert type(item) is not type(node)
+                check(item)
+        elif isinstance(node, Not):
+            assert not isinstance(node.item, Not)
+            check(node.item)
+
+    simple = simplified(tree)
+    if not isinstance(simple, bool):
+        check(simple)
+
+
+# ---------------------------------------------------------------- injection
+
+
+@pytest.mark.parametrize("character", [chr(n) for n in [*range(32), 127]])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda text: Pushed(table="hosts", filter=Test("name", "=", text)),
+        lambda text: Pushed(table="hosts", filter=Not(Any_((T1, Test("name", "=", text))))),
+        lambda text: Pushed(table="hosts", stats=(Stat("count", filter=Test("name", "=", text)),)),
+        lambda text: Pushed(table="hosts", auth_user=text),
+    ],
+)
+def test_no_control_character_in_any_value(character, make):
+    with pytest.raises(BadRequest, match="control characters"):
+        build(make(f"x{character}COMMAND [0] RESTART_PROGRAM"), NAEMON)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\n", "a\nFilter: x", "1a", "ä", "a:", "-"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda name: Pushed(table=name),
+        lambda name: Pushed(table="hosts", columns=("name", name)),
+        lambda name: Pushed(table="hosts", filter=Test(name, "=", "x")),
+        lambda name: Pushed(table="hosts", stats=(Stat("sum", name),)),
+        lambda name: Pushed(table="hosts", sort=((name, False),)),
+        lambda name: Pushed(table="hosts", filter=Test("name", name, "x")),
+    ],
+)
+def test_names_and_operators_are_checked(name, make):
+    with pytest.raises(ValueError, match="of Livestatus"):
+        build(make(name), NAEMON)
+
+
+def test_limit_is_not_negative():
+    assert "Limit: 0" in body(Pushed(table="hosts", limit=0))
+    with pytest.raises(ValueError, match="limit"):
+        build(Pushed(table="hosts", limit=-1), NAEMON)
+
+
+def test_lone_surrogates_and_long_values_are_refused():
+    with pytest.raises(BadRequest, match="Unicode"):
+        build(Pushed(table="hosts", filter=Test("name", "=", "\ud83d")), NAEMON)
+    long = "ü" * (LONGEST_LINE // 2)
+    with pytest.raises(BadRequest, match="too long"):
+        build(Pushed(table="hosts", filter=Test("name", "=", long)), NAEMON)
+    assert build(Pushed(table="hosts", filter=Test("name", "=", long[:-20])), NAEMON)
+
+
+@given(st.text(max_size=30))
+def test_a_value_stays_on_its_line(text):
+    pushed = Pushed(table="hosts", columns=("name",), filter=Test("name", "=", text))
+    try:
+        request = build(pushed, NAEMON)
+    except BadRequest:
+        assert re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text)
+        return
+    assert request.count(b"\n") == 7
+    assert request.split(b"\n")[5].decode() == f"Filter: name = {text}".rstrip(" ")
