@@ -1,5 +1,6 @@
 """Reading and refusing configurations (the configuration contract of DESIGN.md)."""
 
+import contextlib
 import tomllib
 from pathlib import Path
 
@@ -267,17 +268,15 @@ def test_listeners_keep_escaped_colons():
      "systemd:name=x", "systemd:domain=INET", "systemd:domain=INET:name=a:index=0"],
 )  # fmt: skip
 def test_wrong_listeners(text):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match="endpoint"):
         parse_listener(text)
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text):
     for read in (parse_address, parse_listener):
-        try:
-            read(text)
-        except ValueError as error:
-            assert str(error)
+        with contextlib.suppress(ValueError):
+            assert read(text).kind in text
 
 
 def test_the_zone_is_the_configured_one_or_some_zone():

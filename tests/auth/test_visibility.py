@@ -1,0 +1,159 @@
+"""Which rows an identity sees: the filters of section 3.1, evaluated over little tables."""
+
+import itertools
+
+import pytest
+
+from monrest.auth.visibility import visibility
+from monrest.query.model import Any_, Every
+from monrest.values import ADMIN, READ_ONLY, Identity
+
+HOSTS = "authorized_for_all_hosts"
+SERVICES = "authorized_for_all_services"
+SYSTEM = "authorized_for_system_information"
+CONFIGURATION = "authorized_for_configuration_information"
+
+
+def ann(*roles, superuser=False):
+    return Identity(user="ann", roles=frozenset(roles), superuser=superuser)
+
+
+def holds(condition, row):
+    if condition is None:
+        return True
+    if isinstance(condition, Every):
+        return all(holds(item, row) for item in condition.items)
+    if isinstance(condition, Any_):
+        return any(holds(item, row) for item in condition.items)
+    value = row[condition.column]
+    if condition.op == ">=":
+        return condition.value in value
+    equal = str(value) == condition.value
+    return equal if condition.op == "=" else not equal
+
+
+def seen(rows, identity, table, strict=False):
+    condition = visibility(identity, table, strict)
+    return {name for name, row in rows.items() if holds(condition, row)}
+
+
+HOST_ROWS = {"mine": {"contacts": ["bob", "ann"]}, "other": {"contacts": ["annabel"]}}
+
+
+def test_hosts():
+    assert seen(HOST_ROWS, ann(), "hosts") == {"mine"}
+    assert seen(HOST_ROWS, ann(READ_ONLY), "hosts") == {"mine"}
+    for roles in ((HOSTS,), (ADMIN,)):
+        assert visibility(ann(*roles), "hosts", False) is None
+    assert visibility(ann(superuser=True), "hosts", True) is None
+    assert seen(HOST_ROWS, ann(SERVICES), "hosts") == {"mine"}
+
+
+SERVICE_ROWS = {
+    "own": {"contacts": ["ann"], "host_contacts": []},
+    "by host": {"contacts": [], "host_contacts": ["ann"]},
+    "other": {"contacts": ["bob"], "host_contacts": ["bob"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("roles", "strict", "names"),
+    [
+        ((), False, {"own", "by host"}),
+        ((), True, {"own"}),
+        ((HOSTS,), False, {"own", "by host"}),
+        ((HOSTS,), True, {"own"}),
+        ((SERVICES,), True, {"own", "by host", "other"}),
+    ],
+)
+def test_services(roles, strict, names):
+    assert seen(SERVICE_ROWS, ann(*roles), "services", strict) == names
+
+
+def test_contacts_are_oneself():
+    rows = {"ann": {"name": "ann"}, "bob": {"name": "bob"}}
+    assert seen(rows, ann(), "contacts") == {"ann"}
+    assert seen(rows, ann(HOSTS), "contacts") == {"ann"}
+    assert seen(rows, ann(CONFIGURATION), "contacts") == {"ann", "bob"}
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["hostgroups", "servicegroups", "contactgroups", "timeperiods", "commands", "status"],
+)
+def test_open_tables(table):
+    assert visibility(ann(), table, True) is None
+
+
+def test_a_table_without_a_rule_is_not_open():
+    with pytest.raises(LookupError):
+        visibility(ann(ADMIN), "secrets", False)
+
+
+def entry(service, host_contact, service_contact):
+    return {
+        "is_service": int(service),
+        "host_contacts": ["ann"] if host_contact else ["bob"],
+        "service_contacts": ["ann"] if service_contact else [],
+    }
+
+
+ENTRIES = {
+    flags: entry(*flags)
+    for flags in itertools.product((False, True), repeat=3)
+    if flags[0] or not flags[2]
+}
+
+
+@pytest.mark.parametrize("table", ["comments", "downtimes"])
+@pytest.mark.parametrize("roles", [(), (HOSTS,), (SERVICES,), (HOSTS, SERVICES)])
+@pytest.mark.parametrize("strict", [False, True])
+def test_comments_and_downtimes(table, roles, strict):
+    expected = set()
+    for service, host_contact, service_contact in ENTRIES:
+        if service:
+            visible = SERVICES in roles or service_contact or (host_contact and not strict)
+        else:
+            visible = HOSTS in roles or host_contact
+        if visible:
+            expected.add((service, host_contact, service_contact))
+    assert seen(ENTRIES, ann(*roles), table, strict) == expected
+
+
+def line(host, service, host_contact, service_contact):
+    return {
+        "host_name": "h" if host else "",
+        "service_description": "s" if service else "",
+        "current_host_contacts": ["ann"] if host_contact else [],
+        "current_service_contacts": ["ann"] if service_contact else [],
+    }
+
+
+LINES = {
+    flags: line(*flags)
+    for flags in itertools.product((False, True), repeat=4)
+    if (flags[0] or not (flags[1] or flags[2])) and (flags[1] or not flags[3])
+}
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        chosen
+        for size in range(4)
+        for chosen in itertools.combinations((HOSTS, SERVICES, SYSTEM), size)
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_log_lines(roles, strict):
+    expected = set()
+    for host, service, host_contact, service_contact in LINES:
+        if service:
+            visible = SERVICES in roles or service_contact or (host_contact and not strict)
+        elif host:
+            visible = HOSTS in roles or host_contact
+        else:
+            visible = SYSTEM in roles
+        if visible:
+            expected.add((host, service, host_contact, service_contact))
+    assert seen(LINES, ann(*roles), "log", strict) == expected
