@@ -45,7 +45,10 @@ def generate(core: Core, days: float) -> None:
         rate = min(0.8 * days, _MOST_INCIDENTS / max(len(simulated), 1))
         present: dict[int, list[Incident]] = {}
         for target in simulated:
-            incidents = _incidents(core.rng, target, begin, now, rate)
+            if isinstance(target, Service) and (down := _open(present.get(id(target.host)))):
+                incidents = [Incident(down.start, None, 2)]
+            else:
+                incidents = _incidents(core.rng, target, begin, now, rate)
             present[id(target)] = incidents
             _present(core, target, incidents, begin, now)
         for target in simulated:
@@ -56,6 +59,11 @@ def generate(core: Core, days: float) -> None:
         core.log.past(now, f"TIMEPERIOD TRANSITION: {name};-1;{core.in_period(name)}")
     if days > 0:
         _work_of_people(core, simulated, now)
+
+
+def _open(incidents: list[Incident] | None) -> Incident | None:
+    """The incident that is not over yet."""
+    return incidents[-1] if incidents and incidents[-1].end is None else None
 
 
 def _incidents(rng: Random, target: Target, begin: int, now: int, rate: float) -> list[Incident]:
@@ -170,14 +178,14 @@ def _lines(core: Core, target: Target, incidents: list[Incident]) -> list[_Line]
 def _told(core: Core, target: Target, moment: int, word: str, output: str) -> list[_Line]:
     if not target.notifications_enabled:
         return []
-    kind = "HOST" if isinstance(target, Host) else "SERVICE"
+    host = isinstance(target, Host)
+    kind, word_of_kind = ("HOST", "host") if host else ("SERVICE", "service")
     found = []
     for name in target.contacts:
         contact = core.inventory.contacts[name]
-        host = isinstance(target, Host)
-        commands = (
-            contact.host_notification_commands if host else contact.service_notification_commands
-        )
+        if not getattr(contact, f"{word_of_kind}_notifications_enabled"):
+            continue
+        commands = getattr(contact, f"{word_of_kind}_notification_commands")
         found += [
             _Line(moment, f"{kind} NOTIFICATION: {name};{label(target)};{word};{item};{output}")
             for item in commands

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.attributes import IGNORED, OBJECT_TYPES, WEEKDAYS, Attribute, ObjectType
+from monrest.objectconfig.attributes import IGNORED, OBJECT_TYPES, Attribute, ObjectType
 
 _DEFINE = re.compile(r"([#;]?)\s*define\s+([^\s{]+)\s*(\{?)(.*)\Z", re.DOTALL)
 _COMMENT = re.compile(r"(?<!\\);")
@@ -199,6 +199,10 @@ class _Reader:
     def _directive(self, number: int, current: Definition, body: str, comment: str) -> None:
         assert self.kind is not None
         name, value = (*body.split(None, 1), "")[:2]
+        rule = _RANGES.match(body) if self.kind.name == "timeperiod" else None
+        if rule is not None:
+            # "sunday 1" is a date rule although "sunday" is an attribute.
+            name, value = rule[1], rule[2]
         attribute = self.kind.spellings.get(name)
         if name.startswith("_"):
             if not self.kind.custom_variables or name == "_":
@@ -207,11 +211,9 @@ class _Reader:
         elif attribute is not None:
             name = attribute.name
         elif self.kind.name == "timeperiod":
-            rule = _RANGES.match(body)
             if rule is None:
                 self._wrong(number, f"unknown time definition {body}")
                 return
-            name, value = rule[1], rule[2]
         elif name in IGNORED and self.kind.name in ("host", "service"):
             return
         else:
@@ -236,8 +238,3 @@ def _split_comment(line: str) -> tuple[str, str]:
     if found is None or found.start() == 0:
         return line, ""
     return line[: found.start()].rstrip(), line[found.end() :].strip()
-
-
-def is_date_rule(name: str) -> bool:
-    """Whether a directive of a time period is a date rule and not a weekday or a setting."""
-    return name not in OBJECT_TYPES["timeperiod"].attributes and name not in WEEKDAYS
