@@ -14,6 +14,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.errors import RestError
+from monrest.query.model import Pushed, Test
+from monrest.sites.fanout import fan_out
+from monrest.sites.registry import ALL, Registry
+from monrest.sites.site import Site
+from monrest.values import Capabilities
 
 log = Logger()
 
@@ -53,3 +58,17 @@ class ContactGroups:
             self._known.clear()
         self._known[user] = _Known(groups, now + self.lifetime)
         return groups
+
+
+async def read_groups(registry: Registry, user: str, clock: IReactorTime) -> frozenset[str]:
+    """Ask all sites for the contact groups of ``user``; SitesFailed when none answers."""
+    sites = registry.select((ALL,))
+    if not sites:
+        return frozenset()
+    asked = Pushed(table="contactgroups", columns=("name",), filter=Test("members", ">=", user))
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        return asked if core.has("contactgroups", "members") else None
+
+    gathered = await fan_out(sites, plan, None, clock)
+    return frozenset(str(row[0]) for answer in gathered.answers for row in answer.rows)

@@ -38,8 +38,8 @@ log = Logger()
 Dispatch: TypeAlias = Callable[[RestRequest], Awaitable[Answer]]
 """Answers a request or raises a RestError."""
 
-Allowed: TypeAlias = Callable[[tuple[str, ...]], tuple[str, ...]]
-"""The methods of a path by its undecoded segments; raises NotFound for an unknown one."""
+Allowed: TypeAlias = Callable[[str, tuple[str, ...]], tuple[str, ...]]
+"""The methods of a path, given whole and in segments; raises NotFound for an unknown one."""
 
 _BIG_BODY = 131072
 _WRAPPED: OutputFormat = "wrapped_json"
@@ -164,7 +164,7 @@ class Api:
     # ---------------------------------------------------------------- other ends
 
     def _options(self, request: ApiRequest, rest: RestRequest) -> None:
-        allowed = self.allowed(rest.segments)
+        allowed = self.allowed(rest.path, rest.segments)
         request.setResponseCode(204)
         request.responseHeaders.setRawHeaders(b"Allow", [", ".join(allowed).encode("ascii")])
 
@@ -182,7 +182,9 @@ class Api:
         if request.expired and failure.check(CancelledError):
             seconds = self.server.request_timeout
             problem = Problem(
-                code=504, message="request timed out", description=f"after {seconds:g} seconds"
+                code=504,
+                message="request timed out",
+                description=f"after {seconds:g} seconds; start longer work with background=1",
             )
         else:
             problem = describe(failure, request.request_id)

@@ -93,7 +93,7 @@ def _json(raw: bytes) -> Body:
         raise BadRequest(
             "failed to parse json data argument", "request body: expected a JSON object {…}"
         )
-    pairs = [(name, text) for name, value in document.items() for text in _texts(value)]
+    pairs = [(name, text) for name, value in document.items() for text in _texts(name, value)]
     return Body(tuple(pairs), document)
 
 
@@ -109,22 +109,20 @@ def _relaxed(raw: bytes) -> Any:
     raise BadRequest("failed to parse json data argument", f"request body: {reason}") from None
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(name: str, value: Any) -> Iterator[str]:
     """Give the parameter values that a JSON value stands for; none for null."""
-    if isinstance(value, list):
-        for item in value:
-            if item is not None:
-                yield _text(item)
-    elif value is not None:
-        yield _text(value)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    for item in value if isinstance(value, list) else (value,):
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, bool):
+            yield "1" if item else "0"
+        elif isinstance(item, (int, float)):
+            yield orjson.dumps(item).decode()
+        elif item is not None:
+            raise BadRequest(
+                "failed to parse json data argument",
+                f"parameter {name[:80]}: expected a text, number, boolean, null or a list of them",
+            )
 
 
 def _multipart(raw: bytes, content_type: str) -> Parameters:

@@ -224,7 +224,7 @@ class ApiSite(Site):
         self.channels: set[ApiChannel] = set()
         self.draining = False
         self._drained: Deferred[None] | None = None
-        self._date: tuple[int, list[bytes]] = (0, [])
+        self._date: tuple[int, list[bytes]] = (-1, [])
         self._ids = itertools.count(1)
         self._id_prefix = secrets.token_hex(6)
         self.serve(resource, limits, names)

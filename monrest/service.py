@@ -1,0 +1,310 @@
+"""The composition root: builds every part from a configuration, starts, reloads and stops them.
+
+The only module that knows all rooms. Whatever may fail does so in ``startService``, before the
+reactor turns, so that a start that went wrong ends the process with a message and a status.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attrs import define, field
+from OpenSSL.SSL import Error as TlsError
+from twisted.application.service import IService, Service
+from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
+from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+from twisted.internet.endpoints import serverFromString
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IAddress, IListeningPort
+from twisted.logger import ILogObserver, Logger
+from twisted.python.failure import Failure
+
+from monrest import __version__
+from monrest.auth.authenticate import Authenticator
+from monrest.auth.groups import ContactGroups, read_groups
+from monrest.auth.secret import SecretKeyError, read_or_create
+from monrest.concurrency import Threads
+from monrest.config import Config, ConfigError, load
+from monrest.log import LineObserver
+from monrest.resources.declare import Context
+from monrest.resources.dispatch import dispatch
+from monrest.resources.registry import router
+from monrest.sites.registry import Registry
+from monrest.systemd import Notifier, Watchdog, watchdog_interval
+from monrest.values import Answer, RestRequest
+from monrest.web.app import Api
+from monrest.web.front import FrontResource
+from monrest.web.respond import Responder
+from monrest.web.site import ApiSite
+
+_THREADS = 4
+_COLLECT_AFTER = (100_000, 50, 50)
+
+
+class StartError(Exception):
+    """The daemon cannot start; the text says what is in the way."""
+
+
+def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
+    """Make the root service for ``config``; ``parts`` are further fields of ``Daemon``."""
+    return Daemon(config=config, reactor=reactor, **parts)
+
+
+@define(eq=False, kw_only=True)
+class Daemon(Service):
+    """The root service.
+
+    ``path`` is the configuration file, empty when there is none to read again. ``core`` is the
+    embedded core of the demo, started before and stopped after everything that asks it.
+    ``on_ready`` gets the address and the secret key once requests are answered, ``on_stopped``
+    is called when nothing is left, also after a start that failed.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    config: Config
+    path: str = ""
+    observer: LineObserver | None = None
+    notifier: Notifier = field(factory=Notifier.from_environment)
+    core: IService | None = None
+    on_ready: Callable[[str, str], None] | None = None
+    on_stopped: Callable[[], None] | None = None
+    registry: Registry = field(init=False)
+    threads: Threads = field(init=False)
+    site: ApiSite = field(init=False)
+    ports: list[IListeningPort] = field(factory=list, init=False)
+    _started: float = field(default=0.0, init=False)
+    _key: str = field(default="", init=False, repr=False)
+    _watchdog: Watchdog | None = field(default=None, init=False)
+    _reloading: Deferred[None] | None = field(default=None, init=False)
+    _again: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.registry = Registry(self.reactor, self.config.sites)
+        self.threads = Threads(self.reactor, _THREADS, "monrest")
+
+    def setServiceParent(self, parent: Any) -> None:
+        """Join the application and take over its log lines."""
+        super().setServiceParent(parent)
+        if self.observer is not None:
+            parent.setComponent(ILogObserver, self.observer)
+
+    # ---------------------------------------------------------------- start
+
+    def startService(self) -> None:
+        """Start everything; ends the process with a message when something is in the way."""
+        super().startService()
+        try:
+            self._start()
+        except (StartError, SecretKeyError, CannotListenError, OSError) as error:
+            if self.on_stopped is not None:
+                self.on_stopped()
+            raise SystemExit(f"monrest: {_told(error)}") from None
+
+    def _start(self) -> None:
+        self._started = self.reactor.seconds()
+        prepare_var_dir(Path(self.config.server.var_dir))
+        self._key = read_or_create(Path(self.config.auth.secret_key_file))
+        if self.core is not None:
+            self.core.startService()
+        self.threads.startService()
+        self.registry.startService()
+        server = self.config.server
+        self.site = ApiSite(
+            self._resource(self.config, self._key), server, self.config.names, self.reactor
+        )
+        for text in server.listen:
+            self.ports.append(self._bind(text))
+        self.reactor.callWhenRunning(self._run)
+
+    def _bind(self, text: str) -> IListeningPort:
+        results: list[IListeningPort | Failure] = []
+        try:
+            serverFromString(self.reactor, text).listen(self.site).addBoth(results.append)
+        except IndexError:
+            raise StartError(f"{text}: no such socket was passed by systemd") from None
+        except (ValueError, OSError, TlsError) as error:
+            raise StartError(f"{text}: {error}") from None
+        result = results[0]
+        if isinstance(result, Failure):
+            if result.check(IndexError):
+                raise StartError(f"{text}: no such socket was passed by systemd")
+            raise StartError(f"cannot listen on {text}: {_told(result.value)}")
+        return result
+
+    def _run(self) -> None:
+        """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
+        signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
+        if interval := watchdog_interval():
+            self._watchdog = Watchdog(self.reactor, self.notifier, interval)
+            self._watchdog.start()
+        # What was built so far stays: keep it out of every collection, and collect rarely,
+        # because parsing rows makes millions of small objects and no cycles.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_COLLECT_AFTER)
+        addresses = [_spelled(port.getHost()) for port in self.ports]
+        self.log.info("listening on {addresses}", addresses=", ".join(addresses))
+        self.notifier.ready()
+        self.notifier.status(f"{len(self.config.sites)} sites configured")
+        if self.on_ready is not None:
+            self.on_ready(f"http://{addresses[0]}{self.config.names.root}", self._key)
+
+    def _resource(self, config: Config, key: str) -> FrontResource:
+        """Make everything that one generation of the configuration needs to serve requests."""
+        context = Context(
+            clock=self.reactor,
+            sites=self.registry,
+            config=config,
+            names=config.names,
+            zone=config.display.zone(),
+            started=self._started,
+            version=__version__,
+            config_path=self.path,
+        )
+
+        async def answer(request: RestRequest) -> Answer:
+            return await dispatch(context, request)
+
+        async def read(user: str) -> frozenset[str]:
+            return await read_groups(self.registry, user, self.reactor)
+
+        groups = ContactGroups(read, self.reactor)
+        return Api(
+            server=config.server,
+            names=config.names,
+            authenticator=Authenticator(config.auth, config.names, key, groups.of),
+            dispatch=answer,
+            allowed=router(config.names.app).allowed,
+            responder=Responder(self.reactor, self.threads),
+            clock=self.reactor,
+        ).resource()
+
+    # ---------------------------------------------------------------- reload
+
+    def reload(self) -> None:
+        """Read the configuration again and put it in force (SIGHUP); one at a time."""
+        if not self.running:
+            return
+        if self._reloading is not None:
+            self._again = True
+            return
+        self._reloading = Deferred.fromCoroutine(self._reload())
+        self._reloading.addErrback(lambda failure: self.log.failure("reload failed", failure))
+        self._reloading.addBoth(self._reloaded)
+
+    def _reloaded(self, _: object) -> None:
+        self._reloading = None
+        self.notifier.ready()
+        if self._again:
+            self._again = False
+            self.reload()
+
+    async def _reload(self) -> None:
+        self.notifier.reloading()
+        if not self.path:
+            self.log.warn("there is no configuration file to read again")
+            return
+        try:
+            config, key = await self.threads.run(lambda: _read_again(self.path))
+        except ConfigError as error:
+            self._refuse(error.problems)
+            return
+        except (SecretKeyError, OSError) as error:
+            self._refuse([f"auth.secret_key_file: {error}"])
+            return
+        if problems := fixed_while_running(self.config, config):
+            self._refuse(problems)
+            return
+        self.registry.reconfigure(config.sites)
+        self.site.serve(self._resource(config, key), config.server, config.names)
+        self.config, self._key = config, key
+        self.notifier.status(f"{len(config.sites)} sites configured")
+        self.log.info("configuration read again: {count} sites", count=len(config.sites))
+
+    def _refuse(self, problems: Sequence[str]) -> None:
+        for problem in problems:
+            self.log.error("configuration not read again: {problem}", problem=problem)
+        self.log.warn("the old configuration stays in force")
+
+    # ---------------------------------------------------------------- stop
+
+    def stopService(self) -> Deferred[None]:
+        """Stop in order, each step waited for; running requests finish up to the drain limit."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        self.notifier.stopping()
+        ports, self.ports = self.ports, []
+        await DeferredList(
+            [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
+        )
+        await self.site.drain(self.config.server.drain_timeout)
+        if self._reloading is not None:
+            self._again = False
+            await self._reloading
+        await self.registry.stopService()
+        if self.core is not None:
+            await maybeDeferred(self.core.stopService)
+        if self._watchdog is not None:
+            self._watchdog.stop()
+        await self.threads.stopService()
+        self.log.info("stopped")
+        if self.observer is not None:
+            self.observer.flush()
+        if self.on_stopped is not None:
+            self.on_stopped()
+
+
+def _read_again(path: str) -> tuple[Config, str]:
+    config = load(path)
+    return config, read_or_create(Path(config.auth.secret_key_file))
+
+
+def fixed_while_running(old: Config, new: Config) -> list[str]:
+    """Name what differs and cannot change in a running daemon."""
+    fixed = (
+        ("server.listen", old.server.listen, new.server.listen),
+        ("server.var_dir", old.server.var_dir, new.server.var_dir),
+        ("database.url", old.database.url, new.database.url),
+    )
+    return [
+        f"{path}: cannot change while the daemon runs, restart it"
+        for path, before, after in fixed
+        if before != after
+    ]
+
+
+def prepare_var_dir(folder: Path) -> None:
+    """Make the folder of the daemon's state with mode 0700; StartError when that fails."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"server.var_dir: {folder}: {error.strerror}") from None
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise StartError(f"server.var_dir: {folder}: Permission denied")
+
+
+def _told(error: BaseException | None) -> str:
+    if isinstance(error, CannotListenError):
+        reason = getattr(error.socketError, "strerror", None) or str(error.socketError)
+        where = f"{error.interface}:{error.port}" if error.interface else str(error.port)
+        return f"{where}: {reason}"
+    return str(error)
+
+
+def _spelled(address: IAddress) -> str:
+    if isinstance(address, IPv4Address):
+        return f"{address.host}:{address.port}"
+    if isinstance(address, IPv6Address):
+        return f"[{address.host}]:{address.port}"
+    if isinstance(address, UNIXAddress):
+        return f"unix:{(address.name or b'').decode(errors='replace')}"
+    return str(address)

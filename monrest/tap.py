@@ -1,0 +1,117 @@
+"""``twistd monrest``: options, and the root service for them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar, TextIO
+
+from twisted.application.service import IService
+from twisted.python.usage import Options as BaseOptions
+from twisted.python.usage import UsageError
+
+from monrest.config import Config, ConfigError, load, loads
+from monrest.log import LineObserver
+
+_HIGHEST_PORT = 65535
+_DEMO_CONFIG = """
+[server]
+listen = ["tcp:{port}:interface=127.0.0.1"]
+var_dir = "{folder}"
+
+[auth.roles]
+admin = ["admin"]
+
+[[sites]]
+id = "demo"
+name = "Demo"
+section = "Demo"
+address = "unix:{folder}/live"
+"""
+_DEMO_REQUESTS = (
+    "'{address}/hosts?columns=name,state,plugin_output&limit=5'",
+    "'{address}/services/totals'",
+    "-G '{address}/text/services' "
+    "-d columns=host_name,description,state --data-urlencode 'q=state > 0'",
+)
+
+
+class Options(BaseOptions):
+    """What the command line may say."""
+
+    synopsis = "[--config FILE | --demo [--port PORT]] [--json-log]"
+    longdesc = "A REST API in front of any number of Livestatus monitoring cores."
+    optFlags: ClassVar[list[list[str]]] = [
+        ["demo", "", "Run with an embedded, simulated core; leaves nothing behind."],
+        ["json-log", "", "Log one JSON object per line instead of text."],
+    ]
+    optParameters: ClassVar[list[list[Any]]] = [
+        ["config", "c", None, "The configuration file (TOML)."],
+        ["port", "p", None, "With --demo: the port to listen on (default: 8080)."],
+    ]
+
+    config: Config | None = None
+
+    def postOptions(self) -> None:
+        """Read the configuration; UsageError says what is wrong with it."""
+        if bool(self["demo"]) == (self["config"] is not None):
+            raise UsageError("expected either --config FILE or --demo")
+        if self["port"] is not None and not self["demo"]:
+            raise UsageError("--port goes with --demo; otherwise use server.listen of the file")
+        if self["demo"]:
+            port = self["port"] or "8080"
+            if not (port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT):
+                raise UsageError(f"--port: expected 0 to {_HIGHEST_PORT}, got {port!r}")
+            return
+        try:
+            self.config = load(self["config"])
+        except ConfigError as error:
+            raise UsageError(f"{self['config']} cannot be used:\n{error}") from None
+
+
+def makeService(options: Options) -> IService:
+    """Build the root service; the reactor is imported here and nowhere earlier."""
+    from twisted.internet import reactor
+
+    from monrest.service import Daemon
+
+    observer = _observer(options, reactor)
+    if options.config is not None:
+        path = str(Path(options["config"]).resolve())
+        return Daemon(config=options.config, reactor=reactor, path=path, observer=observer)
+
+    from monrest.demo.service import DemoCore
+
+    folder = tempfile.mkdtemp(prefix="monrest-demo-")
+    return Daemon(
+        config=loads(_DEMO_CONFIG.format(port=options["port"] or "8080", folder=folder)),
+        reactor=reactor,
+        observer=observer,
+        core=DemoCore(reactor, f"{folder}/live"),
+        on_ready=_announce,
+        on_stopped=lambda: shutil.rmtree(folder, ignore_errors=True),
+    )
+
+
+def _observer(options: Options, reactor: Any) -> LineObserver | None:
+    """Write our lines to standard output or ``--logfile``; None leaves twistd's own choice."""
+    twistd: Any = options.parent or {}
+    if twistd.get("syslog") or twistd.get("logger"):
+        return None
+    logfile = twistd.get("logfile")
+    if not logfile and not twistd.get("nodaemon"):
+        logfile = "twistd.log"
+    stream: TextIO = sys.stdout
+    if logfile and logfile != "-":
+        stream = Path(logfile).open("a", encoding="utf-8")  # noqa: SIM115  open to the end
+    return LineObserver(stream, as_json=bool(options["json-log"]), clock=reactor)
+
+
+def _announce(address: str, key: str) -> None:
+    """Print where the demo is and three requests to paste."""
+    headers = f"-H 'X-Mon-Auth-Key: {key}' -H 'X-Mon-Auth-User: admin'"
+    lines = [f"monrest demo: {address}/  key {key}  user admin", ""]
+    lines += [f"curl -s {headers} {text.format(address=address)}" for text in _DEMO_REQUESTS]
+    print("\n".join(lines), end="\n\n", file=sys.__stdout__, flush=True)

@@ -1,0 +1,172 @@
+"""Paths, prefixes and query strings (query-engine.md, sections 1.1, 1.2 and 2.1)."""
+
+import contextlib
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.errors import BadRequest
+from monrest.web.parse import Target, parameters, target
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("", Target("/", ())),
+        ("/", Target("/", ())),
+        ("///", Target("/", ())),
+        ("/v1", Target("/", ())),
+        ("/v1/", Target("/", ())),
+        ("/hosts", Target("/hosts", ("hosts",))),
+        ("//hosts//", Target("/hosts", ("hosts",))),
+        ("/v1//hosts/", Target("/hosts", ("hosts",))),
+        ("/v1x/hosts", Target("/v1x/hosts", ("v1x", "hosts"))),
+        ("/v1/v1/hosts", Target("/v1/hosts", ("v1", "hosts"))),
+        ("/hosts//web01", Target("/hosts//web01", ("hosts", "", "web01"))),
+        ("/hosts/a%2Fb%20c+d", Target("/hosts/a%2Fb%20c+d", ("hosts", "a%2Fb%20c+d"))),
+        ("/csv", Target("/csv", ("csv",))),
+        ("/csv/", Target("/csv", ("csv",))),
+        ("/csv/hosts", Target("/hosts", ("hosts",), "csv")),
+        ("/csv/v1/hosts", Target("/v1/hosts", ("v1", "hosts"), "csv")),
+        ("/v1/csv/hosts", Target("/hosts", ("hosts",), "csv")),
+        ("/text/csv/hosts", Target("/hosts", ("hosts",), "csv")),
+        ("/human/hosts", Target("/hosts", ("hosts",), "text")),
+        ("/csv/json/hosts", Target("/hosts", ("hosts",), "json")),
+        ("/wrapped_json/xls/hosts", Target("/hosts", ("hosts",), "xls")),
+        ("/CSV/hosts", Target("/CSV/hosts", ("CSV", "hosts"))),
+        ("/%63sv/hosts", Target("/%63sv/hosts", ("%63sv", "hosts"))),
+        ("/hosts/csv/x", Target("/hosts/csv/x", ("hosts", "csv", "x"))),
+        ("/sites", Target("/sites", ("sites",))),
+        ("/sites/", Target("/sites", ("sites",))),
+        ("/sites/a", Target("/sites/a", ("sites", "a"))),
+        ("/sites/a/hosts", Target("/hosts", ("hosts",), None, ("a",))),
+        ("/site/a/hosts", Target("/hosts", ("hosts",), None, ("a",))),
+        ("/backend/a/hosts", Target("/hosts", ("hosts",), None, ("a",))),
+        ("/backends/a/hosts", Target("/hosts", ("hosts",), None, ("a",))),
+        ("/sites/a,b/hosts", Target("/hosts", ("hosts",), None, ("a", "b"))),
+        ("/sites/a%2C%20b%20,c/hosts", Target("/hosts", ("hosts",), None, ("a", "b", "c"))),
+        ("/sites/Main%2FEast/hosts", Target("/hosts", ("hosts",), None, ("Main/East",))),
+        ("/sites/,/hosts", Target("/hosts", ("hosts",))),
+        ("/sites/a/csv/sites/b/hosts", Target("/hosts", ("hosts",), "csv", ("a", "b"))),
+        ("/sites/csv/hosts", Target("/hosts", ("hosts",), None, ("csv",))),
+        ("/sites/a/sites", Target("/sites", ("sites",), None, ("a",))),
+        ("/csv/sites/a", Target("/sites/a", ("sites", "a"), "csv")),
+        ("/sites//hosts", Target("/sites//hosts", ("sites", "", "hosts"))),
+        ("/csv//hosts", Target("//hosts", ("", "hosts"), "csv")),
+    ],
+)
+def test_paths(path, expected):
+    assert target(path) == expected
+
+
+@pytest.mark.parametrize("path", ["/hosts/%FF", "/%C3", "/sites/%FF/hosts", "/hosts/a%C3%28"])
+def test_paths_that_are_not_utf8(path):
+    with pytest.raises(BadRequest, match="path: expected percent-encoded UTF-8"):
+        target(path)
+
+
+@pytest.mark.parametrize("path", ["/hosts/%0A", "/hosts/a%00b", "/sites/a%0d/hosts", "/%7f"])
+def test_control_characters_in_paths(path):
+    with pytest.raises(BadRequest, match="path: expected no control characters"):
+        target(path)
+
+
+def test_long_paths_are_read_too():
+    assert target("/hosts/" + "a" * 100_000).segments == ("hosts", "a" * 100_000)
+
+
+@given(st.lists(st.text(min_size=1).filter(lambda text: text.isprintable()), max_size=5))
+def test_any_names_survive_as_segments(names):
+    path = "/hosts/" + "/".join(quote(name, safe="") for name in names)
+    assert target(path).segments == ("hosts", *(quote(name, safe="") for name in names))
+
+
+@given(st.text())
+def test_any_path_is_read_or_refused(path):
+    with contextlib.suppress(BadRequest):
+        read = target(path)
+        assert read.path == "/" + "/".join(read.segments)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (b"", ()),
+        (b"&&", ()),
+        (b"a=1&b=2", (("a", "1"), ("b", "2"))),
+        (b"a=1&a=2", (("a", "1"), ("a", "2"))),
+        (b"?&q=", (("?", ""), ("q", ""))),
+        (b"&q=", (("q", ""),)),
+        (b"latency>5", (("latency>5", ""),)),
+        (b"latency>=5", (("latency>", "5"),)),
+        (b"=5", (("", "5"),)),
+        (b"a=b=c", (("a", "b=c"),)),
+        (b"columns=concat(name,';',state)", (("columns", "concat(name,';',state)"),)),
+        (b"a+b=c+d%2B", (("a b", "c d+"),)),
+        (b"name%5B~%5D=web%C3%BC", (("name[~]", "webü"),)),
+        (b"name[~]=100%&x=%zz", (("name[~]", "100%"), ("x", "%zz"))),
+        ("a=ü".encode(), (("a", "ü"),)),
+        (b"q=***a+%3D+1***", (("q", "***a = 1***"),)),
+        (b'q=***name = "a&b=c"***&limit=1', (("q", '***name = "a&b=c"***'), ("limit", "1"))),
+        (b"x=1&q=///a&b///&y=2", (("x", "1"), ("q", "///a&b///"), ("y", "2"))),
+        (b"q=+++a&b+++", (("q", "   a&b   "),)),
+        (b"q=___a&b___", (("q", "___a&b___"),)),
+        (b"q=xxxa&bxxx", (("q", "xxxa&bxxx"),)),
+        (b"q=***a%26b***", (("q", "***a&b***"),)),
+        (b"q=%2A%2A%2Aa%26b%2A%2A%2A", (("q", "***a&b***"),)),
+        (b"q=***a&b", (("q", "***a"), ("b", ""))),
+        (b"q=***a&b***rest&c=1", (("q", "***a&b***rest"), ("c", "1"))),
+        (b"qq=***a&b***", (("qq", "***a"), ("b***", ""))),
+        (b"q=&&&limit=1&&&", (("q", ""), ("limit", "1"))),
+        (b"q=***a&b***&q=***c&d***", (("q", "***a&b***"), ("q", "***c&d***"))),
+        (b"q=***", (("q", "***"),)),
+        (b"q=******", (("q", "******"),)),
+    ],
+)
+def test_pairs(query, expected):
+    assert parameters(query) == expected
+
+
+def test_a_wrapper_of_plus_signs_is_still_a_wrapper():
+    ((name, value),) = parameters(b"q=%2B%2B%2Ba%26b%2B%2B%2B")
+    assert (name, value) == ("q", "+++a&b+++")
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        (b"name=%FF", "parameter name"),
+        (b"a=1&q=***%C3***", "parameter q"),
+        (b"%FF=1", "the name '%FF'"),
+        (b"a=\xff", "query string"),
+    ],
+)
+def test_bytes_that_are_not_utf8(query, named):
+    with pytest.raises(BadRequest, match="UTF-8") as refused:
+        parameters(query)
+    assert named in refused.value.description
+
+
+def test_the_number_of_parameters_has_a_limit():
+    assert len(parameters(b"a=1&" * 20_000)) == 20_000
+    with pytest.raises(BadRequest, match="at most 20000 parameters"):
+        parameters(b"a=1&" * 20_001)
+
+
+def test_many_open_wrappers_do_not_take_long():
+    query = "&".join(f"q={chr(0x4E00 + n) * 3}" for n in range(19_000)).encode()
+    assert len(parameters(query)) == 19_000
+
+
+@given(st.lists(st.tuples(st.text(min_size=1), st.text()), max_size=6))
+def test_what_a_client_encodes_arrives(pairs):
+    query = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in pairs)
+    assert parameters(query.encode()) == tuple(pairs)
+
+
+@given(st.binary(max_size=200))
+def test_any_query_is_read_or_refused(query):
+    with contextlib.suppress(BadRequest):
+        assert all(len(pair) == 2 for pair in parameters(query))
