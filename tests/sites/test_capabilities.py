@@ -1,0 +1,217 @@
+"""What a core is, from its status row and its columns table."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from monrest.livestatus.errors import BrokenConnectionError, ProtocolError, RefusedError
+from monrest.query.model import Pushed
+from monrest.sites.capabilities import (
+    COLUMNS_QUERY,
+    STATUS_COLUMNS,
+    Program,
+    detect,
+    read_status,
+    status_query,
+)
+from monrest.sites.static import ICINGA2, NAEMON, SHINKEN, joined
+from monrest.values import Capabilities
+
+ROWS = [["hosts", "name", "string"], ["hosts", "state", "int"], ["log", "time", "time"]]
+
+
+def detected(program, answer=ROWS):
+    asked = []
+
+    async def ask(pushed):
+        asked.append(pushed)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    found = []
+    Deferred.fromCoroutine(detect(program, ask)).addBoth(found.append)
+    if hasattr(found[0], "raiseException"):
+        found[0].raiseException()
+    return found[0], asked
+
+
+@pytest.mark.parametrize(
+    ("program_version", "livestatus_version", "kind"),
+    [
+        ("1.5.2", "1.5.1-naemon", "naemon"),
+        ("3.5.1", "1.2.8p25", "mk"),
+        ("r2.13.6-1-icinga2", "r2.13.6-1", "icinga2"),
+        ("", "2.9.0-icinga2", "icinga2"),
+        ("2.4", "1.1.0-shinken", "shinken"),
+    ],
+)
+def test_kinds(program_version, livestatus_version, kind):
+    program = Program(program_version=program_version, livestatus_version=livestatus_version)
+    found, asked = detected(program)
+    assert found.kind == kind
+    assert found.program_version == program_version
+    assert found.livestatus_version == livestatus_version
+    if kind in ("icinga2", "shinken"):
+        assert asked == []
+        assert found.tables == (ICINGA2 if kind == "icinga2" else SHINKEN)
+    else:
+        assert asked == [COLUMNS_QUERY]
+        assert found.tables == {
+            "hosts": {"name": "string", "state": "int"},
+            "log": {"time": "time"},
+        }
+
+
+@pytest.mark.parametrize("program", [Program(several=True), Program()])
+def test_lmd(program):
+    rows = ROWS if program.several else [*ROWS, ["hosts", "peer_key", "string"]]
+    assert detected(program, rows)[0].kind == "lmd"
+
+
+def test_an_unknown_core_without_columns_table_gets_the_shortest_list():
+    found, _ = detected(Program(livestatus_version="7"), RefusedError(404, "no table"))
+    assert found.tables == SHINKEN
+
+
+def test_a_core_that_does_not_answer_is_not_guessed_at():
+    with pytest.raises(BrokenConnectionError):
+        detected(Program(), BrokenConnectionError("connection lost"))
+    with pytest.raises(ProtocolError):
+        detected(Program(), [])
+
+
+def test_strange_names_and_types_stay_outside():
+    rows = [*ROWS, ["ho sts", "x", "int"], ["hosts", "a\nb", "int"], ["hosts", "new", "blob"]]
+    assert detected(Program(), rows)[0].tables["hosts"] == {
+        "name": "string",
+        "state": "int",
+        "new": "string",
+    }
+
+
+def test_the_key_tells_cores_apart():
+    first, _ = detected(Program(livestatus_version="1-naemon", program_version="1"))
+    same, _ = detected(Program(livestatus_version="1-naemon", program_version="2"), ROWS[::-1])
+    other, _ = detected(Program(livestatus_version="1-naemon"), ROWS[:2])
+    kind, _ = detected(Program(livestatus_version="1"))
+    assert first.key == same.key
+    assert first.tables is same.tables
+    assert len({first.key, other.key, kind.key}) == 3
+
+
+def test_status():
+    assert status_query(None) == Pushed(table="status", columns=STATUS_COLUMNS)
+    clock = Capabilities(kind="mk", tables={"status": {"localtime": "float"}})
+    assert status_query(clock).columns == (*STATUS_COLUMNS, "localtime")
+    program = read_status([["1", "2", 3, 4, 5.5]])
+    assert program == Program(
+        program_version="1", livestatus_version="2", program_start=3, nagios_pid=4, localtime=5.5
+    )
+    assert read_status([["1", "2", 3, 4], ["1", "2", 3, 4]]).several
+    assert read_status([[None, None, None, ""]]) == Program()
+    with pytest.raises(ProtocolError):
+        read_status([])
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"program_start": 2}, False),
+        ({"nagios_pid": 2}, False),
+        ({"program_version": "2"}, False),
+        ({"localtime": 2.0}, True),
+    ],
+)
+def test_restarts(change, same):
+    assert Program().same_run(Program(**change)) is same
+
+
+def test_naemon_lists_have_the_sizes_of_the_running_module():
+    # livestatus.md, section 13
+    sizes = {table: len(columns) for table, columns in joined(NAEMON).items()}
+    assert sizes == {
+        "commands": 3, "comments": 221, "contactgroups": 4, "contacts": 26, "downtimes": 221,
+        "hostgroups": 26, "hosts": 118, "hostsbygroup": 144, "log": 254, "servicegroups": 19,
+        "services": 210, "servicesbygroup": 229, "servicesbyhostgroup": 236, "status": 41,
+        "timeperiods": 11,
+    }  # fmt: skip
+
+
+def test_shinken_has_no_column_that_naemon_lacks_except_its_own():
+    extras = {
+        "is_impact", "business_impact", "source_problems", "impacts", "criticity", "is_problem",
+        "realm", "poller_tag", "got_business_rule", "parent_dependencies",
+    }  # fmt: skip
+    for table in ("hosts", "services", "contacts", "comments"):
+        own = {name for name in SHINKEN[table] if not name.startswith(("host_", "service_"))}
+        assert own - set(NAEMON[table]) <= extras
+
+
+SITE = """
+include <itl>
+object IcingaApplication "app" { }
+object LivestatusListener "live" {
+  socket_type = "unix"
+  socket_path = SocketPath
+  compat_log_path = LogDir + "/compat"
+}
+object Host "h1" { check_command = "dummy" }
+object Service "s1" { host_name = "h1", check_command = "dummy" }
+"""
+
+
+@pytest.mark.icinga2
+async def test_icinga_2_knows_every_column_of_our_list(tmp_path):
+    from twisted.internet import reactor
+    from twisted.internet.task import deferLater
+
+    from monrest.config.values import SiteConfig
+    from monrest.sites.site import Site
+
+    program = Path("/usr/sbin/icinga2")
+    if not program.exists():
+        assert not os.environ.get("MONREST_CI"), "icinga2 is missing"
+        pytest.skip("icinga2 is not installed")
+    for folder in ("data", "log/compat/archives", "cache", "spool", "run"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "site.conf").write_text(SITE)
+    user, group = (
+        subprocess.run(["id", flag], capture_output=True, text=True, check=True).stdout.strip()
+        for flag in ("-un", "-gn")
+    )
+    defines = {
+        "RunAsUser": user, "RunAsGroup": group, "DataDir": "data", "LogDir": "log",
+        "CacheDir": "cache", "SpoolDir": "spool", "InitRunDir": "run",
+        "PidPath": "run/icinga2.pid", "SocketPath": "live",
+    }  # fmt: skip
+    arguments = [str(program), "daemon", "-c", str(tmp_path / "site.conf")]
+    for name, value in defines.items():
+        where = value if name.startswith("RunAs") else str(tmp_path / value)
+        arguments += ["-D", f"{name}={where}"]
+    with (tmp_path / "output").open("wb") as output:
+        core = subprocess.Popen(arguments, stdout=output, stderr=output)
+    site = Site(reactor, SiteConfig(id="i", name="I", address=f"unix:{tmp_path}/live"))
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "live").exists():
+            assert core.poll() is None, (tmp_path / "output").read_text()
+            assert time.monotonic() < deadline
+            await deferLater(reactor, 0.1, lambda: None)
+        site.startService()
+        await site.breaker.verdict()
+        assert site.capabilities.kind == "icinga2"
+        for table, columns in ICINGA2.items():
+            rows = await site.ask(Pushed(table=table, columns=tuple(columns)))
+            if table in ("hosts", "services", "status"):
+                assert len(rows) == 1
+    finally:
+        await site.stopService()
+        core.terminate()
+        core.wait(30)

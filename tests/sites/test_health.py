@@ -1,0 +1,248 @@
+"""The circuit breaker: what takes a site down, what brings it back, what it costs meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+
+from monrest.livestatus.errors import (
+    BrokenConnectionError,
+    ConnectError,
+    ProtocolError,
+    QueryTimeoutError,
+    RefusedError,
+    StoppedError,
+)
+from monrest.sites.capabilities import Program
+from monrest.sites.health import Breaker
+from tests.fakes.sites import outcome
+
+PROGRAM = Program(program_version="1", program_start=5)
+
+
+class Patient:
+    """A breaker whose probes the test answers."""
+
+    def __init__(self):
+        self.clock = Clock()
+        self.clock.advance(1000)
+        self.probes = []
+        self.times = []
+        self.breaker = Breaker(
+            clock=self.clock, probe=self.probe, site="a", retry=lambda failures: 2.0**failures
+        )
+        self.breaker.startService()
+
+    async def probe(self):
+        self.times.append(self.clock.seconds())
+        self.probes.append(Deferred())
+        return await self.probes[-1]
+
+    @property
+    def probing(self):
+        return bool(self.probes) and not self.probes[-1].called
+
+    def succeed(self, program=PROGRAM):
+        self.probes[-1].callback(program)
+
+    def fail(self, error=None):
+        self.probes[-1].errback(error or ConnectError("connection refused"))
+
+    @property
+    def state(self):
+        return self.breaker.health.state
+
+
+@pytest.fixture
+def patient():
+    patient = Patient()
+    yield patient
+    done = outcome(patient.breaker.stopService())
+    assert done == [None]
+    assert not patient.clock.getDelayedCalls()
+
+
+def test_pending_until_the_first_probe(patient):
+    assert patient.state == "pending"
+    first, second = outcome(patient.breaker.verdict()), outcome(patient.breaker.verdict())
+    assert first == second == []
+    patient.clock.advance(0.25)
+    patient.succeed()
+    assert first == second == [None]
+    assert patient.state == "up"
+    health = patient.breaker.health
+    assert health.response_time == 0.25
+    assert health.since == health.checked == health.localtime == 1000.25
+    assert health.program_start == 5
+    assert outcome(patient.breaker.verdict()) == [None]
+
+
+def test_localtime_of_the_core(patient):
+    patient.succeed(Program(localtime=77.5))
+    assert patient.breaker.health.localtime == 77.5
+
+
+def test_pending_and_dead(patient):
+    waiting = outcome(patient.breaker.verdict())
+    patient.fail()
+    assert waiting[0].value.reason == "connection refused"
+    assert patient.state == "down"
+    assert patient.breaker.health.last_error == "connection refused"
+    assert outcome(patient.breaker.verdict())[0].value is patient.breaker.error
+
+
+def test_a_cancelled_waiter_is_forgotten(patient):
+    waiter = patient.breaker.verdict()
+    found = outcome(waiter)
+    waiter.cancel()
+    assert found[0].check(CancelledError)
+    patient.succeed()
+
+
+def test_probes_come_back_with_growing_pauses_and_then_regularly(patient):
+    patient.fail()
+    for pause in (1, 2, 4, 8):
+        count = len(patient.probes)
+        patient.clock.advance(pause - 0.1)
+        assert len(patient.probes) == count
+        patient.clock.advance(0.1)
+        assert len(patient.probes) == count + 1
+        patient.fail()
+    since = patient.breaker.health.since
+    assert since == 1000
+    patient.clock.advance(16)
+    patient.succeed()
+    assert patient.state == "up"
+    assert patient.breaker.error is None
+    assert patient.breaker.health.last_error == ""
+    assert patient.breaker.health.since > since
+    back = patient.breaker.health.since
+    patient.clock.advance(10)
+    patient.succeed()
+    assert patient.breaker.health.since == back
+    patient.clock.advance(10)
+    patient.fail()
+    assert patient.state == "down"
+    patient.clock.advance(1)
+    assert patient.probing
+    patient.succeed()
+
+
+def test_pauses_of_the_real_policy():
+    retry = Breaker(clock=Clock(), probe=Patient.probe, site="a").retry
+    for failures, least in enumerate((1, 2, 4, 8, 10, 10)):
+        assert least <= retry(failures) <= least + 1
+
+
+def test_a_refused_connection_proves_the_site_dead(patient):
+    patient.succeed()
+    patient.breaker.failed(ConnectError("no such socket"), 1000.0)
+    assert patient.state == "down"
+    assert patient.breaker.error.reason == "no such socket"
+    assert not patient.probing
+    patient.clock.advance(1)
+    assert patient.probing
+    patient.breaker.failed(ConnectError("no such socket"), 1000.0)
+    patient.succeed()
+    assert patient.state == "up"
+
+
+def test_many_failures_do_not_put_the_probe_off(patient):
+    patient.succeed()
+    for _ in range(20):
+        patient.breaker.failed(ConnectError("no such socket"), 1000.0)
+        patient.clock.advance(0.1)
+    assert len(patient.probes) == 2
+    patient.succeed()
+
+
+def test_a_time_out_without_any_sign_of_life_proves_it_dead(patient):
+    patient.succeed()
+    sent = patient.clock.seconds()
+    patient.clock.advance(5)
+    patient.breaker.suspect()
+    patient.clock.advance(0)
+    assert patient.probing
+    patient.clock.advance(4)
+    patient.breaker.failed(QueryTimeoutError(9), sent)
+    assert patient.state == "down"
+    assert patient.breaker.error.timed_out
+    patient.succeed()  # late, but alive
+    assert patient.state == "up"
+
+
+def test_one_slow_query_does_not_take_a_living_site_down(patient):
+    patient.succeed()
+    patient.clock.advance(2)
+    sent = patient.clock.seconds()
+    patient.clock.advance(5)
+    patient.breaker.suspect()
+    patient.clock.advance(0)
+    patient.succeed()
+    patient.clock.advance(4)
+    patient.breaker.failed(QueryTimeoutError(9), sent)
+    assert patient.state == "up"
+    assert patient.breaker.error is None
+
+
+def test_other_answers_are_signs_of_life_as_well(patient):
+    patient.succeed()
+    sent = patient.clock.seconds()
+    patient.clock.advance(4)
+    patient.breaker.alive = patient.clock.seconds()
+    patient.clock.advance(4)
+    patient.breaker.failed(QueryTimeoutError(8), sent)
+    assert patient.state == "up"
+    patient.clock.advance(0)
+    assert patient.probing
+    patient.succeed()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BrokenConnectionError("connection lost"), ProtocolError("x"), RefusedError(400, "x")],
+)
+def test_other_failures_let_the_probe_decide(patient, error):
+    patient.succeed()
+    patient.clock.advance(5)
+    patient.breaker.failed(error, 1000.0)
+    assert patient.state == "up"
+    patient.clock.advance(0)
+    assert patient.probing
+    patient.fail(error)
+    assert patient.state == "down"
+
+
+def test_failures_cause_one_probe_a_second_at_most(patient):
+    patient.succeed()
+    for _ in range(50):
+        patient.breaker.failed(RefusedError(400, "x"), 1000.0)
+        patient.clock.advance(0.1)
+        if patient.probing:
+            patient.succeed()
+    assert len(patient.probes) <= 6
+
+
+def test_stopping_is_no_failure(patient):
+    patient.succeed()
+    patient.breaker.failed(StoppedError(), 1000.0)
+    assert patient.state == "up"
+    assert len(patient.probes) == 1
+
+
+def test_stopping_while_a_probe_runs(patient):
+    waiting = outcome(patient.breaker.verdict())
+    assert outcome(patient.breaker.stopService()) == [None]
+    assert waiting[0].check(StoppedError)
+    assert outcome(patient.breaker.verdict())[0].check(StoppedError)
+
+
+def test_an_unexpected_error_of_a_probe_is_logged_and_the_site_down(patient, stray_failures):
+    stray_failures.append(ZeroDivisionError)
+    patient.fail(ZeroDivisionError())
+    assert patient.state == "down"
+    assert patient.breaker.health.last_error.startswith("protocol error")
+    patient.clock.advance(1)
+    patient.succeed()
+    assert patient.state == "up"

@@ -1,0 +1,266 @@
+"""Asking many, shields, periodic jobs, slices and threads."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as DeferredTimeout
+from twisted.internet.task import Clock
+
+from monrest.concurrency import (
+    Periodic,
+    Threads,
+    ask_all,
+    pause,
+    run_in_thread,
+    shielded,
+    sliced,
+)
+from tests.fakes.sites import outcome
+from tests.fakes.strict import stray_failures
+
+__all__ = ["stray_failures"]
+
+
+@pytest.fixture
+def clock():
+    clock = Clock()
+    yield clock
+    assert not clock.getDelayedCalls()
+
+
+def run(coroutine):
+    deferred = Deferred.fromCoroutine(coroutine)
+    return deferred, outcome(deferred)
+
+
+# ---------------------------------------------------------------- ask_all
+
+
+def test_all_are_asked_at_once_and_answer_in_order(clock):
+    waiting = {}
+
+    async def ask(name):
+        waiting[name] = Deferred()
+        return await waiting[name]
+
+    _, found = run(ask_all("abc", ask, clock, 10))
+    assert sorted(waiting) == ["a", "b", "c"]
+    waiting["c"].callback(3)
+    waiting["a"].errback(ValueError("no"))
+    assert found == []
+    clock.advance(10)
+    a, b, c = found[0]
+    assert (a.asked, a.value, type(a.problem)) == ("a", None, ValueError)
+    assert (b.asked, b.value, type(b.problem)) == ("b", None, DeferredTimeout)
+    assert (c.asked, c.value, c.problem) == ("c", 3, None)
+
+
+def test_nobody_to_ask(clock):
+    assert run(ask_all([], None, clock, 10))[1] == [[]]
+
+
+def test_cancelling_cancels_every_question(clock):
+    cancelled = []
+
+    async def ask(name):
+        await Deferred(lambda _: cancelled.append(name))
+
+    deferred, found = run(ask_all("ab", ask, clock, 10))
+    deferred.cancel()
+    assert cancelled == ["a", "b"]
+    assert found[0].check(CancelledError)
+
+
+# ---------------------------------------------------------------- shielded
+
+
+def test_shielded_work_gives_its_result():
+    inner = Deferred()
+
+    async def work():
+        return await inner
+
+    found = outcome(shielded(work()))
+    inner.callback(5)
+    assert found == [5]
+
+
+def test_shielded_work_survives_its_client(stray_failures):
+    inner, steps = Deferred(), []
+
+    async def work():
+        await inner
+        steps.append("done")
+        raise ValueError
+
+    stray_failures.append(ValueError)
+    waiter = shielded(work())
+    found = outcome(waiter)
+    waiter.cancel()
+    assert found[0].check(CancelledError)
+    inner.callback(None)
+    assert steps == ["done"]
+
+
+# ---------------------------------------------------------------- sliced
+
+
+def test_sliced_gives_turns_when_the_budget_is_used_up(clock):
+    time, steps = [0.0], []
+
+    def work():
+        for n in range(10):
+            time[0] += 0.003
+            steps.append(n)
+            yield
+        return "value"
+
+    _, found = run(sliced(work(), clock, 0.008, lambda: time[0]))
+    assert steps == [0, 1, 2]
+    clock.advance(0)
+    assert found == ["value"]
+    assert steps == list(range(10))
+
+
+def test_sliced_one_turn_per_slice():
+    turns = []
+
+    class Counting(Clock):
+        def callLater(self, delay, *call, **kw):
+            turns.append(delay)
+            return super().callLater(delay, *call, **kw)
+
+    def work():
+        for _ in range(5):
+            yield
+        return "value"
+
+    clock, ticks = Counting(), iter(range(100))
+    _, found = run(sliced(work(), clock, 0.5, lambda: next(ticks)))
+    clock.advance(0)
+    assert found == ["value"]
+    assert turns == [0] * 5
+
+
+def test_sliced_quick_work_needs_no_turn(clock):
+    def work():
+        yield
+        return 1
+
+    assert run(sliced(work(), clock, 0.008, lambda: 0.0))[1] == [1]
+
+
+def test_sliced_passes_errors_on(clock):
+    def work():
+        yield
+        raise ValueError
+
+    assert run(sliced(work(), clock))[1][0].check(ValueError)
+
+
+def test_cancelling_closes_the_generator(clock):
+    closed = []
+
+    def work():
+        try:
+            while True:
+                yield
+        finally:
+            closed.append(True)
+
+    ticks = iter(range(100))
+    deferred, found = run(sliced(work(), clock, 0.5, lambda: next(ticks)))
+    assert not closed
+    deferred.cancel()
+    assert closed == [True]
+    assert found[0].check(CancelledError)
+
+
+def test_pause(clock):
+    found = outcome(pause(clock, 3))
+    clock.advance(2.9)
+    assert found == []
+    clock.advance(0.1)
+    assert found == [None]
+    pause(clock, 3).addErrback(lambda _: None).cancel()
+
+
+# ---------------------------------------------------------------- Periodic
+
+
+@pytest.mark.parametrize("now", [True, False])
+def test_periodic_counts_from_the_end_of_a_run(clock, now):
+    runs = []
+
+    async def job():
+        runs.append(clock.seconds())
+        await pause(clock, 2)
+
+    service = Periodic(clock, 10, job, "job", now)
+    assert not clock.getDelayedCalls()
+    service.startService()
+    clock.pump([1] * 35)
+    assert runs == ([0, 12, 24] if now else [10, 22, 34])
+    assert outcome(service.stopService()) == [None]
+
+
+def test_periodic_outlives_failures(clock, stray_failures):
+    stray_failures.append(ValueError)
+    stray_failures.append(CancelledError)
+    runs = []
+
+    async def job():
+        runs.append(1)
+        raise [ValueError, CancelledError][len(runs) % 2]
+
+    service = Periodic(clock, 10, job, "job")
+    service.startService()
+    clock.pump([1] * 35)
+    assert len(runs) == 4
+    assert outcome(service.stopService()) == [None]
+
+
+def test_periodic_stops_in_the_middle_of_a_run(clock):
+    ended = []
+
+    async def job():
+        try:
+            await pause(clock, 100)
+        finally:
+            ended.append(True)
+
+    service = Periodic(clock, 10, job, "job")
+    service.startService()
+    assert outcome(service.stopService()) == [None]
+    assert ended == [True]
+    assert outcome(service.stopService()) == [None]
+    service.startService()
+    assert outcome(service.stopService()) == [None]
+
+
+# ---------------------------------------------------------------- threads
+
+
+async def test_threads():
+    from twisted.internet import reactor
+
+    threads = Threads(reactor, 2, "test")
+    with pytest.raises(RuntimeError):
+        run_in_thread(threads, lambda: 1)
+    threads.startService()
+    name = await run_in_thread(threads, lambda: threading.current_thread().name)
+    assert name != threading.current_thread().name
+    with pytest.raises(ZeroDivisionError):
+        await run_in_thread(threads, lambda: 1 / 0)
+    held, done = threading.Event(), []
+    running = run_in_thread(threads, lambda: held.wait(10))
+    stopping = threads.stopService()
+    stopping.addBoth(done.append)
+    assert done == []
+    held.set()
+    assert await running
+    await stopping
+    await threads.stopService()
