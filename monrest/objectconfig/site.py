@@ -234,6 +234,7 @@ class _Builder:
             if id(record) in checked:
                 continue
             checked.add(id(record))
+            self._check_forms(record)
             self._check_references(record, site)
             if record.number("max_check_attempts") <= 0:
                 record.wrong("max_check_attempts: a positive number expected", "max_check_attempts")
@@ -242,12 +243,23 @@ class _Builder:
             if record.type == "service" and not record.text("check_command"):
                 record.wrong(f"service {record.name} without check_command")
         for record in site.contacts.values():
+            self._check_forms(record)
             for attribute in ("host_notification_commands", "service_notification_commands"):
                 if not record.names(attribute):
                     record.wrong(f"contact {record.name} without {attribute}")
                 select(record, attribute, site.commands)
             for attribute in ("host_notification_period", "service_notification_period"):
                 self._known(record, attribute, record.text(attribute), site.timeperiods)
+
+    def _check_forms(self, record: Record) -> None:
+        """Report flags and options that are none, whether anybody reads them or not."""
+        for name, attribute in OBJECT_TYPES[record.type].attributes.items():
+            if record.source.values.get(name) is None:
+                continue
+            if attribute.kind == "bool":
+                record.flag(name)
+            elif attribute.kind == "options":
+                record.options(name)
 
     def _check_references(self, record: Record, site: ConfiguredSite) -> None:
         for attribute in _HOST_COMMANDS:
