@@ -101,7 +101,7 @@ def _base(
             if limit is not None and not bound.sort and not bound.aggregates:
                 rows = rows[-(limit + bound.query.offset) :]
     if bound.unpack is not None:
-        rows, index = yield from _unpacked(bound, index, rows)
+        rows, index = yield from _unpacked(bound, shape, rows)
     return rows, index
 
 
@@ -142,11 +142,11 @@ def _order(bound: Bound, index: Mapping[str, int]) -> list[int]:
 
 
 def _unpacked(
-    bound: Bound, index: Mapping[str, int], rows: list[Row]
+    bound: Bound, shape: Layout, rows: list[Row]
 ) -> Steps[tuple[list[Row], Mapping[str, int]]]:
     assert bound.unpack is not None
-    read = Reader(bound, index).read(bound.unpack)
-    index = {**index, ELEMENT: len(index)}
+    read = Reader(bound, shape.index()).read(bound.unpack)
+    index = {**shape.index(), ELEMENT: shape.width}
     test = Reader(bound, index).tests(bound.element_filter)
     result: list[Row] = []
     for start in range(0, len(rows), _TURN):
@@ -320,7 +320,7 @@ def _whole(bound: Bound, shape: Layout, reader: Reader) -> _Whole:
                 found[name] = spec.column
         elif all(one in reader.index for one in spec.sources):
             derived.append(reader.read(Ref(name, quoted=True)))
-            index[name] = len(index)
+            index[name] = shape.width + len(derived) - 1
             found[name] = spec.column
     for name in PEER_COLUMNS:
         peer = bound.names.find(name)

@@ -17,7 +17,7 @@ from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
 from monrest.query.pushdown import both, push_all, push_log_times
-from monrest.query.resolve import Core, Peer
+from monrest.query.resolve import Core, Peer, core_word
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType
 from monrest.values import Capabilities
 
@@ -30,6 +30,11 @@ class Layout:
 
     columns: tuple[tuple[str, CoreType], ...]
     constants: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Values in a row before anything is computed."""
+        return len(self.columns) + len(self.constants)
 
     def index(self) -> Mapping[str, int]:
         """Name to position, constants included."""
@@ -98,7 +103,8 @@ def _default_layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
                 wanted.setdefault(source, core_type(bound, source))
     for name in schema.order:
         wanted.setdefault(name, core_type(bound, name))
-    made = Layout(columns=tuple(wanted.items()), constants=tuple(constants))
+    columns = tuple(pair for pair in wanted.items() if pair[0] not in constants)
+    made = Layout(columns=columns, constants=tuple(constants))
     bound.names.keep(key, made)
     return made
 
@@ -111,7 +117,10 @@ def offered(table: str, column: str, cores: Sequence[Capabilities]) -> bool:
 def core_type(bound: Bound, name: str) -> CoreType:
     """The core type of a column by its declaration, else by what the cores say."""
     source = bound.names.find(name)
-    return source.core_type if isinstance(source, Core) else "string"
+    if isinstance(source, Core):
+        return source.core_type
+    # A derived column may carry the name of the core column that it is computed from.
+    return core_word(bound.names.known.get(name, "string"))
 
 
 def plan(

@@ -156,7 +156,7 @@ class Names:
         if source is None and in_q and name in schema.q_aliases:
             source = self._declared(schema.q_aliases[name])
         if source is None and name in self.known:
-            return Core(Column(name), _core_type(self.known[name]))
+            return Core(Column(name), core_word(self.known[name]))
         return source or self._expanded(name)
 
     def _declared(self, name: str) -> Source | None:
@@ -186,7 +186,7 @@ class Names:
         return None
 
 
-def _core_type(name: str) -> CoreType:
+def core_word(name: str) -> CoreType:
     """The core type by its word in the columns table; an unknown word reads as text."""
     for kind in ("int", "float", "list", "dict", "time"):
         if name == kind:

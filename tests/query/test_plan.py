@@ -93,7 +93,7 @@ def planned(
         ("last_check[gt]→-1h", Test("last_check", ">", str(int(NOW) - 3600)), True),
         ("latency[gt]→2", Test("latency", ">=", "1.999999998000"), False),
         ("latency→2", None, False),
-        ("name[regex]→^web", Test("name", "~~", "^web"), True),
+        ("name[sregex]→^web", Test("name", "~", "^web"), True),
         ("name[sregex]→web{2}", None, False),
         ("name[nregex]→we.b", None, False),
         ("groups[gte]→linux", Test("groups", ">=", "linux"), True),

@@ -1,0 +1,1 @@
+"""The API: every endpoint declared once, and what the declarations are turned into."""

@@ -1,0 +1,56 @@
+"""The catalogue: every collection of core rows with all of its columns, declared once.
+
+Types, units and descriptions go into wrapped JSON's ``meta.columns``, the reference page and
+the OpenAPI document; core types and defaults tell the query engine what to ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from monrest.query.schema import TableSchema
+from monrest.resources.columns.build import PSEUDO_COLUMNS
+from monrest.resources.columns.contacts import CONTACTS
+from monrest.resources.columns.events import COMMENTS, DOWNTIMES
+from monrest.resources.columns.groups import CONTACTGROUPS, HOSTGROUPS, SERVICEGROUPS
+from monrest.resources.columns.hosts import HOSTS
+from monrest.resources.columns.logs import LOGS
+from monrest.resources.columns.objects import COMMANDS, TIMEPERIODS
+from monrest.resources.columns.services import SERVICES
+from monrest.resources.columns.status import PROCESSINFO
+
+__all__ = [
+    "COMMANDS",
+    "COMMENTS",
+    "CONTACTGROUPS",
+    "CONTACTS",
+    "DOWNTIMES",
+    "HOSTGROUPS",
+    "HOSTS",
+    "LOGS",
+    "PROCESSINFO",
+    "PSEUDO_COLUMNS",
+    "SCHEMAS",
+    "SERVICEGROUPS",
+    "SERVICES",
+    "TIMEPERIODS",
+]
+
+SCHEMAS: Mapping[str, TableSchema] = {
+    schema.name: schema
+    for schema in (
+        HOSTS,
+        SERVICES,
+        HOSTGROUPS,
+        SERVICEGROUPS,
+        CONTACTS,
+        CONTACTGROUPS,
+        COMMANDS,
+        TIMEPERIODS,
+        COMMENTS,
+        DOWNTIMES,
+        LOGS,
+        PROCESSINFO,
+    )
+}
+"""Every collection by the first segment of its path."""

@@ -1,0 +1,199 @@
+"""The expanded check command of hosts and services (api.md, "Command-line display")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.threads import deferToThread
+from twisted.logger import Logger
+
+from monrest.errors import Forbidden
+from monrest.query.model import Condition, Pushed
+from monrest.query.schema import TableSchema
+from monrest.resources.columns import HOSTS, SERVICES
+from monrest.resources.core import matching
+from monrest.resources.declare import Context, Endpoint, Handler
+from monrest.resources.fetch import fetch, view_of
+from monrest.resources.local import local_schema, select
+from monrest.resources.macros import (
+    CommandLine,
+    expand,
+    hide,
+    host_macros,
+    service_macros,
+    time_macros,
+    user_macros,
+)
+from monrest.sites.fanout import fan_out
+from monrest.sites.site import Site
+from monrest.values import Answer, Capabilities, Column, RestRequest, Rows
+
+log = Logger()
+
+_LINE = (
+    Column("check_command", "string", "", "check command with its arguments"),
+    Column("command_line", "string", "", "command line, expanded as far as possible"),
+    Column("error", "string", "", "what could not be expanded"),
+    Column("host_name", "string", "", "name of the host"),
+    Column("peer_key", "string", "", "id of the site"),
+    Column("peer_name", "string", "", "name of the site"),
+    Column("peer_section", "string", "", "section of the site"),
+)
+_SERVICE = Column("service_description", "string", "", "description of the service")
+HOST_COLUMNS = _LINE
+SERVICE_COLUMNS = (*_LINE, _SERVICE)
+
+_HOST_FIELDS = [
+    "name",
+    "address",
+    "alias",
+    "state",
+    "state_type",
+    "latency",
+    "plugin_output",
+    "perf_data",
+    "current_attempt",
+    "max_check_attempts",
+    "scheduled_downtime_depth",
+    "check_command",
+    "notes_expanded",
+    "notes_url_expanded",
+    "last_state_change",
+    "custom_variables",
+]
+_SERVICE_FIELDS = [
+    "description",
+    *(one for one in _HOST_FIELDS if one not in ("name", "address", "alias", "notes_expanded")),
+    *(f"host_{one}" for one in _HOST_FIELDS),
+]
+
+
+def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ...]) -> Handler:
+    local = local_schema("commandline", columns, ())
+    peers = ("peer_key", "peer_name", "peer_section")
+    wanted = ",".join(dict.fromkeys([*fields, *peers]))
+
+    async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
+        if not view_of(context, request.identity).commands:
+            raise Forbidden("not authorized", "you are not authorized to view the command line")
+        names = ("name",) if schema is HOSTS else ("host_name", "description")
+        extra: tuple[Condition, ...] = tuple(
+            matching(name, one) for name, one in zip(names, arguments, strict=True)
+        )
+        backends = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
+        inner = evolve(request, parameters=(("columns", wanted), *backends))
+        rows = await fetch(context, inner, schema, extra=extra)
+        assert isinstance(rows, Rows)
+        keys = [one.name for one in rows.columns]
+        found = [dict(zip(keys, row, strict=True)) for row in rows.rows]
+        commands = await _commands(context, {row["peer_key"] for row in found})
+        resources = await _resources(context, {row["peer_key"] for row in found})
+        records = [
+            _record(context, row, commands, resources[row["peer_key"]], schema) for row in found
+        ]
+        answer = await select(context, evolve(request, sites=()), local, records)
+        return evolve(answer, failed_sites=rows.failed_sites, backend_seconds=rows.backend_seconds)
+
+    return handler
+
+
+async def _commands(context: Context, wanted: set[str]) -> Mapping[str, Mapping[str, str]]:
+    """The command list of every site that has rows, one query per site."""
+    sites = [site for site in context.sites.sites if site.id in wanted]
+    if not sites:
+        return {}
+
+    def plan(_site: Site, capabilities: Capabilities) -> Pushed | None:
+        if not capabilities.has("commands", "line"):
+            return None
+        return Pushed(table="commands", columns=("name", "line"))
+
+    layout = (("name", "string"), ("line", "string"))
+    gathered = await fan_out(sites, plan, layout, context.clock)  # type: ignore[arg-type]  # "string" is a core type
+    return {answer.site.id: {row[0]: row[1] for row in answer.rows} for answer in gathered.answers}
+
+
+def _record(
+    context: Context,
+    row: Mapping[str, Any],
+    commands: Mapping[str, Mapping[str, str]],
+    resources: Mapping[str, str],
+    schema: TableSchema,
+) -> dict[str, Any]:
+    now = context.clock.seconds()
+    site = next(one for one in context.sites.sites if one.id == row["peer_key"])
+    where = {
+        "BACKENDNAME": site.name,
+        "BACKENDADDRESS": site.address,
+        "BACKENDID": site.id,
+    }
+    prefix = "" if schema is HOSTS else "host_"
+    macros = {
+        **time_macros(now, context.zone),
+        **resources,
+        **host_macros(row, prefix, where, now),
+    }
+    variables = [row.get(f"{prefix}custom_variables") or {}]
+    if schema is SERVICES:
+        macros.update(service_macros(row, where, now))
+        variables.append(row.get("custom_variables") or {})
+    line = expand(row["check_command"] or "", commands.get(site.id, {}), macros)
+    line = hide(line, *variables)
+    return _shown(line, row, prefix, schema)
+
+
+def _shown(
+    line: CommandLine, row: Mapping[str, Any], prefix: str, schema: TableSchema
+) -> dict[str, Any]:
+    record = {
+        "check_command": line.check_command,
+        "command_line": line.command_line,
+        "error": line.error,
+        "host_name": row[f"{prefix}name"],
+        "peer_key": row["peer_key"],
+        "peer_name": row["peer_name"],
+        "peer_section": row["peer_section"],
+    }
+    if schema is SERVICES:
+        record["service_description"] = row["description"]
+    return record
+
+
+async def _resources(context: Context, wanted: set[str]) -> Mapping[str, Mapping[str, str]]:
+    """User macros of the sites' resource files; a file that cannot be read has none."""
+    found: dict[str, Mapping[str, str]] = {}
+    for site in context.sites.sites:
+        if site.id not in wanted:
+            continue
+        path = site.config.resource_file
+        found[site.id] = await deferToThread(_read_macros, path) if path else {}
+    return found
+
+
+def _read_macros(path: str) -> Mapping[str, str]:
+    try:
+        return user_macros(Path(path).read_text(errors="replace"))
+    except OSError as error:
+        log.warn("resource file not read: {error}", error=error)
+        return {}
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/hosts/<name>/commandline",
+        description="displays commandline for check command",
+        text="The name may hold wildcards.",
+        handler=_lines(HOSTS, _HOST_FIELDS, HOST_COLUMNS),
+        columns=HOST_COLUMNS,
+    ),
+    Endpoint(
+        path="/services/<host>/<service>/commandline",
+        description="displays commandline for check command",
+        text="Both names may hold wildcards.",
+        handler=_lines(SERVICES, _SERVICE_FIELDS, SERVICE_COLUMNS),
+        columns=SERVICE_COLUMNS,
+    ),
+)

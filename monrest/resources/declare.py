@@ -1,0 +1,125 @@
+"""How an endpoint is declared, and what its handler gets (api.md, "Endpoints").
+
+Everything that lists, routes or describes endpoints reads these declarations: the router,
+``/index``, the role checks, the reference page and the OpenAPI document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from attrs import define, field, frozen
+
+from monrest.errors import Forbidden
+from monrest.query.functions import Moment
+from monrest.values import ADMIN, Answer, Column, Identity, RestRequest
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorTime
+
+    from monrest.config import Config
+    from monrest.names import Names
+    from monrest.query.schema import TableSchema
+    from monrest.sites.registry import Registry
+
+
+@define(eq=False, kw_only=True)
+class Context:
+    """What handlers may use; made once by the composition root and swapped on reload.
+
+    ``started`` is the daemon's start in Unix time, ``zone`` the zone of dates without one,
+    ``config_path`` the file the configuration came from (empty for the demo).
+    """
+
+    clock: IReactorTime
+    sites: Registry
+    config: Config
+    names: Names
+    zone: tzinfo
+    started: float = 0.0
+    version: str = ""
+    config_path: str = ""
+
+    def moment(self) -> Moment:
+        """Give the present for the functions of one request."""
+        return Moment(now=self.clock.seconds(), zone=self.zone)
+
+
+Handler: TypeAlias = Callable[[Context, RestRequest, tuple[str, ...]], Awaitable[Answer]]
+"""Gets the decoded variable segments of the path in their order; returns an answer."""
+
+Method: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE"]
+
+METHOD_ORDER: tuple[Method, ...] = ("GET", "POST", "PATCH", "DELETE")
+"""The order of methods in listings and in the Allow header (query-engine.md, section 1.5)."""
+
+
+@frozen(kw_only=True)
+class Parameter:
+    """A parameter of one endpoint beside the common ones of every list."""
+
+    name: str
+    description: str
+    type: Literal["string", "integer", "number", "boolean"] = "string"
+    required: bool = False
+
+
+@frozen(kw_only=True)
+class Joined:
+    """Columns of another collection that are selectable under a prefix."""
+
+    prefix: str
+    collection: str
+
+
+@frozen(kw_only=True)
+class Endpoint:
+    """One path template with the methods that one handler serves.
+
+    ``path`` is like ``/hosts/<name>/services``; a variable is a whole segment. ``description``
+    is the line that ``/index`` shows, ``text`` what the reference page adds. ``shape`` says
+    whether the answer is a list, one object, or a list whose ungrouped form is fixed.
+    ``columns`` describe a row or the object; a collection's are taken from ``schema``.
+    ``roles`` are written as in the error text: ``admin`` or a full name; all must be held.
+    """
+
+    path: str
+    description: str
+    handler: Handler = field(eq=False)
+    methods: tuple[Method, ...] = ("GET",)
+    text: str = ""
+    shape: Literal["list", "object"] = "list"
+    parameters: tuple[Parameter, ...] = ()
+    columns: tuple[Column, ...] = ()
+    schema: TableSchema | None = field(default=None, eq=False)
+    joined: tuple[Joined, ...] = ()
+    roles: tuple[str, ...] = ()
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The template's segments; empty for ``/``."""
+        return tuple(self.path.strip("/").split("/")) if self.path != "/" else ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variable segments in their order."""
+        return tuple(segment[1:-1] for segment in self.segments if is_variable(segment))
+
+    def check_roles(self, identity: Identity) -> None:
+        """Raise ``Forbidden`` unless ``identity`` holds every role that the path needs."""
+        if not all(holds(identity, role) for role in self.roles):
+            raise Forbidden(
+                "not authorized", f"this path requires certain roles: {', '.join(self.roles)}"
+            )
+
+
+def is_variable(segment: str) -> bool:
+    """Whether a segment of a template stands for any text."""
+    return segment.startswith("<") and segment.endswith(">")
+
+
+def holds(identity: Identity, role: str) -> bool:
+    """Whether the role of a declaration (``admin`` for short, else a full name) is held."""
+    return identity.may(ADMIN if role == "admin" else role)

@@ -1,0 +1,42 @@
+"""The list of all endpoints (api.md, "Index")."""
+
+from __future__ import annotations
+
+from monrest.resources.declare import METHOD_ORDER, Context, Endpoint
+from monrest.resources.local import local_schema, select
+from monrest.values import Answer, Column, RestRequest
+
+COLUMNS = (
+    Column("url", "string", "", "path with its variables in angle brackets"),
+    Column("protocol", "string", "", "method"),
+    Column("description", "string", "", "what it is for"),
+)
+_SCHEMA = local_schema("index", COLUMNS, ("url",))
+
+
+async def index(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """List every path and method, sorted by path."""
+    from monrest.resources.registry import ENDPOINTS as EVERY
+
+    records = [
+        {
+            "url": spelled(endpoint.path, context.names.app),
+            "protocol": method,
+            "description": endpoint.description,
+        }
+        for endpoint in EVERY
+        for method in endpoint.methods
+    ]
+    records.sort(key=lambda one: (one["url"], METHOD_ORDER.index(one["protocol"])))
+    return await select(context, request, _SCHEMA, records)
+
+
+def spelled(path: str, app: str) -> str:
+    """A template with the site's own word in the place of ``mon``."""
+    return f"/{app}{path[4:]}" if path == "/mon" or path.startswith("/mon/") else path
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(path="/", description="alias of /index", handler=index, columns=COLUMNS),
+    Endpoint(path="/index", description="lists all rest urls", handler=index, columns=COLUMNS),
+)

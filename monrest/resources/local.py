@@ -1,0 +1,63 @@
+"""Lists that the front end makes itself: filters, columns, sorting and the rest on plain records.
+
+The same engine as for core rows, without a core: records become rows of a declared schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from monrest.concurrency import sliced
+from monrest.query.bind import bind
+from monrest.query.finish import Part, finish
+from monrest.query.model import Pushed
+from monrest.query.parse import parse_query
+from monrest.query.plan import Layout, SitePlan
+from monrest.query.resolve import Names, View
+from monrest.query.schema import CoreColumn, CoreType, TableSchema
+from monrest.resources.declare import Context
+from monrest.values import Column, Document, RestRequest, Rows
+
+_CORE_TYPES: Mapping[str, CoreType] = {
+    "number": "float",
+    "boolean": "int",
+    "time": "int",
+    "array_of_strings": "list",
+    "object": "dict",
+}
+
+
+def local_schema(name: str, columns: Sequence[Column], order: tuple[str, ...]) -> TableSchema:
+    """A schema for records with these keys; ``=`` ignores case as on all front-end resources."""
+    return TableSchema(
+        name=name,
+        table="",
+        columns={
+            one.name: CoreColumn(column=one, core_type=_CORE_TYPES.get(one.type, "string"))
+            for one in columns
+        },
+        order=order,
+        folded=True,
+    )
+
+
+async def select(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    records: Sequence[Mapping[str, Any]],
+) -> Rows | Document:
+    """The records that the request wants, in the order given unless it asks for another."""
+    bound = bind(parse_query(request.parameters), Names(schema), View(), context.moment())
+    names = list(schema.columns)
+    shape = Layout(
+        columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only
+        constants=(),
+    )
+    part = Part(
+        plan=SitePlan(pushed=Pushed(table=""), sorted=True),
+        rows=[[record.get(name) for name in names] for record in records],
+        constants={},
+    )
+    return await sliced(finish(bound, shape, [part]), context.clock)

@@ -1,0 +1,27 @@
+"""The one list of endpoints: every family of resources is imported here and nowhere else."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from monrest.resources import commandline, core, index, instance, logs, sites, statistics
+from monrest.resources.declare import Endpoint
+from monrest.resources.router import Router
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *index.ENDPOINTS,
+    *core.ENDPOINTS,
+    *statistics.ENDPOINTS,
+    *logs.ENDPOINTS,
+    *commandline.ENDPOINTS,
+    *sites.ENDPOINTS,
+    *instance.ENDPOINTS,
+)
+
+
+@lru_cache(maxsize=8)
+def router(app: str) -> Router:
+    """All endpoints, with ``app`` as the word of the front end's own paths."""
+    made = Router(app)
+    made.add(ENDPOINTS)
+    return made

@@ -1,0 +1,184 @@
+"""Push-down never changes an answer: random queries both ways against the embedded core.
+
+Every query runs twice over the same frozen core, once with everything pushed that the planner
+allows and once with all of it evaluated here over whole tables; answers and refusals must be
+equal to the last value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_twisted import blockon
+from twisted.internet import reactor
+from twisted.internet.task import Clock
+
+from monrest.config import Config, SiteConfig
+from monrest.demo.service import DemoCore
+from monrest.errors import RestError
+from monrest.resources.columns import SCHEMAS
+from monrest.resources.declare import Context
+from monrest.resources.fetch import fetch
+from monrest.sites.registry import Registry
+from monrest.values import ADMIN, Document, Identity, RestRequest
+
+ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
+
+NUMBERS = ["state", "has_been_checked", "current_attempt", "scheduled_downtime_depth", "acknowledged"]
+FLOATS = ["latency", "execution_time", "percent_state_change"]
+TIMES = ["last_check", "next_check", "last_state_change"]
+TEXTS = {
+    "hosts": ["name", "alias", "address", "plugin_output", "display_name"],
+    "services": ["host_name", "description", "plugin_output", "display_name", "host_alias"],
+}
+LISTS = {
+    "hosts": ["groups", "contacts", "parents", "services", "contact_groups"],
+    "services": ["groups", "contacts", "host_groups", "contact_groups"],
+}
+WORDS = st.sampled_from(
+    ["", "0", "1", "2", "web", "db", "host", "OK", "linux", "admin", "Disk", "PING", "ping", "http",
+     "^w", "1$", "[a-z]+[0-9]", "a|b", "web01", "ü", "x{2}", "\\d", ".", " "]
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
+    folder = tmp_path_factory.mktemp("core")
+    standstill = Standstill()
+    core = DemoCore(standstill, str(folder / "live"), seed=7, hosts=20, services=100)
+    registry = Registry(
+        reactor,
+        [
+            SiteConfig(id="a", name="Alpha", address=f"unix:{folder / 'live'}"),
+            SiteConfig(id="b", name="Beta", address=f"unix:{folder / 'live'}"),
+        ],
+    )
+    core.startService()
+    registry.startService()
+    yield Context(
+        clock=standstill,
+        sites=registry,
+        config=Config(),
+        names=Config().names,
+        zone=Config().display.zone(),
+    )
+    blockon(registry.stopService())
+    blockon(core.stopService())
+
+
+class Standstill:
+    """A reactor on which no time passes: sockets work, delayed calls never come."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.clock.advance(1_795_242_791)
+
+    def seconds(self) -> float:
+        return self.clock.seconds()
+
+    def callLater(self, *args: Any, **more: Any) -> Any:
+        return self.clock.callLater(*args, **more)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(reactor, name)
+
+
+@st.composite
+def conditions(draw: st.DrawFn, table: str) -> str:
+    kind = draw(st.sampled_from(["number", "float", "time", "text", "list", "variable", "peer"]))
+    if kind == "number":
+        op = draw(st.sampled_from(["=", "!=", ">", "<", ">=", "<="]))
+        return f"{draw(st.sampled_from(NUMBERS))} {op} {draw(st.integers(-1, 3))}"
+    if kind == "float":
+        op = draw(st.sampled_from([">", "<", ">=", "<=", "="]))
+        value = draw(st.sampled_from(["0", "0.5", "1", "-1", "0.1234567890123", "1m", "3.5e-1"]))
+        return f'{draw(st.sampled_from(FLOATS))} {op} "{value}"'
+    if kind == "time":
+        op = draw(st.sampled_from([">", "<", ">=", "<=", "="]))
+        value = draw(st.sampled_from(["-1h", "now", "today", "-5m", "0", "-2d"]))
+        return f'{draw(st.sampled_from(TIMES))} {op} "{value}"'
+    if kind == "variable":
+        op = draw(st.sampled_from(["=", "!=", "~", "~~", ">", "!~"]))
+        name = draw(st.sampled_from(["_LOCATION", "_WORKER", "_NOPE", "_OS"]))
+        return f'{name} {op} "{draw(WORDS)}"'
+    if kind == "peer":
+        return f'peer_key = "{draw(st.sampled_from(["a", "b", "c"]))}"'
+    names = TEXTS[table] if kind == "text" else LISTS[table]
+    ops = ["=", "!=", "~", "!~", "~~", "!~~"] + ([">", "<"] if kind == "text" else [">=", "<=", "!>="])
+    word = draw(WORDS)
+    return f'{draw(st.sampled_from(names))} {draw(st.sampled_from(ops))} "{word}"'
+
+
+def trees(table: str) -> st.SearchStrategy[str]:
+    return st.recursive(
+        conditions(table),
+        lambda inner: st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(
+            lambda part: f"({part[0]} {part[1]} {part[2]})"
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> tuple[str, tuple[tuple[str, str], ...]]:
+    table = draw(st.sampled_from(["hosts", "services"]))
+    pairs: list[tuple[str, str]] = []
+    if draw(st.booleans()):
+        pairs.append(("q", draw(trees(table))))
+    plain = TEXTS[table] + NUMBERS + TIMES + FLOATS + ["peer_key", "groups"]
+    shape = draw(st.sampled_from(["all", "columns", "aggregate", "rows"]))
+    if shape == "columns":
+        chosen = draw(st.lists(st.sampled_from([*plain, "_LOCATION", "upper(alias) as u"]), min_size=1))
+        pairs.append(("columns", ",".join(chosen)))
+    elif shape == "aggregate":
+        keys = draw(st.lists(st.sampled_from(plain[:-1]), max_size=2))
+        numbers = st.sampled_from(NUMBERS + TIMES + FLOATS)
+        functions = st.sampled_from(["count", "sum", "avg", "min", "max"])
+        made = draw(st.lists(st.tuples(functions, numbers), min_size=1, max_size=3))
+        pairs.append(("columns", ",".join([*keys, *(f"{f}({c})" for f, c in made)])))
+    elif shape == "rows":
+        pairs.append(("columns", "to_rows(groups) as g,count(*)"))
+    if draw(st.booleans()):
+        keys = draw(st.lists(st.sampled_from(plain[:-1]), min_size=1, max_size=2))
+        pairs.append(("sort", ",".join(draw(st.sampled_from(["", "-"])) + key for key in keys)))
+    if draw(st.booleans()):
+        pairs.append(("limit", str(draw(st.integers(0, 12)))))
+    if draw(st.booleans()):
+        pairs.append(("offset", str(draw(st.integers(0, 5)))))
+    if draw(st.booleans()):
+        pairs.append(("backends", draw(st.sampled_from(["a", "b", "a,b"]))))
+    return table, tuple(pairs)
+
+
+async def answer(
+    context: Context, table: str, pairs: tuple[tuple[str, str], ...], *, push: bool
+) -> Any:
+    request = RestRequest(
+        method="GET", path=f"/{table}", segments=(table,), parameters=pairs, identity=ADMINISTRATOR
+    )
+    try:
+        result = await fetch(context, request, SCHEMAS[table], push_down=push)
+    except RestError as error:
+        return (error.code, error.message)
+    if isinstance(result, Document):
+        return result.value
+    return [one.name for one in result.columns], result.rows
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(query=queries())
+async def test_pushed_and_local_answers_are_equal(
+    context: Context, query: tuple[str, tuple[tuple[str, str], ...]]
+) -> None:
+    table, pairs = query
+    pushed = await answer(context, table, pairs, push=True)
+    assert pushed == await answer(context, table, pairs, push=False)
