@@ -164,7 +164,7 @@ class Periodic(Service):
         while True:
             try:
                 await self.job()
-            except Exception as error:  # noqa: BLE001  a job must outlive a failing run
+            except Exception as error:
                 if isinstance(error, CancelledError) and not self.running:
                     raise
                 self.log.failure("{title} failed", title=self.title)
