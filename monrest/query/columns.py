@@ -13,15 +13,15 @@ from datetime import UTC
 from math import isfinite
 from typing import Literal, TypeAlias
 
-from attrs import frozen
+from attrs import Factory, define, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, Moment, build
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
 from monrest.query.scan import (
-    HIDDEN,
-    MOST_TEXT,
+    Bracket,
     bare,
+    brackets,
     outline,
     printable,
     quoted,
@@ -36,8 +36,13 @@ MOST_ITEMS = 500
 MOST_NESTED = 20
 """Functions within functions (section 20)."""
 
+MOST_CALLS = 1000
+"""Functions in all items together."""
+
+MOST_TEXT = 32_768
+"""Characters of all ``columns`` together, so that reading them never takes long."""
+
 _CALL = re.compile(r"([a-z_][a-z0-9_]*)\(")
-_REST_OF_CALL = re.compile(rf"{HIDDEN}*\)")
 _SIGN = re.compile(r"[-+*/]")
 _OPERAND = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,4})?")
@@ -103,14 +108,15 @@ def parse_columns(values: Sequence[str]) -> tuple[Item, ...]:
 
     Raises BadRequest for wrong calls (section 6.3), aggregations that are not outermost
     (section 7), disaggregations that are not innermost or not alone (section 8), and for more
-    than 500 items or 64 KiB.
+    than 500 items, 1000 functions or 32 KiB.
     """
     if sum(map(len, values)) > MOST_TEXT:
         raise _wrong(f"at most {MOST_TEXT} characters are accepted")
     texts = [text for value in values for text in split_list(value)]
     if len(texts) > MOST_ITEMS:
         raise _wrong(f"at most {MOST_ITEMS} items are accepted, got {len(texts)}")
-    items = tuple(_item(text) for text in texts)
+    reader = _Reader()
+    items = tuple(_item(text, reader) for text in texts)
     if sum(_disaggregations(item.expression) for item in items) > 1:
         raise _wrong("only one disaggregation function allowed")
     return items
@@ -118,7 +124,10 @@ def parse_columns(values: Sequence[str]) -> tuple[Item, ...]:
 
 def parse_expression(text: str) -> Expression:
     """One expression without alias; raises BadRequest as ``parse_columns`` does."""
-    expression = _expression(text.strip(), 0)
+    return _checked(_Reader().read(text))
+
+
+def _checked(expression: Expression) -> Expression:
     if any(part.function in AGGREGATES for part in _inner_calls(expression)):
         raise _wrong("aggregation function must be the outermost one")
     if _disaggregations(expression) > 1:
@@ -129,11 +138,11 @@ def parse_expression(text: str) -> Expression:
 # -------------------------------------------------------------------- items
 
 
-def _item(text: str) -> Item:
+def _item(text: str, reader: _Reader) -> Item:
     expression, alias = _renamed(text)
     name = bare(expression)
     return Item(
-        parse_expression(expression),
+        _checked(reader.read(expression)),
         key=name if alias is None else alias,
         text=name,
         renamed=alias is not None,
@@ -161,23 +170,89 @@ def _renamed(text: str) -> tuple[str, str | None]:
 # -------------------------------------------------------------------- expressions
 
 
-def _expression(text: str, depth: int) -> Expression:
-    name = quoted(text, "`")
-    if name is not None:
-        return Ref(name, quoted=True)
-    shape = outline(text)
-    call = _CALL.match(shape)
-    if call:
-        if _REST_OF_CALL.fullmatch(shape, call.end()):
-            return _call(call[1], text[call.end() : -1], depth)
-        if ")" not in shape:
-            raise _wrong(f"expected closing bracket in {printable(text)}")
-    if "(" not in shape:
-        operands = _SIGN.split(shape)
-        # A sign counts between two parts; one at the end makes the whole an unknown column.
-        if len(operands) > 1 and operands[-1].strip() and len("".join(operands[:-1]).strip()):
-            return _calculation(text, [len(operand) for operand in operands])
-    return Ref(text)
+@define
+class _Reader:
+    """Reads expressions, counting their functions. Positions are those in ``text``."""
+
+    text: str = ""
+    found: dict[int, Bracket] = Factory(dict)
+    calls: int = 0
+
+    def read(self, text: str) -> Expression:
+        """The expression that the whole of ``text`` is."""
+        self.text = text.strip()
+        self.found = brackets(self.text)
+        return self._expression(0, len(self.text), 0)
+
+    def _expression(self, start: int, end: int, depth: int) -> Expression:
+        text = self.text[start:end]
+        name = quoted(text, "`")
+        if name is not None:
+            return Ref(name, quoted=True)
+        call = _CALL.match(text)
+        if call:
+            bracket = self.found[start + call.end() - 1]
+            if bracket.end == end - 1:
+                return self._call(call[1], start + call.end(), bracket, depth)
+            if bracket.end < 0:
+                raise _wrong(f"expected closing bracket in {printable(text)}")
+            return Ref(text)
+        shape = outline(text)
+        if "(" not in shape:
+            operands = _SIGN.split(shape)
+            # A sign counts between two parts; one at the end makes the whole an unknown column.
+            if operands[-1].strip() and any(operand.strip() for operand in operands[:-1]):
+                return _calculation(text, [len(operand) for operand in operands])
+        return Ref(text)
+
+    def _call(self, name: str, start: int, bracket: Bracket, depth: int) -> Call:
+        function = CANONICAL.get(name, name)
+        signature = SIGNATURES.get(function)
+        if signature is None:
+            raise _wrong(f"unknown function: {printable(name)}")
+        self.calls += 1
+        if depth >= MOST_NESTED:
+            raise _wrong(f"at most {MOST_NESTED} functions may be nested")
+        if self.calls > MOST_CALLS:
+            raise _wrong(f"at most {MOST_CALLS} functions are accepted")
+        spans = self._spans(start, bracket)
+        wanted = signature.least <= len(spans) <= signature.most
+        if not wanted or (signature.least and spans[0][0] == spans[0][1]):
+            raise _wrong(f"usage: {function}({signature.usage})")
+        call = Call(
+            function,
+            tuple(
+                self._argument(span, signature.kind(position), depth + 1)
+                for position, span in enumerate(spans)
+            ),
+        )
+        if function in DISAGGREGATES and not isinstance(call.arguments[0], Ref):
+            raise _wrong("disaggregation function must be the innermost one")
+        if function not in AGGREGATES and function not in DISAGGREGATES:
+            _check(call)
+        return call
+
+    def _spans(self, start: int, bracket: Bracket) -> list[tuple[int, int]]:
+        """Where the trimmed arguments between the commas of ``bracket`` are."""
+        spans: list[tuple[int, int]] = []
+        for end in (*bracket.commas, bracket.end):
+            text = self.text[start:end]
+            first = start + len(text) - len(text.lstrip())
+            spans.append((first, first + len(text.strip())))
+            start = end + 1
+        return [] if len(spans) == 1 and spans[0][0] == spans[0][1] else spans
+
+    def _argument(self, span: tuple[int, int], kind: Kind, depth: int) -> Expression:
+        text = self.text[span[0] : span[1]]
+        literal = quoted(text, "'\"")
+        if kind == "value":
+            if literal is not None or not text:
+                return Literal_(literal or "")
+            value = _number(text)
+            return self._expression(*span, depth) if value is None else Literal_(value)
+        plain = text if literal is None else literal
+        value = _number(plain.strip()) if kind == "number" else None
+        return Literal_(plain if value is None else value)
 
 
 def _calculation(text: str, lengths: list[int]) -> Calculation:
@@ -203,41 +278,6 @@ def _operand(text: str) -> Expression:
         return Ref(text) if value is None else Literal_(value)
     name = quoted(text, "`")
     return Ref(text) if name is None else Ref(name, quoted=True)
-
-
-def _call(name: str, inner: str, depth: int) -> Call:
-    function = CANONICAL.get(name, name)
-    signature = SIGNATURES.get(function)
-    if signature is None:
-        raise _wrong(f"unknown function: {printable(name)}")
-    if depth >= MOST_NESTED:
-        raise _wrong(f"at most {MOST_NESTED} functions may be nested")
-    texts = split(inner) if inner.strip() else []
-    if not signature.least <= len(texts) <= signature.most or (signature.least and not texts[0]):
-        raise _wrong(f"usage: {function}({signature.usage})")
-    call = Call(
-        function,
-        tuple(
-            _argument(text, signature.kind(position), depth) for position, text in enumerate(texts)
-        ),
-    )
-    if function in DISAGGREGATES and not isinstance(call.arguments[0], Ref):
-        raise _wrong("disaggregation function must be the innermost one")
-    if function not in AGGREGATES and function not in DISAGGREGATES:
-        _check(call)
-    return call
-
-
-def _argument(text: str, kind: Kind, depth: int) -> Expression:
-    literal = quoted(text, "'\"")
-    if kind == "value":
-        if literal is not None or not text:
-            return Literal_(literal or "")
-        value = _number(text)
-        return _expression(text, depth + 1) if value is None else Literal_(value)
-    plain = text if literal is None else literal
-    value = _number(plain.strip()) if kind == "number" else None
-    return Literal_(plain if value is None else value)
 
 
 def _number(text: str) -> int | float | None:

@@ -9,11 +9,11 @@ from functools import lru_cache
 from attrs import define, field
 
 from monrest.errors import BadRequest
-from monrest.query.columns import parse_columns, split_list
+from monrest.query.columns import MOST_TEXT, parse_columns, split_list
 from monrest.query.filters import parse_parameter
 from monrest.query.model import FilterTree, Group, Query, SortKey
 from monrest.query.q import MOST_CONDITIONS, parse_q
-from monrest.query.scan import MOST_TEXT, UNPRINTABLE, bare, printable
+from monrest.query.scan import UNPRINTABLE, bare, printable
 from monrest.values import Parameters
 
 RESERVED = frozenset(
@@ -37,6 +37,9 @@ RESERVED = frozenset(
 MOST_SORT_KEYS = 500
 """Keys of all ``sort`` parameters together."""
 
+MOST_PARAMETER_TEXT = 1_048_576
+"""Characters of all names and values of a request together."""
+
 _MOST_NAME = 4096
 _CACHED_TEXT = 8192
 _CACHED_PAIRS = 256
@@ -53,14 +56,14 @@ def parse_query(parameters: Parameters) -> Query:
     BadRequest, whose description names the parameter, for anything that cannot be understood,
     for control characters anywhere and for more than section 20 allows.
     """
+    length = sum(len(name) + len(value) for name, value in parameters)
+    if length > MOST_PARAMETER_TEXT:
+        name, _ = max(parameters, key=lambda pair: len(pair[0]) + len(pair[1]))
+        raise _wrong(name, f"at most {MOST_PARAMETER_TEXT} characters are accepted in a query")
     # Long requests are rare and would fill the memory of the cache.
-    if len(parameters) <= _CACHED_PAIRS and _length(parameters) <= _CACHED_TEXT:
+    if len(parameters) <= _CACHED_PAIRS and length <= _CACHED_TEXT:
         return _cached(parameters)
     return _query(parameters)
-
-
-def _length(parameters: Parameters) -> int:
-    return sum(len(name) + len(value) for name, value in parameters)
 
 
 @define

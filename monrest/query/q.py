@@ -13,15 +13,21 @@ from attrs import Factory, define
 
 from monrest.errors import BadRequest
 from monrest.query.model import OPERATORS, Condition, FilterTree, Group, Operator
-from monrest.query.scan import MOST_TEXT, UNPRINTABLE, printable
+from monrest.query.scan import UNPRINTABLE, printable
 
 Connector: TypeAlias = Literal["and", "or"]
+
+MOST_TEXT = 65_536
+"""Characters of one ``q`` (query-engine.md, section 20)."""
 
 MOST_CONDITIONS = 1000
 """Conditions of all filters of a request together (query-engine.md, section 20)."""
 
 MOST_BRACKETS = 20
 """Brackets within brackets (section 20)."""
+
+MOST_PAIRS = 4 * MOST_CONDITIONS
+"""Pairs of brackets side by side."""
 
 MOST_LEVELS = 100
 """Levels of the tree: ``a or b and c or d …`` grows one with every change of the connector."""
@@ -44,8 +50,8 @@ def parse_q(text: str) -> FilterTree:
     """The tree of a query; an empty query and empty brackets filter nothing.
 
     Raises BadRequest with the reasons of section 5.3, and beyond 64 KiB, 1000 conditions, 20
-    brackets or 100 levels. Quoted values keep their blanks; control characters are refused in
-    them, and newlines and tabs are blanks between tokens.
+    nested or 4000 pairs of brackets, or 100 levels. Quoted values keep their blanks; control
+    characters are refused in them, and newlines and tabs are blanks between tokens.
     """
     if len(text) > MOST_TEXT:
         raise wrong(f"at most {MOST_TEXT} characters are accepted")
@@ -112,6 +118,7 @@ class _Parser:
         self.at = 0
         self.frames = [_Frame()]
         self.conditions = 0
+        self.pairs = 0
 
     def tree(self) -> FilterTree:
         """Read everything."""
@@ -148,6 +155,9 @@ class _Parser:
     def _open(self) -> None:
         if len(self.frames) > MOST_BRACKETS:
             raise wrong(f"at most {MOST_BRACKETS} brackets may be nested")
+        if self.pairs >= MOST_PAIRS:
+            raise wrong(f"at most {MOST_PAIRS} pairs of brackets are accepted")
+        self.pairs += 1
         self.frames.append(_Frame())
         self.at += 1
 

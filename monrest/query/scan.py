@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 
+from attrs import Factory, define
+
 HIDDEN = "\0"
 """Stands in an outline for every character that is quoted or inside brackets."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 """Control characters, and halves of surrogate pairs, which no core and no output can take."""
 
-MOST_TEXT = 65_536
-"""Characters of one ``q`` or of all ``columns`` together (query-engine.md, section 20)."""
-
 _SHOWN = 100
 _SPECIAL = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|[()]""")
+_STRUCTURE = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|[(),]""")
 _BACKTICKED = re.compile(r"`[^`]*`")
 
 
@@ -32,18 +32,20 @@ def outline(text: str) -> str:
     parts: list[str] = []
     depth = at = 0
     for match in _SPECIAL.finditer(text):
-        start, end = match.span()
-        parts.append(HIDDEN * (start - at) if depth else text[at:start])
-        at = end
-        found = match[0]
-        if found == "(":
-            parts.append(HIDDEN if depth else found)
+        sign = match[0]
+        if sign == "(":
             depth += 1
-        elif found == ")":
+            if depth == 1:
+                parts.append(text[at : match.end()])
+                at = match.end()
+        elif sign == ")":
+            if depth == 1:
+                parts.append(HIDDEN * (match.start() - at))
+                at = match.start()
             depth = max(depth - 1, 0)
-            parts.append(HIDDEN if depth else found)
-        else:
-            parts.append(HIDDEN * (end - start))
+        elif not depth:
+            parts += (text[at : match.start()], HIDDEN * len(sign))
+            at = match.end()
     parts.append(HIDDEN * (len(text) - at) if depth else text[at:])
     return "".join(parts)
 
@@ -56,6 +58,33 @@ def split(text: str) -> list[str]:
         parts.append(text[at : at + len(part)].strip())
         at += len(part) + 1
     return parts
+
+
+@define
+class Bracket:
+    """What follows an opening bracket: the commas of its own level and where it is closed.
+
+    ``end`` is -1 for a bracket that is never closed.
+    """
+
+    commas: list[int] = Factory(list)
+    end: int = -1
+
+
+def brackets(text: str) -> dict[int, Bracket]:
+    """All brackets outside quotes by their position, found in one pass."""
+    found: dict[int, Bracket] = {}
+    opened: list[Bracket] = []
+    for match in _STRUCTURE.finditer(text):
+        sign = match[0]
+        if sign == "(":
+            found[match.start()] = bracket = Bracket()
+            opened.append(bracket)
+        elif opened and sign == ")":
+            opened.pop().end = match.start()
+        elif opened and sign == ",":
+            opened[-1].commas.append(match.start())
+    return found
 
 
 def without_backticked(text: str) -> str:

@@ -16,6 +16,7 @@ from monrest.query.columns import (
 )
 from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, ROW_FUNCTIONS
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
+from monrest.query.scan import HIDDEN, outline
 from tests import strategies
 
 NAME = Ref("name")
@@ -285,7 +286,7 @@ def test_literals_that_a_function_refuses_are_refused_before_anything_is_fetched
 def test_limits() -> None:
     assert len(parse_columns([",".join(["name"] * MOST_ITEMS)])) == MOST_ITEMS
     assert refusal("name," * MOST_ITEMS, "x") == "at most 500 items are accepted, got 501"
-    assert refusal("x" * 65_000, "x" * 1000) == "at most 65536 characters are accepted"
+    assert refusal("x" * 32_000, "x" * 1000) == "at most 32768 characters are accepted"
 
     def nested(depth: int) -> str:
         return "lower(" * depth + "name" + ")" * depth
@@ -296,11 +297,21 @@ def test_limits() -> None:
         (expression,) = expression.arguments
     assert expression == NAME
     assert refusal(nested(MOST_NESTED + 1)) == "at most 20 functions may be nested"
-    assert refusal(nested(8000)) == "at most 20 functions may be nested"
+    assert refusal(nested(4000)) == "at most 20 functions may be nested"
     assert parse_expression("(" * 20_000) == Ref("(" * 20_000)
+    many = ",".join(["concat(lower(a),upper(b))"] * 333)
+    assert len(parse_columns([f"{many},lower(a)"])) == 334
+    assert refusal(f"{many},lower(a),upper(a)") == "at most 1000 functions are accepted"
     assert parse_expression("a" + "*a" * (MOST_ITEMS - 1))
     assert refusal("a" + "*a" * MOST_ITEMS) == "at most 500 operands are accepted in a calculation"
     assert refusal(f"concat({'name,' * MOST_ITEMS}name)").startswith("usage: concat")
+
+
+@given(strategies.broken_columns)
+def test_an_outline_hides_and_never_moves(text: str) -> None:
+    shape = outline(text)
+    assert len(shape) == len(text)
+    assert all(shown in (sent, HIDDEN) for shown, sent in zip(shape, text, strict=True))
 
 
 @given(strategies.broken_columns)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monrest.errors import BadRequest
 from monrest.query.model import Condition, FilterTree, Group
-from monrest.query.q import MOST_BRACKETS, MOST_CONDITIONS, MOST_LEVELS, parse_q
+from monrest.query.q import MOST_BRACKETS, MOST_CONDITIONS, MOST_LEVELS, MOST_PAIRS, parse_q
 from tests import strategies
 
 A, B, C, D = (Condition(name, "=", "1") for name in "abcd")
@@ -197,6 +197,8 @@ def test_limits() -> None:
     nested = "(" * MOST_BRACKETS + "a = 1" + ")" * MOST_BRACKETS
     assert parse_q(nested) == A
     assert refusal(f"({nested})") == "at most 20 brackets may be nested"
+    assert parse_q("()" * MOST_PAIRS) == both()
+    assert refusal("()" * MOST_PAIRS + "()") == "at most 4000 pairs of brackets are accepted"
     assert refusal("(" * 60_000) == "at most 20 brackets may be nested"
 
 
