@@ -55,7 +55,7 @@ def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
     return Daemon(config=config, reactor=reactor, **parts)
 
 
-@define(eq=False, kw_only=True)
+@define(eq=False, kw_only=True, repr=False)
 class Daemon(Service):
     """The root service.
 
@@ -102,10 +102,12 @@ class Daemon(Service):
         super().startService()
         try:
             self._start()
-        except (StartError, SecretKeyError, CannotListenError, OSError) as error:
+        except BaseException as error:
             if self.on_stopped is not None:
                 self.on_stopped()
-            raise SystemExit(f"monrest: {_told(error)}") from None
+            if isinstance(error, (StartError, SecretKeyError, CannotListenError, OSError)):
+                raise SystemExit(f"monrest: {_told(error)}") from None
+            raise
 
     def _start(self) -> None:
         self._started = self.reactor.seconds()
@@ -238,7 +240,7 @@ class Daemon(Service):
     def stopService(self) -> Deferred[None]:
         """Stop in order, each step waited for; running requests finish up to the drain limit."""
         super().stopService()
-        return Deferred.fromCoroutine(self._stop())
+        return Deferred.fromCoroutine(self._stop()).addBoth(self._stopped)
 
     async def _stop(self) -> None:
         self.notifier.stopping()
@@ -257,10 +259,14 @@ class Daemon(Service):
             self._watchdog.stop()
         await self.threads.stopService()
         self.log.info("stopped")
+
+    def _stopped(self, result: Failure | None) -> Failure | None:
+        """Clean up even when a step failed."""
         if self.observer is not None:
             self.observer.flush()
         if self.on_stopped is not None:
             self.on_stopped()
+        return result
 
 
 def _read_again(path: str) -> tuple[Config, str]:

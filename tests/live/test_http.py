@@ -50,7 +50,7 @@ def test_tolerated_spellings(client, path):
     "path",
     [
         *("/HOSTS", "/%68osts", "/nope", "/hosts/web01/nope", "/csv", "/csv/", "/json"),
-        *("/csv/v1/hosts", "/v2/hosts", "/hosts/a/b/c", "/mon/nope", "/sites/s1", "/hosts//web01"),
+        *("/json/v1/hosts", "/v2/hosts", "/hosts/a/b/c", "/mon/nope", "/sites/s1", "/hosts//web01"),
         *("/services/web01/ping/nope", "/v1/v1/hosts", "/../etc/passwd", "/hosts/../hosts/x/y"),
     ],
 )

@@ -133,7 +133,7 @@ def test_several_listeners_and_a_socket_of_its_own(made, embedded, tmp_path):
         connection.settimeout(20)
         connection.connect(str(path))
         connection.sendall(b"GET /mon/r/hosts HTTP/1.0\r\n\r\n")
-        assert connection.recv(65536).startswith(b"HTTP/1.1 401")
+        assert connection.recv(65536).startswith(b"HTTP/1.0 401")
 
 
 def test_secret_key_and_state_are_private(made, embedded):
