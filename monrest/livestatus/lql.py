@@ -56,7 +56,7 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
         "OutputFormat: json",
     ]
     if pushed.columns:
-        lines.append("Columns: " + " ".join(map(_identifier, pushed.columns)))
+        lines.append(_columns(pushed.columns))
     writer = _Writer(pushed, capabilities, lines)
     writer.filter()
     for stat in pushed.stats:
@@ -80,6 +80,12 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
             "error during request", f"a value is too long, at most {LONGEST_LINE} bytes are sent"
         )
     return b"\n".join(encoded) + b"\n\n"
+
+
+@lru_cache(maxsize=512)
+def _columns(names: tuple[str, ...]) -> str:
+    # Requests for single objects differ in a value and share their hundred columns.
+    return "Columns: " + " ".join(map(_identifier, names))
 
 
 def _identifier(name: str) -> str:

@@ -64,7 +64,7 @@ class Groups:
 
     def rows_into(self, reader: Reader, rows: list[Row]) -> None:
         """Add rows one by one; expressions are computed per row, then aggregated."""
-        keys = [reader.read(one.inner) for one in self._keys if one.inner is not None]
+        keys = [reader.item(one) for one in self._keys]
         cells = [
             (at, _ADD[one.kind], reader.read(one.inner))
             for at, one in enumerate(self._cells)

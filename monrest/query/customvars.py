@@ -59,5 +59,3 @@ class Visibility:
         if self.all_visible:
             return dict(variables)
         return {name: value for name, value in variables.items() if self.visible(name, host)}
-
-

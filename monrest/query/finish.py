@@ -241,15 +241,15 @@ def _textual(bound: Bound, key: BoundSort) -> bool:
 
 def _cut_and_select(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
     for key in reversed(bound.sort):
-        expression = key.expression
         if key.item >= 0:
             assert bound.selected is not None
-            expression = bound.selected[key.item].inner
-        if expression is None:
-            continue
+            read = reader.item(bound.selected[key.item])
+        else:
+            assert key.expression is not None
+            read = reader.read(key.expression)
         rows = yield from by_value(
             rows,
-            reader.read(expression),
+            read,
             descending=key.descending,
             textual=_textual(bound, key),
         )
@@ -272,7 +272,7 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
             result += [[pick(row)] for row in turn] if single else [list(pick(row)) for row in turn]
             yield
     else:
-        reads = [reader.read(one.inner) for one in last.values() if one.inner is not None]
+        reads = [reader.item(one) for one in last.values()]
         for start in range(0, len(rows), _TURN):
             result += [[read(row) for read in reads] for row in rows[start : start + _TURN]]
             yield

@@ -139,10 +139,7 @@ def plan(
     ``forced`` to us; tests compare both ways.
     """
     schema = bound.names.schema
-    known = capabilities.tables.get(schema.table)
-    if not known:
-        return None
-    columns = tuple(name for name, _ in shape.columns if name in known)
+    columns = _asked(shape, schema.table, capabilities)
     if not columns:
         return None
     if not push_down:
@@ -165,6 +162,13 @@ def plan(
             return SitePlan(pushed=evolve(pushed, columns=groups, stats=counters), filtered=True)
         return SitePlan(pushed=pushed, filtered=exact)
     return _cut(bound, pushed, capabilities, exact=exact, merged=merged)
+
+
+@lru_cache(maxsize=512)
+def _asked(shape: Layout, table: str, capabilities: Capabilities) -> tuple[str, ...]:
+    """The columns of the layout that the core has."""
+    known = capabilities.tables.get(table, {})
+    return tuple(name for name, _ in shape.columns if name in known)
 
 
 def _cut(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
 from attrs import frozen
 
 from monrest.query.access import Getter, Index, getter
-from monrest.query.bind import Bound, Check, CheckTree, blank_is_plus, references
+from monrest.query.bind import (
+    Bound,
+    Check,
+    CheckTree,
+    Selected,
+    blank_is_plus,
+    references,
+)
 from monrest.query.evaluate import RowTest, all_of, any_of, value_test
 from monrest.query.functions import build, calculate
-from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
+from monrest.query.model import Calculation, Expression, Literal_, Ref
 from monrest.query.resolve import Core, Peer, PerfValue
 
 ELEMENT = "\0element"
@@ -53,13 +60,19 @@ class Reader:
             return lambda _row: None
         return getter(source, self.index, self.bound.view)
 
-    def _calculation(self, expression: Calculation) -> Getter:
+    def item(self, one: Selected) -> Getter:
+        """A function that computes a selected item, or what an aggregate is computed from."""
+        assert one.inner is not None
+        if isinstance(one.inner, Calculation) and one.inner is one.item.expression:
+            return self._calculation(one.inner, one.item.text)
+        return self.read(one.inner)
+
+    def _calculation(self, expression: Calculation, text: str = "") -> Getter:
         compute = calculate(
             self.read(expression.first),
             [(op, self._argument(operand)) for op, operand in expression.steps],
         )
-        text = as_text(expression)
-        if text is None or not any(
+        if not text or not any(
             isinstance(self.bound.names.find(ref.name), PerfValue) for ref in references(expression)
         ):
             return compute
@@ -106,20 +119,6 @@ class Reader:
         return lambda row: test(read(row))
 
 
-def as_text(expression: Expression) -> str | None:
-    """A calculation of plain names as one name, the way it was written; None for other shapes."""
-    if isinstance(expression, Ref):
-        return expression.name
-    if isinstance(expression, Literal_) and not isinstance(expression.value, float):
-        return str(expression.value)
-    if isinstance(expression, Calculation):
-        parts = [as_text(expression.first)]
-        for op, operand in expression.steps:
-            parts += [op, as_text(operand)]
-        return None if None in parts else "".join(part or "" for part in parts)
-    return None
-
-
 def select_from_object(value: Mapping[str, Any], bound: Bound) -> dict[str, Any]:
     """Step 9 of the evaluation for an object: renames, functions and calculations of its keys.
 
@@ -129,7 +128,7 @@ def select_from_object(value: Mapping[str, Any], bound: Bound) -> dict[str, Any]
     reader = ObjectReader(bound, {name: at for at, name in enumerate(value)})
     assert bound.selected is not None
     return {
-        one.item.key: reader.read(one.inner)(row)
+        one.item.key: reader.item(one)(row)
         for one in bound.selected
         if one.kind == "value" and one.inner is not None
     }
@@ -142,8 +141,3 @@ class ObjectReader(Reader):
     def _column(self, name: str) -> Getter:
         at = self.index.get(name)
         return itemgetter(at) if at is not None else lambda _row: None
-
-
-Compiled = Callable[[list[Any]], Any]
-
-__all__ = ["ELEMENT", "Call", "ObjectReader", "Reader", "as_text", "select_from_object"]

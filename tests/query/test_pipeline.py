@@ -112,6 +112,7 @@ S1 = [
         last_state_change=0,
     ),
 ]
+DISK = host("disk", 0, [], [], perf_data="used-01=7 rta=5")
 EVERYBODY = View()
 NOBODY = View(commands=False, variables=Visibility(patterns=("WORKER",), all_visible=False))
 
@@ -259,6 +260,7 @@ def test_which_hosts(params: str, expected: list[str]) -> None:
         ("columns→peer_key,peer_section&name→db01", [{"peer_key": "s1", "peer_section": "Default"}]),
         ("columns→last_state_change_order&name→router1", [{"last_state_change_order": 77}]),
         ("columns→id&name→db01", [{"id": 4}]),
+        ("columns→used-01,rta-1&name→disk", [{"used-01": 7, "rta-1": 4}]),
         ("columns→name,name as name&name→db01", [{"name": "db01"}]),
         ("columns→groups,count(*)", [
             {"groups": [], "count(*)": 1}, {"groups": ["linux"], "count(*)": 1},
@@ -267,7 +269,8 @@ def test_which_hosts(params: str, expected: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_selection_and_aggregation(params: str, expected: Any) -> None:
-    assert run(params) == expected
+    sites = {"s1": [*S1, DISK]} if "disk" in params else None
+    assert run(params, sites) == expected
 
 
 @pytest.mark.parametrize(
