@@ -37,6 +37,7 @@ class Room:
 
     def __init__(self, clock, *, server=None, names=None, threads=None):
         self.clock, self.seen, self.answers = clock, [], {}
+        self._waiting = []
         self.server = server or ServerConfig()
         self.names = names or Names()
         self.threads = threads or NoThreads()
@@ -58,10 +59,18 @@ class Room:
 
     async def dispatch(self, request):
         self.seen.append(request)
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.callback(request)
         answer = self.answers.get(request.path, Document(value={"path": request.path}))
         if isinstance(answer, Exception):
             raise answer
         return await answer(request) if callable(answer) else answer
+
+    def arrival(self):
+        """Fires with the next request that arrives."""
+        self._waiting.append(Deferred())
+        return self._waiting[-1]
 
     def allowed(self, path, segments):
         if segments == ("nope",):
