@@ -218,8 +218,8 @@ SORTS = [
     ({"offset": "99"}, []),
     ({"limit": "0"}, list(HOSTS)),
     ({"limit": ""}, list(HOSTS)),
-    ({"limit": "99999999999999999999"}, list(HOSTS)),
-    ({"offset": "99999999999999999999"}, []),
+    ({"limit": "1000000000"}, list(HOSTS)),
+    ({"offset": "1000000000"}, []),
     ({"sort": "nope"}, list(HOSTS)),
     ({"sort": "groups,name"}, ["leaf01", "router1", "pend01", "db01", "web01", "web02"]),
     ({"sort": "-state", "limit": "1", "name[~]": "^web"}, ["web02"]),
@@ -270,7 +270,7 @@ def test_wrong_columns_are_refused(client, columns, words):
 
 
 @pytest.mark.parametrize("name", ["limit", "offset"])
-@pytest.mark.parametrize("value", ["-1", "abc", "1.5", "0x10", "1e3", "\u0661"])
+@pytest.mark.parametrize("value", ["-1", "abc", "1.5", "0x10", "1e3", "9" * 20, "\u0661"])
 def test_wrong_limits_are_refused(client, name, value):
     words = [f"{name} must be a non-negative integer"]
     refused(client.get("/hosts", {name: value}), 400, *words)

@@ -46,7 +46,7 @@ def test_empty_answers(client):
 )
 def test_wrapped_json(client, path, headers):
     joint = "&" if "?" in path else "?"
-    columns = "columns=name,state,last_check,groups,custom_variables,latency,nope as c"
+    columns = "columns=name,state,last_check,groups,custom_variables,latency,nope:c"
     response = client.get(f"{path}{joint}{columns}&name=web01", headers=headers)
     document = response.json
     assert response.status == 200

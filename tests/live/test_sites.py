@@ -212,7 +212,22 @@ def test_core_differences_do_not_show_in_the_merged_rows(client):
         assert mine == other
 
 
+LACKING = {
+    "hosts": {"depends_exec", "depends_notify", "last_update"},
+    "services": {"depends_exec", "depends_notify", "last_update", "parents"},
+    "contacts": {
+        *("id", "address1", "address2", "address3", "address4", "address5", "groups"),
+        *("host_notification_commands", "service_notification_commands", "custom_variables"),
+        *("custom_variable_names", "custom_variable_values", "last_update"),
+    },
+}
+"""Default columns that are left out where the core does not have them (16, marked there)."""
+
+
 @pytest.mark.parametrize("collection", ["hosts", "services", "hostgroups", "contacts", "downtimes"])
 def test_both_sites_have_the_same_keys(client, collection):
-    columns = [set(client.rows(f"/sites/{key}/{collection}")[0]) for key in ("emb", "ici")]
-    assert columns[0] ^ columns[1] == set()
+    embedded, icinga2 = (
+        set(client.rows(f"/sites/{key}/{collection}")[0]) for key in ("emb", "ici")
+    )
+    assert icinga2 - embedded == set()
+    assert embedded - icinga2 <= LACKING.get(collection, set())

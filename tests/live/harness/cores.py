@@ -47,26 +47,24 @@ SERVICE_RESULTS = {
 
 DIFFERENCES = {
     "embedded": {
-        "kind": "naemon",
         "version": "1.",
         "command": "ping",
-        "auth_user": True,
-        "groups_of_contacts": True,
         "commandline": "/usr/lib/nagios/plugins/check_ping -H 127.0.0.3 -w 100.0,20% -c 500.0,60%",
         "downtime_comments": 1,
         "check_command": "ping!100.0,20%!500.0,60%",
-        "reachability_counts": True,
+        "emoji": "\u07c0",
+        "contact_alias": "Olga Web",
+        "logs_recovery_from_pending": False,
     },
     "icinga2": {
-        "kind": "icinga2",
         "version": "r2.",
         "command": "check_ping",
-        "auth_user": False,
-        "groups_of_contacts": False,
         "commandline": None,
         "downtime_comments": 0,
         "check_command": "check_ping!",
-        "reachability_counts": True,
+        "emoji": "😀",
+        "contact_alias": "olga",
+        "logs_recovery_from_pending": True,
     },
 }
 """Core to everything in which the same suite expects a different answer."""

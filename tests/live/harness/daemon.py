@@ -23,9 +23,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def site(name, address, **more):
+def site(key, address, **more):
     """One entry of ``[[sites]]``; ``more`` are further keys."""
-    return {"id": name, "name": more.pop("name", name.upper()), "address": address, **more}
+    return {"id": key, "name": key.upper(), "address": address, **more}
 
 
 def toml_value(value):
