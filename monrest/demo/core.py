@@ -34,7 +34,7 @@ COUNTERS = (
 )
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Switches:
     """The global switches, named as in the status table; 0 or 1."""
 
@@ -55,7 +55,7 @@ class Switches:
     global_service_event_handler: str = ""
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Core:
     """One simulated core. Everything that happens to it goes through the functions beside it.
 

@@ -28,7 +28,7 @@ _EXPANDED = ("notes", "notes_url", "action_url", "icon_image")
 _GROUP_TEXTS = ("alias", "notes", "notes_url", "action_url")
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Inventory:
     """All objects of the core by name, in the order of the files."""
 

@@ -32,9 +32,11 @@ _BUDGET = 0.005
 log = Logger()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class LivestatusFactory(Factory):
     """Makes connections. ``run_command`` executes a line and answers an error text or None."""
+
+    noisy = False
 
     core: Core
     tables: Mapping[str, Table]

@@ -95,7 +95,8 @@ def read_request(
     request = Request(table or tables["columns"], now)
     while lines:
         line = lines.popleft()
-        if not line:
+        if not line.strip():
+            # A carriage return alone: no empty line, but no header either.
             continue
         word, colon, value = line.partition(":")
         if not colon:
