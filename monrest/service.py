@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from attrs import define, field
+from OpenSSL.crypto import Error as KeyFileError
 from OpenSSL.SSL import Error as TlsError
 from twisted.application.service import IService, Service
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
@@ -131,7 +132,9 @@ class Daemon(Service):
             serverFromString(self.reactor, text).listen(self.site).addBoth(results.append)
         except IndexError:
             raise StartError(f"{text}: no such socket was passed by systemd") from None
-        except (ValueError, OSError, TlsError) as error:
+        except (KeyFileError, TlsError):
+            raise StartError(f"{text}: expected a private key and its certificate") from None
+        except (ValueError, OSError) as error:
             raise StartError(f"{text}: {error}") from None
         result = results[0]
         if isinstance(result, Failure):
@@ -232,7 +235,7 @@ class Daemon(Service):
 
     def _refuse(self, problems: Sequence[str]) -> None:
         for problem in problems:
-            self.log.error("configuration not read again: {problem}", problem=problem)
+            self.log.warn("configuration not read again: {problem}", problem=problem)
         self.log.warn("the old configuration stays in force")
 
     # ---------------------------------------------------------------- stop

@@ -101,11 +101,3 @@ class Watchdog:
         if self._next is not None and self._next.active():
             self._next.cancel()
         self._next = None
-
-
-def sockets_passed(environment: Mapping[str, str] = os.environ) -> int:
-    """Count the listening sockets that systemd passed to this process; 0 without any."""
-    count = environment.get("LISTEN_FDS", "")
-    if environment.get("LISTEN_PID") != str(os.getpid()):
-        return 0
-    return int(count) if count.isascii() and count.isdigit() else 0

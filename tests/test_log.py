@@ -1,0 +1,141 @@
+"""Log lines as text and as JSON."""
+
+import io
+import json
+
+import pytest
+from twisted.internet.task import Clock
+from twisted.logger import Logger, LogLevel, LogPublisher
+
+from monrest.log import ACCESS, REQUEST_ID, LineObserver
+
+ACCESS_FIELDS = {"method": "GET", "path": "/mon/r/x y", "status": 200, "ms": 1.5, "user": "ann",
+                 "failed_sites": ["a", "b"], "client": ""}  # fmt: skip
+
+
+class Lines(io.StringIO):
+    def __init__(self):
+        super().__init__()
+        self.flushes = 0
+
+    def flush(self):
+        self.flushes += 1
+
+    @property
+    def lines(self):
+        return self.getvalue().splitlines()
+
+
+@pytest.fixture
+def stream():
+    return Lines()
+
+
+def logger(stream, namespace="monrest.web", **more):
+    observer = LineObserver(stream, **more)
+    return Logger(namespace=namespace, observer=LogPublisher(observer)), observer
+
+
+def test_text(stream):
+    log, _ = logger(stream)
+    log.info("site {site} is up", site="prod")
+    (line,) = stream.lines
+    assert line.endswith("Z info monrest.web: site prod is up")
+    assert line[:2] == "20"
+    assert stream.flushes == 1
+
+
+def test_json(stream):
+    log, _ = logger(stream, as_json=True)
+    log.warn("site {site} is down", site="prod\n")
+    document = json.loads(stream.lines[0])
+    assert document.pop("time").endswith("Z")
+    assert document == {
+        "level": "warning",
+        "logger": "monrest.web",
+        "message": "site prod\n is down",
+    }
+
+
+def test_a_line_stays_a_line(stream):
+    log, _ = logger(stream)
+    log.info("name {name}", name="a\nfake line\x00")
+    assert len(stream.lines) == 1
+    assert "a\\nfake line\\x00" in stream.lines[0]
+
+
+def test_access_lines(stream):
+    log, _ = logger(stream)
+    log.info("request", **{ACCESS: ACCESS_FIELDS})
+    assert stream.lines[0].split("Z ", 1)[1] == (
+        'access method=GET path="/mon/r/x y" status=200 ms=1.5 user=ann failed_sites=a,b client=""'
+    )
+
+
+def test_access_lines_as_json(stream):
+    log, _ = logger(stream, as_json=True)
+    log.info("request", **{ACCESS: ACCESS_FIELDS})
+    document = json.loads(stream.lines[0])
+    assert {key: document[key] for key in ACCESS_FIELDS} == ACCESS_FIELDS
+    assert document["message"] == "request"
+
+
+def test_access_lines_are_collected_for_a_moment(stream):
+    clock = Clock()
+    log, observer = logger(stream, clock=clock)
+    for _ in range(3):
+        log.info("request", **{ACCESS: ACCESS_FIELDS})
+    assert stream.lines == []
+    clock.advance(0.2)
+    assert len(stream.lines) == 3
+    assert stream.flushes == 1
+    log.info("request", **{ACCESS: ACCESS_FIELDS})
+    log.warn("at once")
+    assert len(stream.lines) == 5
+    assert "at once" in stream.lines[4]
+    log.info("request", **{ACCESS: ACCESS_FIELDS})
+    observer.flush()
+    assert len(stream.lines) == 6
+    assert not clock.getDelayedCalls()
+
+
+def test_what_others_chat_is_left_out(stream):
+    log, _ = logger(stream, namespace="twisted.web.http")
+    log.info("Timing out client")
+    log.debug("nothing")
+    assert stream.lines == []
+    log.warn("a warning")
+    log.error("an error")
+    assert len(stream.lines) == 2
+
+
+def test_debug_is_left_out(stream):
+    log, _ = logger(stream)
+    log.debug("nothing")
+    assert stream.lines == []
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_failures_bring_their_traceback_and_the_request(stream, as_json):
+    log, _ = logger(stream, as_json=as_json)
+    token = REQUEST_ID.set("abc-1")
+    try:
+        int("what")
+    except ValueError:
+        log.failure("it broke")
+    finally:
+        REQUEST_ID.reset(token)
+    text = stream.getvalue()
+    assert "abc-1" in text
+    assert "invalid literal" in text
+    assert "Traceback" in text
+    if as_json:
+        assert json.loads(text)["request_id"] == "abc-1"
+
+
+def test_events_without_anything(stream):
+    observer = LineObserver(stream)
+    observer({})
+    observer({"log_level": LogLevel.error})
+    observer({"log_level": LogLevel.warn, "log_format": "{x", "log_time": 1.25})
+    assert stream.lines[-1].startswith("1970-01-01T00:00:01.250Z warning")

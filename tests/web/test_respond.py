@@ -1,0 +1,45 @@
+"""Compression: who wants it, and that it is the same body."""
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.web.respond import accepts_gzip, gzipped
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        (b"gzip", True),
+        (b"GZIP", True),
+        (b"x-gzip", True),
+        (b"deflate, gzip;q=1.0, *;q=0.5", True),
+        (b"gzip;q=0.001", True),
+        (b"gzip ; q=0.5", True),
+        (b"*", True),
+        (b"deflate, *;q=0.1", True),
+        (b"", False),
+        (b"deflate, br", False),
+        (b"gzip;q=0", False),
+        (b"gzip;q=0.000, *", False),
+        (b"*;q=0", False),
+        (b"identity", False),
+        (b"gzipped", False),
+        (b"gzip;q=x", False),
+        (b"gzip;level=9", True),
+    ],
+)
+def test_who_wants_gzip(header, wanted):
+    assert accepts_gzip(header) is wanted
+
+
+@given(st.binary(max_size=60))
+def test_any_header_is_read(header):
+    assert accepts_gzip(header) in (True, False)
+
+
+@given(st.lists(st.binary(max_size=500)))
+def test_compressed_pieces_are_the_same_body(pieces):
+    assert gzip.decompress(b"".join(gzipped(iter(pieces)))) == b"".join(pieces)
