@@ -6,6 +6,13 @@ import pytest
 from twisted.logger import LogLevel, globalLogPublisher
 
 
+@pytest.fixture(autouse=True, scope="module")
+def frozen_modules():
+    """Leave what was imported out of the collections below: they run after every single test."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def stray_failures():
     """Watch the log; a test appends the exception classes that it expects to be logged."""

@@ -111,7 +111,6 @@ def running(tmp_path):
         pytest_twisted.blockon(made.daemon.stopService())
     signal.signal(signal.SIGHUP, handler)
     gc.set_threshold(*thresholds)
-    gc.unfreeze()
 
 
 async def test_start_and_stop(running):
