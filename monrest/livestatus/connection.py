@@ -46,6 +46,8 @@ class Connection(Protocol):
     owner's clock.
     """
 
+    _write_now = True
+
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
         self.exchange: Any = None
@@ -61,8 +63,12 @@ class Connection(Protocol):
     def send(self, request: bytes, reader: AnswerReader) -> None:
         """Send a request; its answer goes into ``reader``."""
         self.reader = reader
-        assert self.transport is not None
-        self.transport.write(request)
+        transport: Any = self.transport
+        transport.write(request)
+        if self._write_now and (flush := getattr(transport, "doWrite", None)) is not None:
+            # A request is short and the core waits for it: sending it here saves a turn of the
+            # reactor. What does not fit, or fails, is left to the reactor as usual.
+            flush()
 
     def dataReceived(self, data: bytes) -> None:
         """Read on; the owner hears of it when the answer is complete or hopeless."""

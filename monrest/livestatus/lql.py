@@ -75,10 +75,14 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
         encoded = [line.encode() for line in lines]
     except UnicodeEncodeError:
         raise BadRequest("error during request", "a value is not valid Unicode") from None
-    if any(len(line) > LONGEST_LINE for line in encoded):
-        raise BadRequest(
-            "error during request", f"a value is too long, at most {LONGEST_LINE} bytes are sent"
-        )
+    for line in encoded:
+        if len(line) > LONGEST_LINE:
+            # "Filter: COLUMN OPERATOR VALUE" is the only kind of line that can grow like this.
+            what = line.split(b" ", 2)[1].decode()
+            raise BadRequest(
+                "error during request",
+                f"the value of {what} is too long, expected at most {LONGEST_LINE} bytes",
+            )
     return b"\n".join(encoded) + b"\n\n"
 
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from monrest.query.access import Getter, expander, labels, mask
 from monrest.query.aggregate import Groups
-from monrest.query.bind import Bound, BoundSort, Check, CheckTree
+from monrest.query.bind import Bound, BoundSort, Check, CheckTree, Selected
 from monrest.query.model import Ref
 from monrest.query.order import Steps, by_columns, by_value
 from monrest.query.plan import Layout, SitePlan
@@ -52,7 +52,7 @@ def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> tuple[s
     for check in _checks(bound.row_filter):
         if isinstance(check.source, PerfValue):
             wanted[check.source.key] = check.source
-    index = shape.index()
+    index = shape.index
     for part in parts:
         if not wanted:
             break
@@ -84,7 +84,7 @@ def _base(
     bound: Bound, shape: Layout, parts: Sequence[Part]
 ) -> Steps[tuple[list[Row], Mapping[str, int]]]:
     """All rows that pass the filters, in default order, elements unpacked; and their index."""
-    index = shape.index()
+    index = shape.index
     merge = bound.names.schema.merge
     if merge == "groups":
         rows = merge_groups([(part.rows, part.constants) for part in parts], shape)
@@ -122,7 +122,7 @@ def filtered(bound: Bound, shape: Layout, part: Part) -> Steps[list[Row]]:
                 row += values
             yield
     if not part.plan.filtered:
-        rows = yield from _kept(bound, shape.index(), rows)
+        rows = yield from _kept(bound, shape.index, rows)
     return rows
 
 
@@ -145,8 +145,8 @@ def _unpacked(
     bound: Bound, shape: Layout, rows: list[Row]
 ) -> Steps[tuple[list[Row], Mapping[str, int]]]:
     assert bound.unpack is not None
-    read = Reader(bound, shape.index()).read(bound.unpack)
-    index = {**shape.index(), ELEMENT: shape.width}
+    read = Reader(bound, shape.index).read(bound.unpack)
+    index = {**shape.index, ELEMENT: shape.width}
     test = Reader(bound, index).tests(bound.element_filter)
     result: list[Row] = []
     for start in range(0, len(rows), _TURN):
@@ -261,7 +261,7 @@ def _cut_and_select(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]
 
 def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
     last = {one.item.key: one for one in bound.selected or ()}
-    columns = tuple(one.column for one in last.values())
+    columns = tuple(_measured(bound, reader, one, rows) for one in last.values())
     positions = [_position(bound, reader, one.inner) for one in last.values()]
     result: list[Row] = []
     if None not in positions and positions:
@@ -277,6 +277,16 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
             result += [[read(row) for read in reads] for row in rows[start : start + _TURN]]
             yield
     return Rows(columns=columns, rows=result)
+
+
+def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> Column:
+    """The column of an item; a label of performance data has the first row's unit (14.2)."""
+    if not rows or not isinstance(one.inner, Ref) or one.column.unit:
+        return one.column
+    if not isinstance(bound.names.find(one.inner.name), PerfValue):
+        return one.column
+    unit = reader.read(Ref(f"{one.inner.name}_unit", quoted=True))(rows[0])
+    return evolve(one.column, type="number", unit=unit) if unit else one.column
 
 
 def _position(bound: Bound, reader: Reader, expression: Any) -> int | None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
 from monrest.query.pushdown import both, push_all, push_log_times
 from monrest.query.resolve import Core, Peer, core_word
-from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType
+from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, TableSchema
 from monrest.values import Capabilities
 
 _DAY = 86400
@@ -26,25 +26,25 @@ _DAY = 86400
 
 @frozen(kw_only=True, cache_hash=True)
 class Layout:
-    """The core columns that rows carry, in order, with their types; constants come behind them."""
+    """The core columns that rows carry, in order, with their types; constants come behind them.
+
+    ``index`` maps names, constants included, to positions; ``width`` counts the values of a row
+    before anything is computed.
+    """
 
     columns: tuple[tuple[str, CoreType], ...]
     constants: tuple[str, ...]
+    width: int = field(init=False, eq=False, repr=False)
+    index: Mapping[str, int] = field(init=False, eq=False, repr=False)
 
-    @property
-    def width(self) -> int:
-        """Values in a row before anything is computed."""
+    @width.default
+    def _count(self) -> int:
         return len(self.columns) + len(self.constants)
 
-    def index(self) -> Mapping[str, int]:
-        """Name to position, constants included."""
-        return _index(self)
-
-
-@lru_cache(maxsize=512)
-def _index(shape: Layout) -> Mapping[str, int]:
-    names = [name for name, _ in shape.columns] + list(shape.constants)
-    return {name: position for position, name in enumerate(names)}
+    @index.default
+    def _positions(self) -> Mapping[str, int]:
+        names = [name for name, _ in self.columns] + list(self.constants)
+        return {name: position for position, name in enumerate(names)}
 
 
 @frozen(kw_only=True)
@@ -66,18 +66,24 @@ def layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
     constants = {name: None for name in bound.needed if name in CONSTANTS}
     if bound.selected is None:
         whole = _default_layout(bound, cores)
-        names = whole.index()
-        if all(name in names for name in bound.needed):
+        if all(name in whole.index for name in bound.needed):
             return whole
         wanted.update(whole.columns)
         constants = dict.fromkeys([*whole.constants, *constants])
     for name in bound.needed:
         if name not in constants:
             wanted.setdefault(name, core_type(bound, name))
-    order = bound.names.schema.order
-    if not wanted and order:
-        wanted[order[0]] = core_type(bound, order[0])
+    if not wanted:
+        name = _any_column(bound.names.schema)
+        wanted[name] = core_type(bound, name)
     return Layout(columns=tuple(wanted.items()), constants=tuple(constants))
+
+
+def _any_column(schema: TableSchema) -> str:
+    """A column that every core has: a request without any would answer with all of them."""
+    if schema.order:
+        return schema.order[0]
+    return next(name for name, spec in schema.columns.items() if isinstance(spec, CoreColumn))
 
 
 def _default_layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:

@@ -28,6 +28,9 @@ MOST_COMBINATIONS = 64
 
 _NOTHING: Mapping[str, Any] = {}
 
+FEW = 8
+"""Lists of at most this many rows are written in one go."""
+
 SMALL = 2000
 """Values of at most this many nodes and kilobytes of text are written in one go."""
 
@@ -198,8 +201,21 @@ def document_value(value: Any, *, pretty: bool, level: int = 0) -> Iterator[byte
         yield indented(b"\n]" if pretty else b"]", level)
 
 
+def few_rows(answer: Rows) -> bytes:
+    """Write a short list in one go, which for single objects takes half the time."""
+    names = [column.name for column in answer.columns]
+    objects = []
+    for row in answer.rows:
+        value = {} if answer.expand is None else dict(answer.expand(row))
+        value.update(zip(names, row, strict=False))
+        objects.append(value)
+    return dumps(objects) + b"\n"
+
+
 def rows_json(answer: Rows, *, pretty: bool) -> Iterator[bytes]:
     """Write a list answer as a JSON text with a newline at the end."""
+    if len(answer.rows) <= FEW and not pretty:
+        return iter((few_rows(answer),))
 
     def fragments() -> Iterator[bytes]:
         yield from rows_value(answer, pretty=pretty)

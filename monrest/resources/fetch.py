@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 
 from monrest.auth.visibility import visibility
 from monrest.concurrency import sliced
-from monrest.query.access import CONSTANTS, labels
+from monrest.query.access import labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.customvars import Visibility
 from monrest.query.finish import Part, absent_labels, filtered, finish
@@ -199,15 +199,14 @@ def view_of(context: Context, identity: Identity) -> View:
 
 def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:
     """What every row of a site carries beside the core's own columns."""
-    address = site.address if identity.may(SYSTEM) else ""
-    now = int(context.clock.seconds())
-    return dict(
-        zip(
-            CONSTANTS,
-            (site.id, site.name, site.section, _program_start(site), address, now),
-            strict=True,
-        )
-    )
+    return {
+        "peer_key": site.id,
+        "peer_name": site.name,
+        "peer_section": site.section,
+        "program_start": _program_start(site),
+        "peer_addr": site.address if identity.may(SYSTEM) else "",
+        "now": int(context.clock.seconds()),
+    }
 
 
 # -------------------------------------------------------------------- statistics
@@ -303,7 +302,7 @@ async def _batch(
     for answer, part in rows:
         kept = await sliced(filtered(bound, shape, part), context.clock)
         mine = started_spec(batch, _program_start(answer.site))
-        answers.append(await sliced(count_rows(mine, kept, shape.index()), context.clock))
+        answers.append(await sliced(count_rows(mine, kept, shape.index), context.clock))
     return merge_stats(batch, answers), gathered
 
 

@@ -27,10 +27,12 @@ class Registry(Service):
     configs: Sequence[SiteConfig]
     make: Callable[[Any, SiteConfig], Site] = Site
     sites: tuple[Site, ...] = field(init=False, default=())
+    _shown: tuple[Site, ...] = field(init=False, default=())
+    """The sites that are meant when nothing is selected."""
     _retired: list[Site] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self.sites = tuple(self.make(self.reactor, config) for config in self.configs)
+        self._use([self.make(self.reactor, config) for config in self.configs])
 
     def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
         """The sites meant by ids, names, sections, ``ALL`` or ``LOCAL``, in configured order.
@@ -40,7 +42,7 @@ class Registry(Service):
         """
         wanted = [item for item in items if item]
         if not wanted:
-            return tuple(site for site in self.sites if not site.hidden)
+            return self._shown
         chosen: set[str] = set()
         unknown: list[str] = []
         for item in wanted:
@@ -60,6 +62,10 @@ class Registry(Service):
             )
         return tuple(site for site in self.sites if site.id in chosen)
 
+    def _use(self, sites: Sequence[Site]) -> None:
+        self.sites = tuple(sites)
+        self._shown = tuple(site for site in self.sites if not site.hidden)
+
     def reconfigure(self, configs: Sequence[SiteConfig]) -> None:
         """Take over a new list: unchanged sites keep their connections and their health.
 
@@ -77,7 +83,7 @@ class Registry(Service):
             if self.running:
                 site.startService()
         self.configs = tuple(configs)
-        self.sites = tuple(sites)
+        self._use(sites)
         self._retired = [site for site in self._retired if not site.pool.quiet]
         for site in old.values():
             site.retire()
