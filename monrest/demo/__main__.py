@@ -36,6 +36,11 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _say_ready() -> None:
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Run until SIGTERM or SIGINT; exits with 1 when it cannot start."""
     options = _arguments()
@@ -61,7 +66,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
-    core.callWhenRunning(lambda: print("ready", flush=True))  # noqa: T201 - the one word on stdout
+    core.callWhenRunning(_say_ready)
     core.run()
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from monrest.demo.checks import Result, process, split_output
+from monrest.demo.command_model import CommandSpec, Values, arguments
 from monrest.demo.command_toggles import (
     children_of,
     hosts_of,
     services_of,
     targets_of,
 )
-from monrest.demo.commands import CommandSpec, Values, arguments
 from monrest.demo.core import Core
 from monrest.demo.downtimes import (
     acknowledge,

@@ -11,8 +11,8 @@ from monrest.demo.command_events import (
     downtime_commands,
     notification_commands,
 )
+from monrest.demo.command_model import CommandSpec, Values, arguments
 from monrest.demo.command_toggles import contact_commands, setting_commands, toggle_commands
-from monrest.demo.commands import CommandSpec, Values, arguments
 from monrest.demo.core import Core
 from monrest.demo.simulation import Simulation
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from monrest.demo.checks import stop_flapping
-from monrest.demo.commands import CommandSpec, Values, arguments
+from monrest.demo.command_model import CommandSpec, Values, arguments
 from monrest.demo.core import INTERVAL_LENGTH, Core
 from monrest.demo.objects import MODIFIED, Contact, Host, Target
 from monrest.demo.simulation import Simulation

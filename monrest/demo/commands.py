@@ -6,55 +6,17 @@ Success is silent; what is wrong with a command is answered as text (livestatus.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
-from attrs import frozen
-
+from monrest.demo.command_model import Argument, CommandError, CommandSpec, Values
+from monrest.demo.command_table import COMMANDS
 from monrest.demo.core import Core
 from monrest.demo.simulation import Simulation
 
 _COMMAND = re.compile(r"\[(\d+)\] ([A-Z_]+)(?:;(.*))?\Z", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _NUMBER = re.compile(r"(-?)(\d+)(.*)\Z", re.DOTALL)
-
-Values: TypeAlias = dict[str, Any]
-"""Arguments by name; an object argument is the object itself."""
-
-Obey: TypeAlias = Callable[[Core, Simulation, Values], None]
-
-
-class CommandError(Exception):
-    """A command that the core refuses; the text is for the client."""
-
-
-@frozen
-class Argument:
-    """One argument. ``type`` is an object type, ulong, int, bool, timestamp or str.
-
-    ``optional`` arguments may be empty or missing, and are then None or empty text.
-    """
-
-    name: str
-    type: str
-    optional: bool = False
-
-
-@frozen
-class CommandSpec:
-    """A command: its arguments in order and the function that obeys."""
-
-    arguments: tuple[Argument, ...]
-    obey: Obey
-
-
-def arguments(text: str) -> tuple[Argument, ...]:
-    """``host_name:host;comment:str?`` to arguments; a question mark makes one optional."""
-    found = []
-    for item in filter(None, text.split(";")):
-        name, _, kind = item.partition(":")
-        found.append(Argument(name, kind.rstrip("?"), kind.endswith("?")))
-    return tuple(found)
 
 
 def decode(text: str) -> str:
@@ -64,8 +26,6 @@ def decode(text: str) -> str:
 
 def run(core: Core, simulation: Simulation, line: str) -> str | None:
     """Execute ``[time] NAME;arguments``. Answers None, or why the core refuses it."""
-    from monrest.demo.command_table import COMMANDS
-
     match = _COMMAND.match(decode(line))
     if match is None:
         return "Malformed command: '[TIMESTAMP] NAME;ARGUMENTS' expected"

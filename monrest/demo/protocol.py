@@ -44,7 +44,7 @@ class LivestatusFactory(Factory):
     run_command: Callable[[str], str | None]
     open_connections: set[LivestatusProtocol] = field(factory=set)
 
-    def buildProtocol(self, addr: object) -> LivestatusProtocol:  # noqa: ARG002 - Twisted's signature
+    def buildProtocol(self, _addr: object) -> LivestatusProtocol:
         """A new connection."""
         return LivestatusProtocol(self)
 
@@ -87,7 +87,7 @@ class LivestatusProtocol(Protocol):
     def writeConnectionLost(self) -> None:
         """Nobody reads any more."""
 
-    def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: ARG002 - as above
+    def connectionLost(self, _reason: Failure = connectionDone) -> None:
         """Stop everything that was going on for the client."""
         self._factory.open_connections.discard(self)
         self._closed = True

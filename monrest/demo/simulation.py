@@ -25,6 +25,9 @@ _TICK = 1.0
 _BUDGET = 0.005
 """Seconds of work on due checks before others get their turn."""
 
+_PAUSE = 0.02
+"""Seconds between two such shares of work."""
+
 
 def behaviour(target: Target) -> str:
     """The word of the custom variable ``_DEMO``, empty when there is none."""
@@ -47,6 +50,7 @@ class Simulation:
     _due: list[tuple[float, int, Target, int]] = field(factory=list)
     _sequence: int = 0
     _call: IDelayedCall | None = None
+    _more: IDelayedCall | None = None
     _ticks: int = 0
     _day: Any = None
     _periods: dict[str, int] = field(factory=dict)
@@ -69,9 +73,10 @@ class Simulation:
 
     def stop(self) -> None:
         """Cancel what is planned."""
-        if self._call is not None and self._call.active():
-            self._call.cancel()
-        self._call = None
+        for call in (self._call, self._more):
+            if call is not None and call.active():
+                call.cancel()
+        self._call = self._more = None
 
     def plan(self, target: Target, at: float, *, forced: bool = False) -> None:
         """Plan the next check of a target; an earlier plan is void."""
@@ -100,7 +105,10 @@ class Simulation:
         self._checks()
 
     def _checks(self) -> None:
-        """Do what is due, as long as it is quick; the rest follows at the next second."""
+        """Do what is due, as long as it is quick; the rest follows after a pause."""
+        if self._more is not None and self._more.active():
+            self._more.cancel()
+        self._more = None
         clock = self.core.clock
         now = started = clock.seconds()
         while self._due and self._due[0][0] <= now:
@@ -108,6 +116,7 @@ class Simulation:
             if serial == target.check_serial:
                 self._check(target, at)
             if clock.seconds() - started > _BUDGET:
+                self._more = clock.callLater(_PAUSE, self._checks)
                 return
 
     def _check(self, target: Target, at: float) -> None:

@@ -1,0 +1,99 @@
+"""The core as a service and as a program of its own, over a real socket."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
+from twisted.internet.protocol import Protocol
+
+from monrest.demo.service import DemoCore
+from monrest.objectconfig.parser import ObjectConfigError
+
+REQUEST = b"GET hosts\nResponseHeader: fixed16\nOutputFormat: json\nStats: state >= 0\n\n"
+
+
+class Reader(Protocol):
+    def __init__(self):
+        self.done = Deferred()
+        self.received = b""
+
+    def dataReceived(self, data):
+        self.received += data
+
+    def connectionLost(self, reason):
+        self.done.callback(self.received)
+
+
+async def ask(path):
+    reader = await connectProtocol(UNIXClientEndpoint(reactor, str(path)), Reader())
+    reader.transport.write(REQUEST)
+    return await reader.done
+
+
+async def test_a_service_starts_answers_and_stops(tmp_path):
+    path = tmp_path / "live"
+    service = DemoCore(reactor, str(path), history_days=0)
+    service.startService()
+    try:
+        answer = await ask(path)
+        assert answer[:4] == b"200 "
+        assert json.loads(answer[16:]) == [[20]]
+    finally:
+        await service.stopService()
+    assert not path.exists()
+
+
+async def test_a_left_over_socket_is_replaced(tmp_path):
+    path = tmp_path / "live"
+    with socket.socket(socket.AF_UNIX) as old:
+        old.bind(str(path))
+    service = DemoCore(reactor, str(path), history_days=0, hosts=3, services=4)
+    service.startService()
+    try:
+        assert json.loads((await ask(path))[16:]) == [[3]]
+    finally:
+        await service.stopService()
+
+
+def test_wrong_files_are_refused_with_their_place(tmp_path):
+    (tmp_path / "bad.cfg").write_text("define host {\nhost_name h\nuse nothing\n}\n")
+    with pytest.raises(ObjectConfigError, match=r"bad\.cfg:3: template nothing"):
+        DemoCore(reactor, str(tmp_path / "live"), objects_dir=tmp_path).startService()
+
+
+def test_the_program(tmp_path):
+    path = tmp_path / "live"
+    command = [sys.executable, "-m", "monrest.demo", "--socket", str(path), "--hosts", "30",
+               "--services", "90", "--seed", "7", "--history", "1"]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(20)
+            client.connect(str(path))
+            # Half closed after a complete line: that ends the request too.
+            client.sendall(REQUEST[:-1])
+            client.shutdown(socket.SHUT_WR)
+            received = b""
+            while data := client.recv(65536):
+                received += data
+        assert json.loads(received[16:]) == [[30]]
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=20) == (b"", b"")
+        assert process.returncode == 0
+    assert not path.exists()
+
+
+def test_the_program_says_why_it_cannot_start(tmp_path):
+    (tmp_path / "bad.cfg").write_text("define nonsense {\n}\n")
+    command = [sys.executable, "-m", "monrest.demo", "--socket", str(tmp_path / "live"),
+               "--objects", str(tmp_path)]  # fmt: skip
+    found = subprocess.run(command, capture_output=True, timeout=30, check=False, text=True)
+    assert found.returncode == 1
+    assert "bad.cfg:1: unknown object type nonsense" in found.stderr
+    assert "Traceback" not in found.stderr
