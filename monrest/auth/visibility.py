@@ -78,7 +78,9 @@ def _log(identity: Identity, strict: bool) -> CoreFilter | None:
     if all_hosts and all_services and system:
         return None
     with_service = Test("service_description", "!=", "")
-    of_host = Every((Test("host_name", "!=", ""), Test("service_description", "=", "")))
+    # Icinga 2 has no host_name in the lines of hosts, other cores no current one of what is gone.
+    named = Any_((Test("host_name", "!=", ""), Test("current_host_name", "!=", "")))
+    of_host = Every((named, Test("service_description", "=", "")))
     by_host = _contact("current_host_contacts", identity)
     seen: list[CoreFilter] = [
         with_service
@@ -90,9 +92,9 @@ def _log(identity: Identity, strict: bool) -> CoreFilter | None:
     elif strict:
         seen.append(Every((of_host, by_host)))
     if not strict:
-        seen.append(Every((Test("host_name", "!=", ""), by_host)))
+        seen.append(Every((named, by_host)))
     if system:
-        seen.append(Test("host_name", "=", ""))
+        seen.append(Every((Test("host_name", "=", ""), Test("current_host_name", "=", ""))))
     return Any_(tuple(seen))
 
 

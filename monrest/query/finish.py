@@ -283,7 +283,9 @@ def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> C
     """The column of an item; a label of performance data has the first row's unit (14.2)."""
     if not rows or not isinstance(one.inner, Ref) or one.column.unit:
         return one.column
-    if not isinstance(bound.names.find(one.inner.name), PerfValue):
+    source = bound.names.find(one.inner.name)
+    fetched = isinstance(source, PerfValue) and all(at in reader.index for at, _ in source.sources)
+    if not fetched:  # a column, or a calculation whose plus sign has become a blank
         return one.column
     unit = reader.read(Ref(f"{one.inner.name}_unit", quoted=True))(rows[0])
     return evolve(one.column, type="number", unit=unit) if unit else one.column

@@ -292,7 +292,7 @@ def _plain_source(bound: Bound, one: Selected, capabilities: Capabilities) -> Co
         table, source.name
     ):
         return None
-    if capabilities.kind == "icinga2" and source.name not in _ICINGA_GROUPS:
+    if capabilities.kind == "icinga2" and (source.name not in _ICINGA_GROUPS or table == "log"):
         return None
     return source
 

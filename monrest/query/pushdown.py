@@ -19,10 +19,14 @@ from monrest.query.regex import pushability
 from monrest.query.resolve import Core, Variable, View
 from monrest.values import Capabilities
 
+_LONGEST = 10_000
+"""Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""
 _ICINGA_TEXT = frozenset(
     {"name", "host_name", "description", "service_description", "address", "host_address"}
     | {"author", "type", "message"}
 )
+_EMPTY_THERE = ("log", "host_name")
+"""Null in Icinga 2 for the lines of hosts; the rows are completed after they have arrived."""
 _ICINGA_NUMBERS = frozenset(
     {
         "has_been_checked",
@@ -164,7 +168,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
             return NOTHING
         return _push_list(check, source)
     if source.core_type == "string":
-        if icinga and source.name not in _ICINGA_TEXT:
+        if icinga and (source.name not in _ICINGA_TEXT or (table, source.name) == _EMPTY_THERE):
             return NOTHING
         return _push_text(check, source)
     if source.core_type in ("int", "time"):
@@ -179,10 +183,15 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
 def _clean(text: str) -> bool:
     """Whether a core reads the operand as it was sent: blanks at its ends would be cut off.
 
+    A very long one would cost the connection, so it is compared here.
+
     Characters beyond U+FFFF arrive changed in a core's JSON, and control characters never leave.
     """
     return (
-        text == text.strip() and all(" " <= one <= "\uffff" for one in text) and "\x7f" not in text
+        len(text) <= _LONGEST
+        and text == text.strip()
+        and all(" " <= one <= "\uffff" for one in text)
+        and "\x7f" not in text
     )
 
 

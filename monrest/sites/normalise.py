@@ -120,6 +120,16 @@ def _worst_host(value: Any, down: Any, unreachable: Any, pending: Any) -> Any:
     return 2 if as_int(unreachable) > 0 else 0
 
 
+def _log_host(value: Any, current: Any, kind: Any, options: Any) -> Any:
+    """The host of a log line; Icinga 2 has null for lines of hosts, and of whatever is gone."""
+    if value or current or not isinstance(kind, str) or not isinstance(options, str):
+        return value or current
+    parts = options.split(";")
+    at = 1 if kind.endswith(" NOTIFICATION") else 0
+    known = kind.endswith((" ALERT", " STATE", " NOTIFICATION")) and len(parts) > at + 1
+    return parts[at] if known else value
+
+
 _SERVICE_COUNTERS = tuple(f"num_services_{s}" for s in ("warn", "crit", "unknown", "pending"))
 
 _RULES: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
@@ -131,6 +141,7 @@ _RULES: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "num_services_unknown": (("num_services_pending",), _less),
     "num_hosts_down": (("num_hosts_pending",), _less),
     "worst_service_state": (_SERVICE_COUNTERS, _worst_service),
+    "host_name": (("current_host_name", "type", "options"), _log_host),
     "worst_host_state": (("num_hosts_down", "num_hosts_unreach", "num_hosts_pending"), _worst_host),
 }
 """Column: the columns beside it that say what its value means, and what to make of it."""
