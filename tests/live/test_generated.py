@@ -113,7 +113,7 @@ def test_generated_requests(client):
     @GENERATED
     @given(path=paths, parameters=st.lists(parameter, max_size=4))
     def check(path, parameters):
-        pairs = [[text.encode(errors="replace") for text in pair] for pair in parameters]
+        pairs = [tuple(text.encode(errors="replace") for text in pair) for pair in parameters]
         sound(client.get(f"{path}?{urlencode(pairs)}" if pairs else path))
 
     check()

@@ -188,6 +188,10 @@ def test_process(client, differences):
             assert row[flag] in (0, 1)
 
 
+def test_process_without_any_known_column(client):
+    assert client.rows("/processinfo", {"columns": "nope"}) == [{"nope": None}]
+
+
 def test_process_stats(client):
     stats = client.rows("/processinfo/stats")
     counters = ("connections", "forks", "host_checks", "log_messages", "neb_callbacks")
