@@ -6,9 +6,11 @@ All problems are collected; nothing is created or changed here.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -37,7 +39,7 @@ def problems_of(config: Config) -> list[str]:
 
 
 def _positive(path: str, value: float) -> Iterator[str]:
-    if not value > 0:
+    if not (value > 0 and math.isfinite(value)):
         yield f"{path}: expected a number above 0, got {value}"
 
 
@@ -63,7 +65,7 @@ def _server(server: ServerConfig) -> Iterator[str]:
     elif Path(server.var_dir).exists() and not Path(server.var_dir).is_dir():
         yield f"server.var_dir: expected a directory, got the file {server.var_dir}"
     yield from _positive("server.request_timeout", server.request_timeout)
-    if server.drain_timeout < 0:
+    if not (server.drain_timeout >= 0 and math.isfinite(server.drain_timeout)):
         yield f"server.drain_timeout: expected 0 or more, got {server.drain_timeout}"
     if server.workers != 1:
         yield f"server.workers: only 1 is supported, got {server.workers}"
@@ -87,6 +89,11 @@ def _auth(config: Config) -> Iterator[str]:
     yield from _readable("auth.htpasswd_file", auth.htpasswd_file)
     if auth.remote_user_header and not re.fullmatch(r"[A-Za-z0-9-]+", auth.remote_user_header):
         yield "auth.remote_user_header: expected a header name of letters, digits and '-'"
+    for index, proxy in enumerate(auth.trusted_proxies):
+        try:
+            ip_network(proxy)
+        except ValueError:
+            yield f"auth.trusted_proxies[{index}]: expected an IP address or network, got {proxy!r}"
     yield from _roles("auth.roles", auth.roles)
     yield from _roles("auth.contactgroup_roles", auth.contactgroup_roles)
 
