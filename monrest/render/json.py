@@ -26,8 +26,6 @@ DEEPEST = 200
 MOST_COMBINATIONS = 64
 """Combinations of expanded keys for which dictionaries are kept."""
 
-_NOTHING: Mapping[str, Any] = {}
-
 FEW = 8
 """Lists of at most this many rows are written in one go."""
 
@@ -110,10 +108,26 @@ class RowWriter:
 
     def __call__(self, batch: list[Row]) -> bytes:
         """Write one batch."""
+        objects = self._plain(batch) if self.expand is None else self._expanded(batch, self.expand)
+        # Cut off the brackets of the list, with the newlines beside them when indented.
+        start, end = (2, -2) if self.pretty else (1, -1)
+        return dumps(objects, pretty=self.pretty)[start:end]
+
+    def _plain(self, batch: list[Row]) -> list[dict[str, Any]]:
+        # Apart from the other: what that does per row would be most of the time of short rows.
+        kept = self._kept.setdefault((), [])
+        while len(kept) < len(batch):
+            kept.append(dict.fromkeys(sorted(self.names)))
+        names = self.names
+        for target, row in zip(kept, batch, strict=False):
+            target.update(zip(names, row, strict=False))
+        return kept[: len(batch)]
+
+    def _expanded(self, batch: list[Row], expand: Expand) -> list[dict[str, Any]]:
         used: dict[tuple[str, ...], int] = {}
         objects = []
         for row in batch:
-            extra = _NOTHING if self.expand is None else self.expand(row)
+            extra = expand(row)
             further = tuple(extra)
             number = used.get(further, 0)
             used[further] = number + 1
@@ -121,9 +135,7 @@ class RowWriter:
             target.update(extra)
             target.update(zip(self.names, row, strict=False))
             objects.append(target)
-        # Cut off the brackets of the list, with the newlines beside them when indented.
-        start, end = (2, -2) if self.pretty else (1, -1)
-        return dumps(objects, pretty=self.pretty)[start:end]
+        return objects
 
     def _target(self, further: tuple[str, ...], number: int) -> dict[str, Any]:
         kept = self._kept.get(further)
