@@ -21,6 +21,8 @@ from monrest.values import Capabilities
 
 _LONGEST = 10_000
 """Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""
+_END_OF_TIME = 2**40
+"""A time in seconds that every core can read and no log line has."""
 _ICINGA_TEXT = frozenset(
     {"name", "host_name", "description", "service_description", "address", "host_address"}
     | {"author", "type", "message"}
@@ -122,7 +124,9 @@ def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
             continue
         op = tree.condition.op
         # Log times are whole seconds; a fraction is widened outwards and checked here again.
-        bound = int(number) if op in (">", ">=", "=") else -int(-number // 1)
+        # Icinga 2 closes the connection at a number that it cannot hold.
+        within = min(max(number, 0), _END_OF_TIME)
+        bound = int(within) if op in (">", ">=", "=") else -int(-within // 1)
         if bound == number:
             tests.append(Test("time", op, str(bound)))
         elif op != "=":

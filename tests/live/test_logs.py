@@ -39,6 +39,20 @@ def test_a_condition_on_time_replaces_the_window(client):
     assert client.rows("/logs", {"q": "message ~ 'no such timeout text'"}) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "empty"),
+    [
+        *(("time[gt]", value, True) for value in ("9" * 40, "1e15", "99999999999")),
+        *(("time[lt]", value, True) for value in ("-1", "-1e300", "0.5")),
+        *(("time", value, True) for value in ("9" * 40, "-5", "1.5")),
+        *(("time[gte]", value, False) for value in ("-1e300", "-5", "0", "1.5")),
+        *(("time[lte]", value, False) for value in ("9" * 40, "1e15", "99999999999")),
+    ],
+)
+def test_bounds_beyond_all_time(client, name, value, empty):
+    assert (client.rows("/logs", {name: value}) == []) is empty
+
+
 def test_alerts(client):
     rows = client.rows("/alerts", {"time[gt]": "-1h"})
     assert {row["type"] for row in rows} <= {"HOST ALERT", "SERVICE ALERT"}
