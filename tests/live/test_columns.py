@@ -274,3 +274,22 @@ def test_wrong_columns_are_refused(client, columns, words):
 def test_wrong_limits_are_refused(client, name, value):
     words = [f"{name} must be a non-negative integer"]
     refused(client.get("/hosts", {name: value}), 400, *words)
+
+
+@pytest.mark.parametrize("wrapper", ["{}", "age({})", "duration({})", "utc({})", "hoststate({})"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("calc(calc(num_services,*,1e308),*,1e308)", "calc(num_services,*,-1e308)"),
+        *("999999999999999999*999999999999999999*999999999999999999", "substr(name,1e400)"),
+        *("calc(num_services,/,1e-320)", "substr(name,-1e400,1e400)", "num_services*1e400"),
+    ],
+)
+def test_numbers_beyond_all_bounds(client, wrapper, value):
+    parameters = {"columns": f"name,{wrapper.format(value)} as x"}
+    assert [row["name"] for row in client.rows("/hosts", parameters)] == list(HOSTS)
+    parameters = {"columns": f"sum({wrapper.format(value)}) as x,max({value}) as y"}
+    assert set(client.rows("/hosts", parameters)) == {"x", "y"}
+    for prefix in ("csv", "text", "xls", "wrapped_json"):
+        parameters = {"columns": wrapper.format(value), "sort": wrapper.format(value)}
+        assert client.get(f"/{prefix}/hosts", parameters).status == 200

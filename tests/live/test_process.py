@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from harness.client import Client
 from harness.cores import EmbeddedCore
 from harness.daemon import REPOSITORY, free_port, site
 from harness.lying import LyingSite
@@ -15,11 +16,11 @@ from harness.waiting import until
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 
 
-def run(*arguments, **more):
-    """Run Python with these arguments from the repository's folder."""
+def run(*arguments, cwd=REPOSITORY):
+    """Run Python with these arguments in ``cwd``."""
     return subprocess.run(
-        [sys.executable, *arguments], cwd=REPOSITORY, capture_output=True, text=True,
-        timeout=60, check=False, **more,
+        [sys.executable, *arguments], capture_output=True, text=True,
+        timeout=60, check=False, cwd=cwd,
     )  # fmt: skip
 
 
@@ -28,6 +29,11 @@ def run(*arguments, **more):
 
 def test_twistd_knows_the_plugin():
     listed = run("-c", "from twisted.scripts.twistd import run; run()", "--help")
+    assert any(line.split()[:1] == ["monrest"] for line in listed.stdout.splitlines())
+
+
+def test_the_installed_plugin_is_found_from_anywhere(tmp_path):
+    listed = run("-c", "from twisted.scripts.twistd import run; run()", "--help", cwd=tmp_path)
     assert any(line.split()[:1] == ["monrest"] for line in listed.stdout.splitlines())
 
 
@@ -220,3 +226,39 @@ def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
         until(lambda: client.get("/hosts").status == 200, "the core is back", seconds=40)
         assert client.rows("/hosts/totals")["total"] == 6
     core.stop()
+
+
+# ------------------------------------------------------------------ the demo
+
+
+def test_the_demo_serves_and_leaves_nothing_behind(tmp_path):
+    port = free_port()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
+            *("--nodaemon", "--pidfile=", "monrest", "--demo", "--port", str(port)),
+        ],
+        cwd=REPOSITORY,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        for line in process.stdout:
+            if line.startswith("monrest demo:"):
+                break
+        _monrest, _demo, address, _key, key, _user, user = line.split()
+        assert address == f"http://127.0.0.1:{port}/mon/r/"
+        with Client(port, key, user) as client:
+            until(lambda: client.rows("/sites")[0]["connected"] == 1, "the demo core is up")
+            assert client.rows("/hosts/totals")["total"] == 20
+            assert client.rows("/services/totals")["total"] == 100
+            assert client.rows("/logs?limit=5")
+            assert client.rows("/hostgroups")
+        assert list(tmp_path.iterdir())
+    finally:
+        process.send_signal(signal.SIGINT)
+        rest, _nothing = process.communicate(timeout=30)
+    assert "Traceback" not in rest
+    assert list(tmp_path.iterdir()) == []
