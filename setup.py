@@ -12,7 +12,7 @@ setup(
     # twistd's plugin search can see; an import hook hides the plugin from it.
     package_dir={"": "."},
     packages=[*find_packages(include=["monrest", "monrest.*"]), "twisted.plugins"],
-    package_data={"monrest": ["py.typed"], "monrest.demo": ["objects/*.cfg", "objects/**/*.cfg"]},
+    package_data={"monrest": ["py.typed"]},
     entry_points={"console_scripts": ["monrest=monrest.cli.main:main"]},
     install_requires=[
         "attrs>=26.1",

@@ -14,6 +14,7 @@ from attrs import define, evolve, field, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.access import needs
+from monrest.query.expressions import blank_is_plus, described_call, references, unpacked
 from monrest.query.functions import AGGREGATES, Moment, number_of
 from monrest.query.model import (
     Calculation,
@@ -26,6 +27,7 @@ from monrest.query.model import (
     Query,
     Ref,
 )
+from monrest.query.regex import compile_pattern
 from monrest.query.resolve import Core, Names, PerfValue, Source, View
 from monrest.query.times import parse_duration, parse_time
 from monrest.values import Column
@@ -259,6 +261,10 @@ class _Binder:
 
     def _operand(self, condition: Condition, column: Column) -> str | float:
         text = condition.value
+        if condition.op.endswith("~"):
+            # Compiled now, so that a wrong pattern is refused before any core is asked.
+            folded = condition.op.endswith("~~")
+            compile_pattern(text, ignore_case=folded, parameter=condition.parameter)
         if column.type == "time":
             moment = parse_time(text, self.moment.now, self.moment.zone)
             if moment is not None:
@@ -318,68 +324,6 @@ class _Binder:
                 expression = Ref(key.name, quoted=True)
                 self._use(expression)
                 yield BoundSort(expression=expression, descending=key.descending)
-
-
-def references(expression: Expression) -> Iterable[Ref]:
-    """Every column that an expression names."""
-    if isinstance(expression, Ref):
-        yield expression
-    elif isinstance(expression, Calculation):
-        yield from references(expression.first)
-        for _, operand in expression.steps:
-            yield from references(operand)
-    elif isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from references(argument)
-
-
-def unpacked(expression: Expression) -> Expression | None:
-    """The argument of ``to_rows`` inside an expression, or None."""
-    if isinstance(expression, Call):
-        if expression.function == "to_rows":
-            return expression.arguments[0]
-        for argument in expression.arguments:
-            found = unpacked(argument)
-            if found is not None:
-                return found
-    return None
-
-
-def blank_is_plus(expression: Expression, names: Names) -> Expression:
-    """``up down`` of numeric columns is what is left of an unescaped ``up+down`` (section 6.2)."""
-    if isinstance(expression, Ref) and not expression.quoted and " " in expression.name:
-        parts = expression.name.split()
-        sources = [names.find(part) for part in parts]
-        if len(parts) > 1 and all(
-            isinstance(one, Core) and one.core_type in ("int", "float") for one in sources
-        ):
-            first, *others = [Ref(part) for part in parts]
-            return Calculation(first, tuple(("+", other) for other in others))
-    return expression
-
-
-_TEXT_FUNCTIONS = frozenset(
-    {"lower", "upper", "substr", "s", "concat", "fmt", "duration", "utc", "date"}
-    | {"hoststate", "servicestate"}
-)
-
-
-def described_call(call: Call, inner: Column, key: str) -> Column:
-    """Type and unit of a function's result, from those of its first argument."""
-    function = call.function
-    if function in _TEXT_FUNCTIONS:
-        return Column(key, "string")
-    if function == "age":
-        return Column(key, "number", "s")
-    if function == "unit":
-        unit = call.arguments[1] if len(call.arguments) > 1 else None
-        text = getattr(unit, "value", None) or getattr(unit, "name", "")
-        return Column(key, "number", str(text))
-    if function == "to_rows":
-        return Column(key)
-    if function in ("min", "max") and inner.type == "time":
-        return Column(key, "time")
-    return Column(key, "number", "" if function == "count" else inner.unit)
 
 
 def typo(names: Iterable[str]) -> BadRequest:

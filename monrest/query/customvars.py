@@ -1,61 +1,105 @@
-"""Custom variables: one shape for what cores send, columns of rows, who may see which."""
+"""Custom variables: one shape for what cores send, the columns they make and who may see them.
+
+The rules are those of query-engine.md, section 12.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
+
+from monrest.query.scalars import text_of
+
+_OF_HOST = "HOST"
 
 
 def normalise(value: Any, names: Sequence[Any] = (), values: Sequence[Any] = ()) -> dict[str, str]:
-    """Name to text, from a dictionary, a list of pairs, or a list of names and one of values."""
-    if isinstance(value, Mapping) and value:
-        return {str(name): _text(one) for name, one in value.items()}
-    if isinstance(value, list) and value:
-        return {
-            str(one[0]): _text(one[1]) for one in value if isinstance(one, list) and len(one) > 1
-        }
-    return {str(name): _text(one) for name, one in zip(names or (), values or (), strict=False)}
+    """Name to text, in the order and the letter case of the core.
 
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    ``value`` is what the core's ``custom_variables`` holds: an object or a list of pairs. When
+    it says nothing, ``names`` and ``values`` belong together by position. What has no name is
+    left out; nothing raises, because cores send what they like.
+    """
+    if value and isinstance(value, Mapping):
+        pairs = [(name, one) for name, one in value.items()]
+    elif value and isinstance(value, list | tuple):
+        pairs = [
+            (one[0], one[1] if len(one) > 1 else "")
+            for one in value
+            if isinstance(one, list | tuple) and one
+        ]
+    else:
+        pairs = list(zip(names or (), values or (), strict=False))
+    return {name: text_of(one) for name, one in pairs if name and isinstance(name, str)}
 
 
 def columns(variables: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """One key for each variable, its name in upper case behind ``prefix``."""
-    return {prefix + name.upper(): value for name, value in variables.items()}
+    """One key per variable: ``prefix`` (``_``, ``_HOST``) and the name in upper case.
+
+    Of names that differ only in case the one in upper case counts, else the first.
+    """
+    found = {prefix + name.upper(): value for name, value in variables.items()}
+    if len(found) < len(variables):
+        for name, value in reversed(list(variables.items())):
+            found[prefix + name.upper()] = variables.get(name.upper(), value)
+    return found
 
 
 @frozen
 class Visibility:
-    """Which variables somebody may see, by names and patterns with ``*``."""
+    """Which variables somebody may see.
+
+    ``patterns`` are names with or without the leading underscore, ``*`` stands for anything, and
+    the case of letters does not count. ``all_visible`` is for those who see everything.
+    """
 
     patterns: tuple[str, ...]
     all_visible: bool = False
-    _wanted: tuple[str, ...] = field(init=False, eq=False)
-
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(
-            self, "_wanted", tuple(one.removeprefix("_").upper() for one in self.patterns)
-        )
 
     def visible(self, name: str, host: bool = False) -> bool:
-        """Whether the variable shows; ``host``: a host's variable on a service."""
-        if self.all_visible:
-            return True
-        full = ("HOST" if host else "") + name.upper()
-        for pattern in self._wanted:
-            if host and "*" in pattern and not pattern.startswith("HOST"):
-                continue
-            if fnmatchcase(full, pattern.replace("[", "[[]").replace("?", "[?]")):
-                return True
-        return False
+        """Whether the variable may be seen; ``host`` for a host's variable on a service.
+
+        The latter needs a pattern that itself begins with ``HOST``.
+        """
+        return self.all_visible or _matches(self.patterns, name, host)
 
     def filter(self, variables: Mapping[str, str], host: bool = False) -> dict[str, str]:
-        """The visible ones."""
+        """A new dictionary of the visible ones."""
         if self.all_visible:
             return dict(variables)
-        return {name: value for name, value in variables.items() if self.visible(name, host)}
+        patterns = self.patterns
+        return {name: one for name, one in variables.items() if _matches(patterns, name, host)}
+
+
+@lru_cache(maxsize=8192)
+def _matches(patterns: tuple[str, ...], name: str, host: bool) -> bool:
+    full = f"{_OF_HOST}{name}".upper() if host else name.upper()
+    for pattern in patterns:
+        wanted = pattern.removeprefix("_").upper()
+        if host and not wanted.startswith(_OF_HOST):
+            continue
+        if _fits(wanted.split("*"), full):
+            return True
+    return False
+
+
+def _fits(parts: list[str], name: str) -> bool:
+    """Whether ``name`` is the parts in order with anything in between."""
+    first, *others = parts
+    if not others:
+        return name == first
+    *middle, last = others
+    if not name.startswith(first) or len(name) < len(first) + len(last):
+        return False
+    if not name.endswith(last):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in middle:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

@@ -1,84 +1,82 @@
-"""Functions of the column language (query-engine.md, sections 6.2, 6.3 and 7)."""
+"""The functions of the column language (query-engine.md, sections 6.2, 6.3, 7 and 8).
+
+A function is built once per request from its arguments, literal values or readers of a row, and
+is then called for every row. What is wrong with the literals is refused when it is built. Null
+stays null except in ``concat`` and ``fmt``; lists count as their elements joined with commas.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
+from math import floor, isfinite
 from typing import Any, TypeAlias
 
-import orjson
 from attrs import frozen
 
 from monrest.errors import BadRequest
+from monrest.query.cformat import Template
 from monrest.query.model import Literal_
 from monrest.query.regex import compile_pattern
+from monrest.query.scalars import number_of, text_of, within
 from monrest.query.times import format_duration, format_time
 from monrest.values import Row
 
+__all__ = [
+    "AGGREGATES",
+    "CANONICAL",
+    "DISAGGREGATES",
+    "ROW_FUNCTIONS",
+    "Moment",
+    "build",
+    "calculate",
+    "number_of",
+    "text_of",
+]
+
 CANONICAL: Mapping[str, str] = {
-    **{name: name for name in ("lower", "upper", "substr", "calc", "s", "concat", "fmt", "unit")},
-    **{name: name for name in ("age", "duration", "utc", "date", "hoststate", "servicestate")},
-    **{name: name for name in ("count", "sum", "avg", "min", "max", "uniq", "to_rows")},
     "lc": "lower", "uc": "upper", "substring": "substr", "hststate": "hoststate",
     "svcstate": "servicestate", "as_rows": "to_rows",
 }  # fmt: skip
+"""Second names of functions to their canonical names."""
+
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "uniq"})
 DISAGGREGATES = frozenset({"to_rows"})
-ROW_FUNCTIONS = frozenset(CANONICAL.values()) - AGGREGATES - DISAGGREGATES
+
+HOST_STATES = ("UP", "DOWN", "UNREACHABLE", "UNKNOWN", "PENDING")
+SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING")
+
+MOST_MADE = 65_536
+"""Characters by which a function may make a text longer than its longest argument."""
 
 Reader: TypeAlias = Callable[[Row], Any]
 Argument: TypeAlias = Literal_ | Reader
 
-_NUMERIC = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*\Z", re.ASCII)
+_MOST_FORMAT = 1_024
 
 
 @frozen
 class Moment:
-    """The present of a request: Unix time, and the zone of ``date``."""
+    """The present of a request: Unix time in seconds, and the time zone of ``date``."""
 
     now: float
     zone: tzinfo
 
 
-def text_of(value: Any) -> str:
-    """The text form of a value (section 4.2): null is empty, booleans 1/0, lists joined."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, list):
-        return ",".join(text_of(one) for one in value)
-    if isinstance(value, dict):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    return str(value)
-
-
-def number_of(value: Any) -> int | float | None:
-    """The number that a value is or looks like, None if it does neither."""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, str) and len(value) < 64 and _NUMERIC.match(value):
-        try:
-            return int(value)
-        except ValueError:
-            return float(value)
-    return None
-
-
-def _refuse(description: str) -> BadRequest:
-    return BadRequest("error during request", description)
-
-
 def build(name: str, arguments: Sequence[Argument], moment: Moment) -> Reader:
-    """A function of a row. Raises BadRequest for missing or wrong literal arguments."""
-    return _BUILDERS[name](list(arguments), moment)
+    """The row function ``name``, canonical or not, as a function of a row (section 6.3).
+
+    Raises BadRequest for an unknown function, for missing arguments and for literals that it
+    cannot use; the reader itself raises it only for a text that grows beyond ``MOST_MADE``.
+    """
+    maker = _MAKERS.get(CANONICAL.get(name, name))
+    if maker is None:
+        raise _refused(f"unknown function: {name}")
+    return maker(arguments, moment)
+
+
+def _refused(description: str) -> BadRequest:
+    return BadRequest("error during request", description)
 
 
 def _reader(argument: Argument) -> Reader:
@@ -88,204 +86,185 @@ def _reader(argument: Argument) -> Reader:
     return argument
 
 
-def _literal(arguments: Sequence[Argument], at: int) -> str | int | float | None:
+def _literal(arguments: Sequence[Argument], at: int, usage: str) -> str | int | float:
+    """The value of an argument that has to be a literal."""
     if at >= len(arguments):
-        return None
-    one = arguments[at]
-    return one.value if isinstance(one, Literal_) else None
+        raise _refused(f"usage: {usage}")
+    argument = arguments[at]
+    if not isinstance(argument, Literal_):
+        raise _refused(f"usage: {usage}")
+    return argument.value
 
 
 def _first(arguments: Sequence[Argument], usage: str) -> Reader:
     if not arguments:
-        raise _refuse(f"usage: {usage}")
+        raise _refused(f"usage: {usage}")
     return _reader(arguments[0])
 
 
-def _mapped(usage: str, change: Callable[[Any], Any]) -> Callable[[list[Argument], Moment], Reader]:
-    def make(arguments: list[Argument], _moment: Moment) -> Reader:
-        read = _first(arguments, usage)
-
-        def apply(row: Row) -> Any:
-            value = read(row)
-            return None if value is None else change(value)
-
-        return apply
-
-    return make
+def _grown(function: str, result: str, longest: int) -> str:
+    """``result`` unless it is far longer than what it was made of: 20,000 rows would not fit."""
+    if len(result) > longest + MOST_MADE:
+        raise _refused(f"{function}: makes a text longer than {MOST_MADE} characters")
+    return result
 
 
-def _on_number(read: Reader, change: Callable[[int | float], Any]) -> Reader:
+# -------------------------------------------------------------------- kinds of functions
+
+
+def _of_text(
+    usage: str, change: Callable[[str], Any]
+) -> Callable[[Sequence[Argument], Moment], Reader]:
+    return lambda arguments, _moment: _on_text(_first(arguments, usage), change)
+
+
+def _on_text(read: Reader, change: Callable[[str], Any]) -> Reader:
     def apply(row: Row) -> Any:
         value = read(row)
-        number = number_of(value)
-        if number is None:
-            return text_of(value) if isinstance(value, list) else value
-        return change(number)
+        return None if value is None else change(text_of(value))
 
     return apply
 
 
-def _integer(value: Any) -> int:
+def _on_number(read: Reader, change: Callable[[int | float], Any]) -> Reader:
+    """``change`` for what looks like a number; everything else passes as it is."""
+
+    def apply(row: Row) -> Any:
+        value = read(row)
+        if isinstance(value, list | dict):
+            value = text_of(value)
+        number = number_of(value)
+        return value if number is None else change(number)
+
+    return apply
+
+
+# -------------------------------------------------------------------- texts
+
+
+def _substr(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+    usage = "substr(column, start[, length])"
+    offset = _whole(_literal(arguments, 1, usage))
+    length = _whole(_literal(arguments, 2, usage)) if len(arguments) > 2 else None
+
+    def cut(text: str) -> str | None:
+        size = len(text)
+        start = offset if offset >= 0 else size + offset
+        end = size if length is None else length + (start if length >= 0 else size)
+        if start > size or (start < 0 and end < 0):
+            return None
+        start = max(start, 0)
+        return text[start : max(start, end)]
+
+    return _on_text(_first(arguments, usage), cut)
+
+
+def _whole(value: Any) -> int:
     number = number_of(value)
     return 0 if number is None else int(number)
 
 
-def _substr(arguments: list[Argument], _moment: Moment) -> Reader:
-    if len(arguments) < 2:
-        raise _refuse("usage: substr(column, start[, length])")
-    read = _reader(arguments[0])
-    offset = _integer(_literal(arguments, 1))
-    length = _integer(_literal(arguments, 2)) if len(arguments) > 2 else None
-
-    def apply(row: Row) -> Any:
-        value = read(row)
-        if value is None:
-            return None
-        text = text_of(value)
-        start = offset if offset >= 0 else len(text) + offset
-        if start > len(text) or (start == len(text) and len(text) > 0 and offset >= 0):
-            return None
-        start = max(0, start)
-        if length is None:
-            return text[start:]
-        return text[start : start + length] if length >= 0 else text[start : len(text) + length]
-
-    return apply
-
-
-_OPERATORS = "+-*/"
-
-
-def _compute(op: str, left: int | float, right: int | float, by_zero: Any) -> Any:
-    try:
-        if op == "+":
-            return left + right
-        if op == "-":
-            return left - right
-        if op == "*":
-            return left * right
-        if right == 0:
-            return by_zero
-        if isinstance(left, int) and isinstance(right, int) and left % right == 0:
-            return left // right
-        return left / right
-    except OverflowError:
-        return None
-
-
-def _calc(arguments: list[Argument], _moment: Moment) -> Reader:
-    if len(arguments) < 3:
-        raise _refuse("usage: calc(column, 'operator', 'value')")
-    op = text_of(_literal(arguments, 1)).strip() or "+"
-    if op not in _OPERATORS or len(op) != 1:
-        raise _refuse("unsupported operator, use one of: + - * /")
-    right = number_of(_literal(arguments, 2)) or 0
-    return _on_number(_reader(arguments[0]), lambda left: _compute(op, left, right, None))
-
-
-def _replace(arguments: list[Argument], _moment: Moment) -> Reader:
-    pattern = text_of(_literal(arguments, 1))
-    if len(arguments) < 3 or not pattern:
-        raise _refuse("usage: s(column, 'regexp', 'replacement')")
+def _replace(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+    usage = "s(column, 'regexp', 'replacement')"
+    pattern = text_of(_literal(arguments, 1, usage))
+    replacement = text_of(_literal(arguments, 2, usage))
     if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
         pattern = pattern[1:-1]
+    if not pattern:
+        raise _refused(f"usage: {usage}")
     compiled = compile_pattern(pattern, ignore_case=False, parameter="columns")
-    replacement = text_of(_literal(arguments, 2))
-    read = _reader(arguments[0])
-
-    def apply(row: Row) -> Any:
-        value = read(row)
-        return None if value is None else compiled.sub(replacement, text_of(value))
-
-    return apply
+    return _on_text(
+        _first(arguments, usage),
+        lambda text: _grown("s", compiled.sub(replacement, text), len(text)),
+    )
 
 
-def _concat(arguments: list[Argument], _moment: Moment) -> Reader:
+def _concat(arguments: Sequence[Argument], _moment: Moment) -> Reader:
     if not arguments:
-        raise _refuse("usage: concat(column, ...)")
-    reads = [_reader(one) for one in arguments]
-    return lambda row: "".join([text_of(read(row)) for read in reads])
+        raise _refused("usage: concat(column or 'text', ...)")
+    reads = [_reader(argument) for argument in arguments]
 
-
-_FORMAT = re.compile(r"%([-+ 0#]*)(\d*)(?:\.(\d*))?([A-Za-z%])")
-
-
-def _fmt(arguments: list[Argument], _moment: Moment) -> Reader:
-    if len(arguments) < 2 or not isinstance(arguments[0], Literal_):
-        raise _refuse("usage: fmt(format_string, arg1, arg2, ...)")
-    template = text_of(arguments[0].value)
-    for found in _FORMAT.finditer(template):
-        if found[4] == "n":
-            raise _refuse("fmt: %n is not supported")
-        if int(found[2] or 0) > 999 or int(found[3] or 0) > 999:
-            raise _refuse("fmt: width and precision are at most 999")
-    reads = [_reader(one) for one in arguments[1:]]
-
-    def apply(row: Row) -> Any:
-        values = iter([read(row) for read in reads])
-        return _FORMAT.sub(lambda match: _formatted(match, values), template)
+    def apply(row: Row) -> str:
+        texts = [text_of(read(row)) for read in reads]
+        result = "".join(texts)
+        return (
+            result
+            if len(result) <= MOST_MADE
+            else _grown("concat", result, len(max(texts, key=len)))
+        )
 
     return apply
 
 
-def _formatted(match: re.Match[str], values: Any) -> str:
-    kind = match[4]
-    if kind == "%":
-        return "%"
-    if kind not in "sdiufFeEgGxXoc":
-        return match[0]
-    value = next(values, None)
-    precision = "" if match[3] is None else "." + match[3]
-    spec = "%" + match[1] + match[2] + precision
-    if kind == "s":
-        return (spec + "s") % text_of(value)
-    number = number_of(value) or 0
-    try:
-        if kind == "c":
-            return (spec + "s") % chr(int(number) % 0x110000)
-        if kind in "diuxXo":
-            return (spec + ("d" if kind in "iu" else kind)) % int(number)
-        return (spec + kind) % float(number)
-    except (ValueError, OverflowError):
-        return text_of(value)
+def _fmt(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+    usage = "fmt(format_string, arg1, arg2, ...)"
+    template = Template.parse(text_of(_literal(arguments, 0, usage)))
+    if len(arguments) < 2:
+        raise _refused(f"usage: {usage}")
+    reads = [_reader(argument) for argument in arguments[1:]]
+
+    def apply(row: Row) -> str:
+        values = [read(row) for read in reads]
+        result = template.fill(values)
+        if len(result) > MOST_MADE:
+            _grown("fmt", result, max([len(one) for one in values if isinstance(one, str)] or [0]))
+        return result
+
+    return apply
 
 
-def _unit(arguments: list[Argument], _moment: Moment) -> Reader:
+# -------------------------------------------------------------------- numbers and times
+
+
+def _calc(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+    usage = "calc(column, 'operator', 'value')"
+    op = text_of(_literal(arguments, 1, usage)).strip() or "+"
+    right = number_of(_literal(arguments, 2, usage)) or 0
+    if op not in _OPERATIONS:
+        raise _refused("unsupported operator, use one of: + - * /")
+    operation = _OPERATIONS[op]
+    return _on_number(_first(arguments, usage), lambda left: operation(left, right))
+
+
+def _unit(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+    """The value itself; the unit concerns the declaration of the column only."""
     return _first(arguments, "unit(column, unit)")
 
 
-def _age(arguments: list[Argument], moment: Moment) -> Reader:
+def _age(arguments: Sequence[Argument], moment: Moment) -> Reader:
     now = moment.now
-    return _on_number(_first(arguments, "age(column)"), lambda value: int(now - value))
+    return _on_number(_first(arguments, "age(column)"), lambda value: within(floor(now - value)))
 
 
-def _duration(arguments: list[Argument], _moment: Moment) -> Reader:
+def _duration(arguments: Sequence[Argument], _moment: Moment) -> Reader:
     return _on_number(_first(arguments, "duration(column)"), format_duration)
 
 
-def _dated(
-    zone_of: Callable[[Moment], tzinfo], name: str
-) -> Callable[[list[Argument], Moment], Reader]:
-    def make(arguments: list[Argument], moment: Moment) -> Reader:
-        read = _first(arguments, f"{name}(column[, format])")
-        given = _literal(arguments, 1)
-        pattern = None if given is None else text_of(given)
-        zone = zone_of(moment)
-        return _on_number(read, lambda value: format_time(value, pattern, zone))
+def _dated(name: str) -> Callable[[Sequence[Argument], Moment], Reader]:
+    usage = f"{name}(column[, format])"
+
+    def make(arguments: Sequence[Argument], moment: Moment) -> Reader:
+        fmt = text_of(_literal(arguments, 1, usage)) if len(arguments) > 1 else None
+        if fmt is not None and len(fmt) > _MOST_FORMAT:
+            raise _refused(f"{name}: the format has at most {_MOST_FORMAT} characters")
+        zone = UTC if name == "utc" else moment.zone
+        return _on_number(
+            _first(arguments, usage), lambda value: format_time(value, fmt or None, zone)
+        )
 
     return make
 
 
-def _stated(words: Sequence[str], name: str) -> Callable[[list[Argument], Moment], Reader]:
-    def state(value: int | float) -> str | None:
-        return words[int(value)] if value == int(value) and 0 <= value < len(words) else None
+def _state(name: str, words: Sequence[str]) -> Callable[[Sequence[Argument], Moment], Reader]:
+    by_number: Mapping[int | float, str] = dict(enumerate(words))
+    return lambda arguments, _moment: _on_number(
+        _first(arguments, f"{name}(column)"), by_number.get
+    )
 
-    return lambda arguments, _moment: _on_number(_first(arguments, f"{name}(column)"), state)
 
-
-_BUILDERS: Mapping[str, Callable[[list[Argument], Moment], Reader]] = {
-    "lower": _mapped("lower(column)", lambda value: text_of(value).lower()),
-    "upper": _mapped("upper(column)", lambda value: text_of(value).upper()),
+_MAKERS: Mapping[str, Callable[[Sequence[Argument], Moment], Reader]] = {
+    "lower": _of_text("lower(column)", str.lower),
+    "upper": _of_text("upper(column)", str.upper),
     "substr": _substr,
     "calc": _calc,
     "s": _replace,
@@ -294,22 +273,66 @@ _BUILDERS: Mapping[str, Callable[[list[Argument], Moment], Reader]] = {
     "unit": _unit,
     "age": _age,
     "duration": _duration,
-    "utc": _dated(lambda _moment: UTC, "utc"),
-    "date": _dated(lambda moment: moment.zone, "date"),
-    "hoststate": _stated(("UP", "DOWN", "UNREACHABLE", "UNKNOWN", "PENDING"), "hoststate"),
-    "servicestate": _stated(("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING"), "servicestate"),
+    "utc": _dated("utc"),
+    "date": _dated("date"),
+    "hoststate": _state("hoststate", HOST_STATES),
+    "servicestate": _state("servicestate", SERVICE_STATES),
+}
+
+ROW_FUNCTIONS = frozenset(_MAKERS)
+
+# -------------------------------------------------------------------- calculations
+
+
+def _divide(left: int | float, right: int | float) -> int | float | None:
+    if right == 0:
+        return None
+    if isinstance(left, int) and isinstance(right, int) and left % right == 0:
+        return left // right
+    return left / right
+
+
+def _kept(
+    operate: Callable[[int | float, int | float], int | float | None],
+) -> Callable[[int | float, int | float], int | float | None]:
+    """``operate`` with None for results that no output could show."""
+
+    def operation(left: int | float, right: int | float) -> int | float | None:
+        try:
+            result = operate(left, right)
+        except OverflowError:
+            return None
+        if result is None or not isfinite(result):
+            return None
+        return within(result)
+
+    return operation
+
+
+_OPERATIONS: Mapping[str, Callable[[int | float, int | float], int | float | None]] = {
+    "+": _kept(lambda left, right: left + right),
+    "-": _kept(lambda left, right: left - right),
+    "*": _kept(lambda left, right: left * right),
+    "/": _kept(_divide),
 }
 
 
 def calculate(first: Argument, steps: Sequence[tuple[str, Argument]]) -> Reader:
-    """``first op operand …`` from left to right; what is no number counts as 0."""
-    start = _reader(first)
-    rest = [(op, _reader(operand)) for op, operand in steps]
+    """``first op operand …`` from left to right without precedence (section 6.2).
 
-    def apply(row: Row) -> Any:
-        result: Any = number_of(start(row)) or 0
-        for op, read in rest:
-            result = _compute(op, number_of(result) or 0, number_of(read(row)) or 0, "")
+    What is no number counts as 0, null included. The result is an integer when all operands are
+    and every division is exact; it is empty text after a division by zero or an overflow.
+    """
+    start = _reader(first)
+    rest = [(_OPERATIONS[op], _reader(operand)) for op, operand in steps]
+
+    def apply(row: Row) -> int | float | str:
+        result = number_of(start(row)) or 0
+        for operation, read in rest:
+            made = operation(result, number_of(read(row)) or 0)
+            if made is None:
+                return ""
+            result = made
         return result
 
     return apply

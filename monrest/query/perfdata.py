@@ -1,29 +1,49 @@
-"""Performance data to columns (query-engine.md, section 11)."""
+"""Performance data to columns (query-engine.md, section 11).
+
+The text comes from plugins, so anything may stand in it: nothing raises, and the time is linear
+in its length. A name of a template in brackets at the end needs no care, because nothing after
+the last value is read.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from math import isfinite
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
-_TEMPLATE = re.compile(r"\s*\[[A-Za-z_\-. ]*\]\s*\Z")
+from monrest.query.scalars import number_of
+
 _BLOCK = re.compile(r"\[[^\[\]=]*=[^\[\]]*\]")
+
+# Nothing behind the value can fail to match, hence nothing is ever tried twice.
 _VALUE = re.compile(
-    r"([Uu](?![A-Za-z])|[+-]?[\d.,][\d.,\-]*(?:[eE][+-]?\d+)?)(%|[^\W\d_]*(?:/[^\W\d_]*)?)?"
-    r"(?:;?([\d.,\-:~@]*))?(?:;([\d.,\-:~@]*))?(?:;([\d.,\-]*))?(?:;([\d.,\-]*))?"
+    r"([Uu]|(?:\+(?=[0-9]))?[0-9.,-]+(?:[eE][+-]?[0-9]+)?)"
+    r"([A-Za-z/%]*(?:[^\W\d_][A-Za-z/%]*)*)"
+    r";?([0-9.,:~@-]*);?([0-9.,:~@-]*);?([0-9.,-]*);?([0-9.,-]*)"
 )
-_RANGE = re.compile(r"-?[\d.,]+:-?[\d.,]+\Z")
+_RANGE = re.compile(r"-?[0-9]+(?:[.,][0-9]+)?:-?[0-9]+(?:[.,][0-9]+)?")
 _ADDRESS = re.compile(
-    r"((?:\d{1,3}\.){3}\d{1,3}|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(rta|rtmin|rtamax|pl)\Z",
+    r"((?:[0-9]{1,3}\.){3}[0-9]{1,3}|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){1,6}:[0-9a-f]{1,4})"
+    r"(rta|rtmin|rtamax|pl)",
     re.IGNORECASE,
 )
+_COMMON_LABEL = 100
+_FEW_DIGITS = 18
+
+_Found: TypeAlias = tuple[str, str, str, re.Match[str]]
+"""Parent, name, the text of the label, and the match of everything behind the equals sign."""
 
 
 @frozen
 class PerfValue:
-    """One value; all parts are the text of the input, empty where missing."""
+    """One value of performance data; every part is text as in the input, empty when missing.
+
+    ``value`` has a point where the input had a decimal comma, a range ``a:b`` is ``a-b``, and
+    ``orig`` is the trimmed piece of the input.
+    """
 
     parent: str
     name: str
@@ -37,16 +57,16 @@ class PerfValue:
 
     @property
     def label(self) -> str:
-        """``parent::name``, or the name alone."""
+        """The name of the scalar column: ``parent::name``, or the name alone."""
         return f"{self.parent}::{self.name}" if self.parent else self.name
 
     @property
     def number(self) -> int | float | str:
-        """The value as a number if it looks like one."""
-        return _number(self.value)
+        """The value as a number when it looks like one, else its text (section 11.3)."""
+        return _scalar(self.value)
 
     def as_dict(self) -> dict[str, str]:
-        """The object of ``perf_data_expanded``."""
+        """The entry of ``perf_data_expanded``."""
         return {
             "crit": self.crit, "max": self.max, "min": self.min, "name": self.name,
             "orig": self.orig, "parent": self.parent, "unit": self.unit, "value": self.value,
@@ -54,83 +74,104 @@ class PerfValue:
         }  # fmt: skip
 
 
-def _number(text: str) -> int | float | str:
-    try:
-        return int(text)
-    except ValueError:
-        try:
-            return float(text)
-        except ValueError:
-            return text
-
-
-def _threshold(text: str | None) -> str:
-    if not text:
-        return ""
-    return text.replace(":", "-", 1) if ":" in text and _RANGE.match(text) else text
-
-
-@lru_cache(maxsize=4096)
 def parse(text: str) -> tuple[PerfValue, ...]:
-    """All values of a text, in order; what cannot be read becomes part of the next label."""
-    if "[" in text:
-        text = _BLOCK.sub("", _TEMPLATE.sub("", text, count=1))
-    found: list[PerfValue] = []
-    parent = ""
-    start = at = 0
-    while True:
-        equal = text.find("=", at)
-        if equal < 0:
-            break
-        match = _VALUE.match(text, equal + 1)
-        label = text[start:equal].strip()
-        if not match or not label:
-            at = equal + 1
-            if not label:
-                start = at
-            continue
-        name = label[1:-1].strip() if len(label) > 1 and label[0] == label[-1] == "'" else label
-        name = name.strip("'")
-        if "::" in name:
-            parent, _, name = name.rpartition("::")
-            mine = parent
-        else:
-            mine = parent
-            address = _ADDRESS.match(name)
-            if address:
-                mine, name = address[1], address[2]
-        value, unit, warn, crit, low, high = match.groups()
-        if value.upper() != "U":
-            value = value.replace(",", ".", 1)
-        found.append(
+    """All values in the order of the input, duplicates included (section 11.1)."""
+    values = []
+    for parent, name, label, match in _scan(text):
+        value, unit, warn, crit, least, most = match.groups()
+        values.append(
             PerfValue(
-                mine, name, value, unit or "", _threshold(warn), _threshold(crit), low or "",
-                high or "", text[start : match.end()].strip(),
+                parent,
+                name,
+                value.replace(",", ".", 1) if "," in value else value,
+                unit,
+                _threshold(warn) if ":" in warn else warn,
+                _threshold(crit) if ":" in crit else crit,
+                least,
+                most,
+                f"{label}={match[0]}".strip(),
             )
-        )  # fmt: skip
-        start = at = match.end()
-        while at < len(text) and text[at] not in " '":
-            # The rest of a match that has more fields than there are is dropped.
-            if text[at] == ";":
-                nxt = text.find(" ", at)
-                at = len(text) if nxt < 0 else nxt
-                start = at
-            else:
-                break
-    return tuple(found)
+        )
+    return tuple(values)
 
 
 def columns(text: str, prefix: str = "") -> dict[str, Any]:
-    """Scalar columns: every label and its ``_unit``; the first of equal labels wins."""
+    """The scalar columns: each label and its ``_unit``, with ``prefix`` before both.
+
+    The first of equal labels wins, whatever its value.
+    """
     found: dict[str, Any] = {}
-    for one in parse(text):
-        label = prefix + one.label
-        if label not in found:
-            found[label] = one.number
-            found[label + "_unit"] = one.unit
+    for parent, name, _, match in _scan(text):
+        key = f"{prefix}{parent}::{name}" if parent else prefix + name
+        if key not in found:
+            value, unit = match.group(1, 2)
+            found[key] = _scalar(value.replace(",", ".", 1) if "," in value else value)
+            found.setdefault(key + "_unit", unit)
     return found
 
 
 def expanded(text: str) -> list[dict[str, str]]:
-    """``perf_data_expanded``."""
+    """``perf_data_expanded``: an object of texts for every value, in the order of the input."""
     return [one.as_dict() for one in parse(text)]
+
+
+# One row asks for its columns and for its list, one after the other.
+@lru_cache(maxsize=16)
+def _scan(text: str) -> tuple[_Found, ...]:
+    if "[" in text:
+        text = _BLOCK.sub("", text)
+    found: list[_Found] = []
+    find, value_at = text.find, _VALUE.match
+    parent = ""
+    start = 0
+    while (equal := find("=", start)) >= 0:
+        match = value_at(text, equal + 1) if equal > start else None
+        if match is None:
+            # What cannot be read goes before the next label.
+            start = equal + 1
+            continue
+        label = text[start:equal]
+        start = match.end()
+        own, name, lasting = _names(label) if len(label) <= _COMMON_LABEL else _read_label(label)
+        if lasting and own is not None:
+            parent = own
+        if name or own:
+            found.append((parent if own is None else own, name, label, match))
+    return tuple(found)
+
+
+def _read_label(label: str) -> tuple[str | None, str, bool]:
+    """Parent, name, and whether the parent stays for the labels that follow (section 11.2).
+
+    A parent of None is that of the label before.
+    """
+    label = label.strip()
+    if len(label) > 1 and label[0] == label[-1] == "'":
+        label = label[1:-1].strip()
+    address = _ADDRESS.fullmatch(label)
+    if address:
+        return address[1], address[2], False
+    parent, separator, name = label.rpartition("::")
+    return (parent, name, True) if separator else (None, name, False)
+
+
+# The same few labels stand in nearly every row.
+_names = lru_cache(maxsize=2048)(_read_label)
+
+
+def _scalar(value: str) -> int | float | str:
+    if value.isdigit() and len(value) <= _FEW_DIGITS:
+        return int(value)
+    if "." in value:
+        # The signs that a value may have make this the same as number_of, and quicker.
+        try:
+            number = float(value)
+        except ValueError:
+            return value
+        return number if isfinite(number) else value
+    found = number_of(value)
+    return value if found is None else found
+
+
+def _threshold(text: str) -> str:
+    return text.replace(":", "-", 1) if _RANGE.fullmatch(text) else text

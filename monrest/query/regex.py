@@ -1,95 +1,161 @@
-"""Patterns of clients, in linear time (query-engine.md, sections 1.4, 4.2 and 20)."""
+"""Patterns of clients, matched in linear time (query-engine.md, sections 1.4, 4.2 and 20)."""
 
 from __future__ import annotations
 
-import re as _plain
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import re2
-from attrs import frozen
+from attrs import field, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.model import Operator
+from monrest.query.portable import pushability
 
-LONGEST_PATTERN = 1024
-LONGEST_TEXT = 65536
+__all__ = [
+    "MOST_PATTERN",
+    "MOST_TEXT",
+    "Pattern",
+    "compile_pattern",
+    "escape",
+    "pushability",
+    "wildcard",
+]
 
-_SAFE = _plain.compile(r"(?:[A-Za-z0-9_ \-/:,@%&=!<>~#'\"]|\\[.\-/^$*+?()\[\]|\\])*\Z")
-_WIDER = _plain.compile(
-    r"\^?(?:[A-Za-z0-9_ \-/:,@%&=!<>~#'\"]|\\[.\-/^$*+?()\[\]|\\]|\.\*|\||\[[A-Za-z0-9_]+(?:-[A-Za-z0-9_])?\][+*?]?)*\$?\Z"
-)
+MOST_PATTERN = 1024
+"""Longest pattern, in bytes of UTF-8."""
+
+MOST_TEXT = 65_536
+"""Characters of a text that a pattern looks at; what follows them is as if it were not there."""
+
+SPECIAL = frozenset(r"\.^$*+?()[]{}|")
+"""Characters with a meaning of their own in a pattern."""
+
+_WILD = frozenset("^|*{}[]")
+_SMALL_PROGRAM = 2_000
+_SHOWN = 100
+
+# RE2 takes these for k and s when it ignores case, most cores do not.
+_OWN_LETTERS = {0x212A: "\ufffd", 0x017F: "\ufffd"}
 
 
-@frozen
+@frozen(eq=False)
 class Pattern:
-    """A compiled pattern; subjects are looked at up to 64 KiB."""
+    """A compiled pattern; it is searched anywhere in a text."""
 
-    compiled: Any
+    _search: Callable[[str], bool]
+    _compiled: Any = field(repr=False)
 
     def found(self, text: str) -> bool:
-        """Whether the pattern occurs anywhere in the text."""
-        return self.compiled.search(_subject(text)) is not None
+        """Whether the pattern matches somewhere in the first 64 KiB of ``text``."""
+        return self._search(text if len(text) <= MOST_TEXT else text[:MOST_TEXT])
 
     def sub(self, replacement: str, text: str) -> str:
-        """Every match replaced by the literal text."""
-        return str(self.compiled.sub(lambda _match: replacement, _subject(text)))
+        """``text`` with every match replaced by ``replacement`` as it is, without references.
 
-
-def _subject(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT]
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str, ignore_case: bool) -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = not ignore_case
-    options.max_mem = 8 << 20
-    return re2.compile(pattern, options)
+        Matches are looked for in the first 64 KiB; what follows them is kept.
+        """
+        rest = ""
+        if len(text) > MOST_TEXT:
+            text, rest = text[:MOST_TEXT], text[MOST_TEXT:]
+        if not self._search(text):
+            return text + rest
+        return str(self._compiled.sub(lambda _match: replacement, _well_formed(text))) + rest
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool, parameter: str) -> Pattern:
-    """The pattern, or BadRequest naming ``parameter`` when it is invalid or too long."""
-    if len(pattern) > LONGEST_PATTERN:
+    """The pattern ready to search.
+
+    Raises BadRequest naming ``parameter`` for a pattern that is longer than 1 KiB, that RE2 does
+    not accept or that would make too large a program; such as back references, look-around and
+    repetitions of more than 1000.
+    """
+    try:
+        length = len(pattern.encode())
+    except UnicodeEncodeError:
+        raise _invalid(parameter, pattern, "half of a surrogate pair") from None
+    if length > MOST_PATTERN:
         raise BadRequest(
             "error during request",
-            f"{parameter}: expected a regular expression of up to {LONGEST_PATTERN} characters",
+            f"{parameter}: regular expressions have at most {MOST_PATTERN} bytes, got {length}",
         )
     try:
-        return Pattern(_compiled(pattern, ignore_case))
-    except (re2.error, UnicodeError) as error:
-        raise BadRequest(
-            "error during request", f"{parameter}: invalid regex in {pattern}: {_reason(error)}"
-        ) from None
+        return _compile(pattern, ignore_case)
+    except re2.error as error:
+        reason = error.args[0] if error.args else b""
+        if isinstance(reason, bytes):
+            reason = reason.decode("utf-8", "replace")
+        # The part that is wrong follows the first colon, and the pattern is named already.
+        raise _invalid(parameter, pattern, str(reason).partition(": ")[0]) from None
 
 
-def _reason(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-
-
-def pushability(pattern: str, *, ignore_case: bool) -> Literal["exact", "wider", "no"]:
-    """Whether a core may evaluate the pattern: the same rows, at least the same rows, or not."""
-    if not pattern or pattern != pattern.strip() or not pattern.isascii():
-        return "no"
-    body = (
-        pattern.removeprefix("^").removesuffix("$")
-        if not pattern.endswith("\\$")
-        else pattern.removeprefix("^")
+def _invalid(parameter: str, pattern: str, reason: str) -> BadRequest:
+    shown = pattern.encode("utf-8", "replace").decode()
+    if len(shown) > _SHOWN:
+        shown = f"{shown[:_SHOWN]}…"
+    return BadRequest(
+        "error during request", f"{parameter}: invalid regex in {shown}: {reason or 'too large'}"
     )
-    if _SAFE.match(body):
-        return "wider" if ignore_case else "exact"
-    if _WIDER.match(pattern) and not any(one == "" for one in pattern.split("|")):
-        return "wider"
-    return "no"
+
+
+@lru_cache(maxsize=512)
+def _compile(pattern: str, ignore_case: bool) -> Pattern:
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = not ignore_case
+    compiled = re2.compile(pattern, options)
+    if not ignore_case and SPECIAL.isdisjoint(pattern):
+        return Pattern(lambda text: pattern in text, compiled)
+    bytes_of = _bytes_folded if ignore_case and pattern.isascii() else _bytes
+    if compiled.programsize > _SMALL_PROGRAM:
+        large = re2.compile(pattern.encode(), options)
+        return Pattern(lambda text: large.search(bytes_of(text)) is not None, compiled)
+    # A set says only whether there is a match, which takes a fifth of the time. It has no second
+    # way when its automaton grows too large, hence only patterns with small programs are sets.
+    one = re2.Set.SearchSet(options)
+    one.Add(pattern.encode())
+    one.Compile()
+    matches = one.Match
+    return Pattern(lambda text: bool(matches(bytes_of(text))), compiled)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _bytes_folded(text: str) -> bytes:
+    return _bytes(text if text.isascii() else text.translate(_OWN_LETTERS))
+
+
+def _well_formed(text: str) -> str:
+    """``text`` without halves of surrogate pairs, which cannot be encoded."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def wildcard(segment: str) -> tuple[Operator, str]:
-    """The condition for a path segment with wildcards (section 1.4)."""
-    if not any(one in segment for one in "^|*{}[]"):
+    """The operator and operand for a name in a path that may hold wildcards (section 1.4).
+
+    Without any of ``^ | * { } [ ]`` the name is meant exactly. Literals and ``*`` match the
+    whole name, every other pattern anywhere in it, both ignoring case. Raises BadRequest for an
+    invalid pattern.
+    """
+    simple = segment.replace(".*", "*")
+    if _WILD.isdisjoint(simple):
         return "=", segment
-    if not any(one in segment for one in "^|{}[]+?()$\\"):
-        parts = segment.replace(".*", "*").split("*")
-        return "~~", "^" + ".*".join(_plain.escape(part) for part in parts) + "$"
-    return "~~", segment.replace(".*", "*").replace("*", ".*")
+    if _WILD.isdisjoint(simple.replace("*", "")):
+        parts = [escape(part) for part in simple.split("*")]
+        inner = [part for part in parts[1:-1] if part]
+        # No anchor, instead of anything up to it: cores may evaluate that for themselves.
+        first = f"^{parts[0]}" if parts[0] else ""
+        last = f"{parts[-1]}$" if parts[-1] else ""
+        pattern = ".*".join(part for part in (first, *inner, last) if part) or ".*"
+    else:
+        pattern = simple.replace("*", ".*")
+    compile_pattern(pattern, ignore_case=True, parameter="path")
+    return "~~", pattern
+
+
+def escape(text: str) -> str:
+    """A pattern that matches ``text`` as it is, with no more backslashes than all cores know."""
+    return "".join([f"\\{one}" if one in SPECIAL else one for one in text])

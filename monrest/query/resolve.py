@@ -165,7 +165,7 @@ class Names:
             return Core(found.column, found.core_type)
         if isinstance(found, DerivedColumn):
             return Derived(found)
-        if name in PEER_COLUMNS:
+        if name in PEER_COLUMNS and self.schema.table:  # records of the front end have no site
             listed = self.schema.merge == "groups"
             described = _PEER_DESCRIPTIONS[name]
             if listed:

@@ -9,15 +9,9 @@ from typing import Any
 from attrs import frozen
 
 from monrest.query.access import Getter, Index, getter
-from monrest.query.bind import (
-    Bound,
-    Check,
-    CheckTree,
-    Selected,
-    blank_is_plus,
-    references,
-)
+from monrest.query.bind import Bound, Check, CheckTree, Selected
 from monrest.query.evaluate import RowTest, all_of, any_of, value_test
+from monrest.query.expressions import blank_is_plus, references
 from monrest.query.functions import build, calculate
 from monrest.query.model import Calculation, Expression, Literal_, Ref
 from monrest.query.resolve import Core, Peer, PerfValue

@@ -23,27 +23,29 @@ from monrest.values import Capabilities, Column, Document, Rows
 NOW = 1_795_242_791.0
 
 
-def core(name: str, core_type: str, api: str, unit: str = "", *, default: bool = True) -> CoreColumn:
+def column(
+    name: str, core_type: str, api: str, unit: str = "", *, default: bool = True
+) -> CoreColumn:
     return CoreColumn(column=Column(name, api, unit), core_type=core_type, default=default)
 
 
 COLUMNS = [
-    core("name", "string", "string"),
-    core("alias", "string", "string"),
-    core("state", "int", "number"),
-    core("num_services", "int", "number"),
-    core("num_services_ok", "int", "number"),
-    core("latency", "float", "number", "s"),
-    core("last_check", "int", "time"),
-    core("last_state_change", "int", "time"),
-    core("check_command", "string", "string"),
-    core("groups", "list", "array_of_strings"),
-    core("services", "list", "array_of_strings"),
-    core("perf_data", "string", "string"),
-    core("custom_variables", "dict", "object"),
-    core("custom_variable_names", "list", "array_of_strings"),
-    core("custom_variable_values", "list", "array_of_strings"),
-    core("id", "int", "number", default=False),
+    column("name", "string", "string"),
+    column("alias", "string", "string"),
+    column("state", "int", "number"),
+    column("num_services", "int", "number"),
+    column("num_services_ok", "int", "number"),
+    column("latency", "float", "number", "s"),
+    column("last_check", "int", "time"),
+    column("last_state_change", "int", "time"),
+    column("check_command", "string", "string"),
+    column("groups", "list", "array_of_strings"),
+    column("services", "list", "array_of_strings"),
+    column("perf_data", "string", "string"),
+    column("custom_variables", "dict", "object"),
+    column("custom_variable_names", "list", "array_of_strings"),
+    column("custom_variable_values", "list", "array_of_strings"),
+    column("id", "int", "number", default=False),
 ]
 HOSTS = TableSchema(
     name="hosts",
@@ -68,7 +70,9 @@ NAEMON = Capabilities(
 )
 
 
-def host(name: str, state: int, groups: list[str], services: list[str], **more: Any) -> dict[str, Any]:
+def host(
+    name: str, state: int, groups: list[str], services: list[str], **more: Any
+) -> dict[str, Any]:
     variables = more.pop("variables", {})
     return {
         "name": name,
@@ -101,7 +105,9 @@ S1 = [
         variables={"WORKER": "local", "NUM": "10"},
         latency=0.875,
     ),
-    host("db01", 0, ["linux"], ["ping", "sql"], perf_data="rta=12.5ms;3000;5000;0; pl=20%;80;100;;"),
+    host(
+        "db01", 0, ["linux"], ["ping", "sql"], perf_data="rta=12.5ms;3000;5000;0; pl=20%;80;100;;"
+    ),
     host("web02", 1, ["web", "linux"], ["ping", "http"], variables={"WORKER": "remote"}),
     host(
         "router1",
@@ -122,14 +128,16 @@ def run(
     sites: Mapping[str, list[dict[str, Any]]] | None = None,
     view: View = EVERYBODY,
     schema: TableSchema = HOSTS,
+    core: Capabilities = NAEMON,
 ) -> Any:
     """Rows as dictionaries, or the object of an ungrouped aggregation."""
     pairs = tuple(
-        (name, value) for name, _, value in (part.partition("→") for part in params.split("&") if part)
+        (name, value)
+        for name, _, value in (part.partition("→") for part in params.split("&") if part)
     )
     bound = bind(parse_query(pairs), Names(schema, {}), view, Moment(now=NOW, zone=ZoneInfo("UTC")))
-    shape = layout(bound, [NAEMON])
-    made = plan(bound, shape, NAEMON, push_down=False)
+    shape = layout(bound, [core])
+    made = plan(bound, shape, core, push_down=False)
     assert made is not None
     parts = [
         Part(
@@ -279,7 +287,7 @@ def test_selection_and_aggregation(params: str, expected: Any) -> None:
         ("nope→1", "possible typo in filter", "nope"),
         ("nope→1&name→nosuch", "possible typo in filter", "nope"),
         ("columns→count(*)&avg(state)[gt]→1", "possible typo in filter", "avg(state)"),
-        ("columns→avg(latency) as l,state&l[gt]→0", "alias column name used in filter", "'avg(latency)' instead of 'l'"),
+        ("columns→avg(latency) as l&l[gt]→0", "alias column name used in filter", "'avg(latency)'"),
         ("last_check[gt]→soon", "error during request", "last_check"),
         ("groups[gt]→x", "error during request", "groups"),
         ("name[notin]→x", "error during request", "name"),
@@ -348,11 +356,11 @@ GROUPS = TableSchema(
     columns={
         one.name: one
         for one in [
-            core("name", "string", "string"),
-            core("alias", "string", "string"),
-            core("num_hosts", "int", "number"),
-            core("worst_host_state", "int", "number"),
-            core("members", "list", "array_of_strings"),
+            column("name", "string", "string"),
+            column("alias", "string", "string"),
+            column("num_hosts", "int", "number"),
+            column("worst_host_state", "int", "number"),
+            column("members", "list", "array_of_strings"),
         ]
     },
     order=("name",),
@@ -368,14 +376,8 @@ def test_groups_of_several_sites_are_one_row_and_filters_see_the_sum() -> None:
         }  # fmt: skip
 
     sites = {"s1": [group(2, 0, ["a", "b"], "first")], "s2": [group(3, 2, ["c"], "second")]}
-    global NAEMON
-    keep, NAEMON = NAEMON, evolve(
-        NAEMON, tables={"hosts": {name: "string" for name in GROUPS.columns}}
-    )
-    try:
-        (row,) = run("num_hosts[gt]→4", sites=sites, schema=GROUPS)
-    finally:
-        NAEMON = keep
+    core = evolve(NAEMON, tables={"hosts": dict.fromkeys(GROUPS.columns, "string")})
+    (row,) = run("num_hosts[gt]→4", sites=sites, schema=GROUPS, core=core)
     assert row == {
         "name": "web", "alias": "first", "num_hosts": 5, "worst_host_state": 2,
         "members": ["a", "b", "c"], "peer_key": ["s1", "s2"], "peer_name": ["S1", "S2"],
@@ -384,7 +386,9 @@ def test_groups_of_several_sites_are_one_row_and_filters_see_the_sum() -> None:
 
 
 def test_plans_need_the_table() -> None:
-    bound = bind(parse_query(()), Names(HOSTS, {}), EVERYBODY, Moment(now=NOW, zone=ZoneInfo("UTC")))
+    bound = bind(
+        parse_query(()), Names(HOSTS, {}), EVERYBODY, Moment(now=NOW, zone=ZoneInfo("UTC"))
+    )
     shape = layout(bound, [])
     assert plan(bound, shape, Capabilities(kind="naemon", tables={}, key="x")) is None
     assert isinstance(plan(bound, shape, NAEMON), SitePlan)

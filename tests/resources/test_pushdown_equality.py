@@ -8,7 +8,6 @@ equal to the last value.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,13 @@ from monrest.values import ADMIN, Document, Identity, RestRequest
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 
-NUMBERS = ["state", "has_been_checked", "current_attempt", "scheduled_downtime_depth", "acknowledged"]
+NUMBERS = [
+    "state",
+    "has_been_checked",
+    "current_attempt",
+    "scheduled_downtime_depth",
+    "acknowledged",
+]
 FLOATS = ["latency", "execution_time", "percent_state_change"]
 TIMES = ["last_check", "next_check", "last_state_change"]
 TEXTS = {
@@ -109,7 +114,9 @@ def conditions(draw: st.DrawFn, table: str) -> str:
     if kind == "peer":
         return f'peer_key = "{draw(st.sampled_from(["a", "b", "c"]))}"'
     names = TEXTS[table] if kind == "text" else LISTS[table]
-    ops = ["=", "!=", "~", "!~", "~~", "!~~"] + ([">", "<"] if kind == "text" else [">=", "<=", "!>="])
+    ops = ["=", "!=", "~", "!~", "~~", "!~~"] + (
+        [">", "<"] if kind == "text" else [">=", "<=", "!>="]
+    )
     word = draw(WORDS)
     return f'{draw(st.sampled_from(names))} {draw(st.sampled_from(ops))} "{word}"'
 
@@ -133,7 +140,9 @@ def queries(draw: st.DrawFn) -> tuple[str, tuple[tuple[str, str], ...]]:
     plain = TEXTS[table] + NUMBERS + TIMES + FLOATS + ["peer_key", "groups"]
     shape = draw(st.sampled_from(["all", "columns", "aggregate", "rows"]))
     if shape == "columns":
-        chosen = draw(st.lists(st.sampled_from([*plain, "_LOCATION", "upper(alias) as u"]), min_size=1))
+        chosen = draw(
+            st.lists(st.sampled_from([*plain, "_LOCATION", "upper(alias) as u"]), min_size=1)
+        )
         pairs.append(("columns", ",".join(chosen)))
     elif shape == "aggregate":
         keys = draw(st.lists(st.sampled_from(plain[:-1]), max_size=2))

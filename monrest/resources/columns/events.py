@@ -18,7 +18,7 @@ _OBJECT = frozenset({"host_name", "service_description"})
 
 
 def _objects() -> list[AnyColumn]:
-    """Declare the joined columns of the host and, where the entry is of a service, of the service."""
+    """Declare the joined columns of the host and of the service, where there is one."""
     return [
         *joined("host_", HOST_COLUMNS, "host", default=_OBJECT),
         *joined("service_", SERVICE_COLUMNS, "service", default=_OBJECT),
