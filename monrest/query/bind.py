@@ -103,10 +103,12 @@ class Bound:
     unpack: Expression | None = None
     """The list column of ``to_rows``, when one is selected."""
 
-    @property
-    def aggregates(self) -> bool:
-        """Whether the selection aggregates."""
-        return any(one.kind != "value" for one in self.selected or ())
+    aggregates: bool = field(init=False)
+    """Whether the selection aggregates."""
+
+    @aggregates.default
+    def _aggregates(self) -> bool:
+        return any([one.kind != "value" for one in self.selected or ()])
 
 
 def bind(

@@ -43,7 +43,9 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | D
         return (yield from _aggregated(bound, shape, parts))
     rows, index = yield from _base(bound, shape, parts)
     reader = Reader(bound, index)
-    return (yield from _cut_and_select(bound, shape, reader, rows))
+    # One core may have sorted already; rows of several are sorted together.
+    presorted = len(parts) == 1 and parts[0].plan.sorted and bound.names.schema.merge == "concat"
+    return (yield from _cut_and_select(bound, shape, reader, rows, presorted=presorted))
 
 
 def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> tuple[str, ...]:
@@ -239,8 +241,10 @@ def _textual(bound: Bound, key: BoundSort) -> bool:
     return isinstance(source, Peer) or (isinstance(source, Core) and source.core_type == "string")
 
 
-def _cut_and_select(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
-    for key in reversed(bound.sort):
+def _cut_and_select(
+    bound: Bound, shape: Layout, reader: Reader, rows: list[Row], *, presorted: bool
+) -> Steps[Rows]:
+    for key in () if presorted else reversed(bound.sort):
         if key.item >= 0:
             assert bound.selected is not None
             read = reader.item(bound.selected[key.item])
@@ -264,7 +268,9 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
     columns = tuple(_measured(bound, reader, one, rows) for one in last.values())
     positions = [_position(bound, reader, one.inner) for one in last.values()]
     result: list[Row] = []
-    if None not in positions and positions:
+    if positions == list(range(len(reader.index))):
+        result = rows
+    elif None not in positions and positions:
         pick = itemgetter(*positions)
         single = len(positions) == 1
         for start in range(0, len(rows), _TURN * 4):

@@ -49,7 +49,11 @@ class Layout:
 
 @frozen(kw_only=True)
 class SitePlan:
-    """What one core is asked. ``filtered``: its rows need no filter here any more."""
+    """What one core is asked.
+
+    ``filtered``: its rows need no filter here any more. ``sorted``: they come in the order of
+    the query, ties in the default order.
+    """
 
     pushed: Pushed
     filtered: bool = False
@@ -180,19 +184,16 @@ def _asked(shape: Layout, table: str, capabilities: Capabilities) -> tuple[str, 
 def _cut(
     bound: Bound, pushed: Pushed, capabilities: Capabilities, *, exact: bool, merged: bool
 ) -> SitePlan:
-    """Push limit and sort when the core's first rows are provably the wanted ones."""
+    """Push the order, and the limit when the core's first rows are provably the wanted ones."""
     query = bound.query
-    whole = SitePlan(pushed=pushed, filtered=exact)
-    if query.limit is None or not exact or merged or bound.unpack or bound.element_filter:
-        return whole
-    keys = _sort_keys(bound, capabilities)
-    if keys is None or not capabilities.sorts:
-        return whole
-    return SitePlan(
-        pushed=evolve(pushed, sort=keys, limit=query.limit + query.offset),
-        filtered=True,
-        sorted=True,
-    )
+    keys = _sort_keys(bound, capabilities) if capabilities.sorts and not merged else None
+    if keys is None:
+        return SitePlan(pushed=pushed, filtered=exact)
+    if query.limit is None or not exact or bound.unpack or bound.element_filter:
+        limit = None
+    else:
+        limit = query.limit + query.offset
+    return SitePlan(pushed=evolve(pushed, sort=keys, limit=limit), filtered=exact, sorted=True)
 
 
 def _sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool], ...] | None:

@@ -45,6 +45,16 @@ class ApiChannel(HTTPChannel):
         super().connectionLost(reason)
         self.site.closed(self)
 
+    def send_now(self) -> None:
+        """Send what a finished request has written, without waiting for a turn of the reactor.
+
+        What does not fit into the socket, or fails, is left to the reactor as usual.
+        """
+        transport: Any = self.transport
+        flush = getattr(transport, "doWrite", None)
+        if flush is not None and not transport.disconnecting:
+            flush()
+
     # ---------------------------------------------------------------- refusing early
 
     def dataReceived(self, data: bytes) -> None:

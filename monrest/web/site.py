@@ -156,6 +156,13 @@ class ApiRequest(Request):
                 return value.decode("ascii")
         return site.next_id()
 
+    def finish(self) -> None:
+        """End the answer and send it at once."""
+        channel = cast("ApiChannel | None", self.channel)
+        super().finish()
+        if channel is not None and channel.transport is not None:
+            channel.send_now()
+
     def processingFailed(self, reason: Failure) -> Failure:
         """Answer an exception that no handler has seen."""
         cast("FrontResource", self._site.resource).fail(self, reason)

@@ -180,11 +180,12 @@ def test_masked_columns_are_not_asked_about() -> None:
         ("limit→10&sort→latency", (), None),  # printed with fewer digits than compared
         ("limit→10&sort→groups", (), None),
         ("limit→10&sort→pl", (), None),
-        ("limit→10&pl[gt]→1", (), None),
-        ("limit→10&columns→to_rows(groups)", (), None),
+        ("limit→10&pl[gt]→1", (("name", False),), None),
+        ("limit→10&columns→to_rows(groups)", (("name", False),), None),
         ("limit→10&columns→count(*),state", (), None),
         ("columns→name as n&sort→-n&limit→3", (("name", True),), 3),
-        ("sort→-state", (), None),
+        ("sort→-state", (("state", True), ("name", False)), None),
+        ("", (("name", False),), None),
     ],
 )
 def test_limit_and_sort(params: str, sort: object, limit: int | None) -> None:

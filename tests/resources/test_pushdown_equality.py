@@ -86,8 +86,9 @@ class Standstill:
     def seconds(self) -> float:
         return self.clock.seconds()
 
-    def callLater(self, *args: Any, **more: Any) -> Any:
-        return self.clock.callLater(*args, **more)
+    def callLater(self, delay: float, *args: Any, **more: Any) -> Any:
+        # A turn of the reactor is no time; long work between its slices needs it.
+        return (self.clock if delay else reactor).callLater(delay, *args, **more)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(reactor, name)
