@@ -156,6 +156,15 @@ def test_index(client):
     assert client.rows("/index", {"url": "/hosts", "columns": "protocol"})[0]["protocol"] == "GET"
 
 
+@pytest.mark.parametrize("path", ["/index", "/sites"])
+def test_records_of_the_front_end_have_no_site(client, path):
+    refused(client.get(path, {"peer_key": "s1"}), 400, "peer_key")
+    refused(client.get(path, {"q": "peer_name ~ x"}), 400, "peer_name")
+    rows = client.rows(path, {"columns": "peer_key,peer_section", "sort": "peer_name"})
+    assert rows[0] == {"peer_key": None, "peer_section": None}
+    assert client.rows(path, {"columns": "count(*),peer_key"})[0]["peer_key"] == ""
+
+
 @pytest.mark.parametrize("host", HOSTS[:2])
 def test_every_listed_get_url_answers(client, host):
     for row in client.rows("/index"):
