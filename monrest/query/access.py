@@ -169,10 +169,7 @@ def expander(
         for at, prefix in perf_at:
             text = row[at]
             if text:
-                values = perfdata.expanded(text)
-                if values:
-                    found[f"{prefix}perf_data_expanded"] = values
-                    found.update(perfdata.columns(text, prefix))
+                found.update(perfdata.expansion(text, prefix))
         for at, prefix in custom_at:
             variables = row[at]
             if variables:

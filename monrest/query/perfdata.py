@@ -8,6 +8,7 @@ the last value is read.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from math import isfinite
 from typing import Any, TypeAlias
@@ -113,6 +114,39 @@ def columns(text: str, prefix: str = "") -> dict[str, Any]:
 def expanded(text: str) -> list[dict[str, str]]:
     """``perf_data_expanded``: an object of texts for every value, in the order of the input."""
     return [one.as_dict() for one in parse(text)]
+
+
+# The services of a host follow each other and share the host's text.
+@lru_cache(maxsize=1024)
+def expansion(text: str, prefix: str) -> Mapping[str, Any]:
+    """All further keys of a row at once: ``perf_data_expanded`` and the scalar columns.
+
+    Empty when nothing can be read. The mapping is shared and must not be changed.
+    """
+    values: list[dict[str, str]] = []
+    found: dict[str, Any] = {f"{prefix}perf_data_expanded": values}
+    for parent, name, label, match in _scan(text):
+        value, unit, warn, crit, least, most = match.groups()
+        if "," in value:
+            value = value.replace(",", ".", 1)
+        values.append(
+            {
+                "crit": _threshold(crit) if ":" in crit else crit,
+                "max": most,
+                "min": least,
+                "name": name,
+                "orig": f"{label}={match[0]}".strip(),
+                "parent": parent,
+                "unit": unit,
+                "value": value,
+                "warn": _threshold(warn) if ":" in warn else warn,
+            }
+        )
+        key = f"{prefix}{parent}::{name}" if parent else prefix + name
+        if key not in found:
+            found[key] = _scalar(value)
+            found.setdefault(key + "_unit", unit)
+    return found if values else {}
 
 
 # One row asks for its columns and for its list, one after the other.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.query.perfdata import PerfValue, columns, expanded, parse
+from monrest.query.perfdata import PerfValue, columns, expanded, expansion, parse
 
 # parent, name, value, unit, warn, crit, min, max
 Entry = tuple[str, str, str, str, str, str, str, str]
@@ -224,3 +224,10 @@ def test_a_long_label_and_a_long_value() -> None:
     assert [one.name for one in parse(f"{name}=1")] == [name]
     assert columns(f"a={digits}")["a"] == digits
     assert [one.name for one in parse(f"{'a:' * 150_000}=1")] == ["a:" * 150_000]
+
+
+@given(st.text(alphabet="abr:= ;,.%0123456789'[]U-", max_size=60), st.sampled_from(["", "host_"]))
+def test_the_expansion_is_the_list_and_the_columns(text: str, prefix: str) -> None:
+    values = expanded(text)
+    whole = {f"{prefix}perf_data_expanded": values} if values else {}
+    assert expansion(text, prefix) == {**columns(text, prefix), **whole}
