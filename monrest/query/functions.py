@@ -298,13 +298,8 @@ def _kept(
     """``operate`` with None for results that no output could show."""
 
     def operation(left: int | float, right: int | float) -> int | float | None:
-        try:
-            result = operate(left, right)
-        except OverflowError:
-            return None
-        if result is None or not isfinite(result):
-            return None
-        return within(result)
+        result = operate(left, right)
+        return within(result) if result is not None and isfinite(result) else None
 
     return operation
 

@@ -63,7 +63,7 @@ def number_of(value: Any) -> int | float | None:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
-        return value
+        return value if -MOST_INTEGER < value < MOST_INTEGER else _large(value)
     if isinstance(value, float):
         return value if isfinite(value) else None
     return None
@@ -77,13 +77,21 @@ def _looks_like(text: str) -> int | float | None:
     if fraction is None and exponent is None and digits[0] != "." and digits[1:2] != ".":
         if len(digits) <= _FEW_DIGITS:
             return int(digits)
-        return within(int(digits)) if len(digits) < 2 * _FEW_DIGITS else _finite(digits)
+        if len(digits) < 2 * _FEW_DIGITS:
+            return within(int(digits))
     return _finite(digits)
 
 
 def _finite(digits: str) -> float | None:
     number = float(digits)
     return number if isfinite(number) else None
+
+
+def _large(number: int) -> float | None:
+    try:
+        return float(number)
+    except OverflowError:
+        return None
 
 
 def within(number: int | float) -> int | float:
