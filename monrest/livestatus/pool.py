@@ -122,13 +122,18 @@ class Pool:
         self._assign()
         return done
 
+    def keep(self, idle: float) -> None:
+        """Keep connections without work for ``idle`` seconds from now on; 0 is not at all."""
+        self.idle = idle
+        if not idle:
+            for connection in list(self._idle):
+                self._drop(connection)
+        self._rewatch()
+
     def retire(self) -> None:
         """Let running and later queries finish, but keep no connection any more."""
-        self.idle = 0.0
         self.on_slow = self.on_lost = None
-        for connection in list(self._idle):
-            self._drop(connection)
-        self._rewatch()
+        self.keep(0.0)
 
     def stop(self) -> Deferred[None]:
         """Fail all queries and close everything; fires when no connection is left."""

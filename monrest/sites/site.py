@@ -30,7 +30,9 @@ LOG_TIMEOUT = 300.0
 PROBE_TIMEOUT = 10.0
 
 _DEFAULT_CONNECTIONS = 4
-_MK_CONNECTIONS = 2
+_IDLE = 60.0
+"""Seconds that a connection without work is kept."""
+_FEW_CONNECTIONS = 2
 _MK_MOST = 8
 
 
@@ -76,6 +78,7 @@ class Site:
             clock=self.reactor,
             endpoint=self.endpoint or partial(endpoint_for, self.reactor, config),
             limit=config.connections,
+            idle=_IDLE,
             tls=uses_tls(config) and self.endpoint is None,
             on_slow=self.breaker.suspect,
             on_lost=self.breaker.suspect,
@@ -192,15 +195,22 @@ class Site:
                 self._stale = stale
                 raise
             self.capabilities = found
-            self.pool.limit = self._connections(found)
+            self._suit(found)
         return program
 
-    def _connections(self, capabilities: Capabilities) -> int:
-        # Each kept connection holds one of the ten threads of an MK Livestatus.
-        wanted = self.config.connections
-        if capabilities.kind != "mk":
-            return wanted
-        return _MK_CONNECTIONS if wanted == _DEFAULT_CONNECTIONS else min(wanted, _MK_MOST)
+    def _suit(self, capabilities: Capabilities) -> None:
+        """Hold no more connections than the core can spare, and none for longer.
+
+        Each connection holds one of the ten threads of an MK Livestatus. An open one, busy or
+        not, holds one of the threads with which an Icinga 2 does all of its work, checks
+        included: two per processor, so that four idle ones stop the whole core on a small machine
+        (seen on 2.13.6).
+        """
+        wanted, kind = self.config.connections, capabilities.kind
+        if kind in ("mk", "icinga2") and wanted == _DEFAULT_CONNECTIONS:
+            wanted = _FEW_CONNECTIONS
+        self.pool.limit = min(wanted, _MK_MOST) if kind == "mk" else wanted
+        self.pool.keep(0.0 if kind == "icinga2" else _IDLE)
 
     # ------------------------------------------------------------ life
 

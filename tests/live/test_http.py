@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from harness.client import raw, raw_status
@@ -283,3 +284,16 @@ def test_bearer_is_the_key(daemon):
         headers = {"Authorization": f"Bearer {daemon.key}"}
         assert client.get("/hosts/web01?columns=name", headers=headers).json == WEB01
         refused(client.get("/hosts", headers={"Authorization": "Bearer wrong"}), 403)
+
+
+def test_an_idle_daemon_leaves_the_core_to_others(daemon, core):
+    """An Icinga 2 has two threads per processor for all its work, and a connection holds one."""
+
+    def ask(_number):
+        with daemon.client() as client:
+            return len(client.rows("/services"))
+
+    with ThreadPoolExecutor(12) as threads:
+        assert set(threads.map(ask, range(60))) == {11}
+    for _time in range(5):
+        assert len(core.ask("GET hosts\nColumns: name")) == len(HOSTS)

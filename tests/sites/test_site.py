@@ -228,6 +228,17 @@ def test_an_mk_core_gets_few_connections(town, status, configured, limit):
     assert town.site(script=script, connections=configured).pool.limit == limit
 
 
+@pytest.mark.parametrize(("configured", "limit"), [(4, 2), (3, 3), (20, 20)])
+def test_an_icinga2_keeps_its_threads(town, configured, limit):
+    script = Script([rows(["h1", 0])])
+    script.status[0] = "r2.13.6-1-icinga2"
+    site = town.site(script=script, connections=configured)
+    assert (site.pool.limit, site.pool.size) == (limit, 0)
+    ask(site)
+    town.clock.advance(0)
+    assert site.pool.size == 0
+
+
 @pytest.mark.parametrize("probe", [raw(b"nonsense\n"), close_without_answer, rows(), rows([1])])
 def test_nonsense_instead_of_a_status_is_down(town, probe):
     site = town.site(script=Script(probe=probe))
