@@ -64,14 +64,22 @@ class LineObserver:
         ):
             return
         access = event.get(ACCESS)
+        if access is not None:
+            self.access(access, event.get("log_time", 0.0), event.get("log_namespace", ""))
+            return
+        self._lines.append(self._json_line(event) if self.as_json else self._text_line(event))
+        self.flush()
+
+    def access(self, fields: dict[str, Any], seconds: float, namespace: str) -> None:
+        """Take the fields of one access line, which was written at ``seconds``."""
+        time = self._time(seconds)
         if self.as_json:
-            line = self._json_line(event, access)
-        elif access is not None:
-            line = f"{self._time(event)} access {text_of_access(access)}\n"
+            head = {"time": time, "level": "info", "logger": namespace, "message": "request"}
+            line = _json({**head, **fields})
         else:
-            line = self._text_line(event)
+            line = f"{time} access {text_of_access(fields)}\n"
         self._lines.append(line)
-        if access is None or self.clock is None:
+        if self.clock is None:
             self.flush()
         elif self._later is None:
             self._later = self.clock.callLater(_COLLECT_SECONDS, self.flush)
@@ -87,8 +95,7 @@ class LineObserver:
             self.stream.write("".join(lines))
             self.stream.flush()
 
-    def _time(self, event: LogEvent) -> str:
-        seconds: float = event.get("log_time", 0.0)
+    def _time(self, seconds: float) -> str:
         whole = int(seconds)
         if whole != self._second:
             moment = datetime.fromtimestamp(whole, UTC)
@@ -100,25 +107,26 @@ class LineObserver:
         request_id = REQUEST_ID.get()
         suffix = f" request_id={request_id}" if request_id else ""
         level = _LEVELS.get(event.get("log_level", LogLevel.info), "info")
-        line = f"{self._time(event)} {level} {event.get('log_namespace', '')}: {message}{suffix}\n"
+        time, namespace = self._time(event.get("log_time", 0.0)), event.get("log_namespace", "")
+        line = f"{time} {level} {namespace}: {message}{suffix}\n"
         return line + _traceback(event)
 
-    def _json_line(self, event: LogEvent, access: dict[str, Any] | None) -> str:
+    def _json_line(self, event: LogEvent) -> str:
         document: dict[str, Any] = {
-            "time": self._time(event),
+            "time": self._time(event.get("log_time", 0.0)),
             "level": _LEVELS.get(event.get("log_level", LogLevel.info), "info"),
             "logger": event.get("log_namespace", ""),
         }
-        if access is not None:
-            document["message"] = "request"
-            document.update(access)
-        else:
-            document["message"] = formatEvent(event)
-            if request_id := REQUEST_ID.get():
-                document["request_id"] = request_id
-            if traceback := _traceback(event):
-                document["traceback"] = traceback
-        return orjson.dumps(document, default=str, option=orjson.OPT_APPEND_NEWLINE).decode()
+        document["message"] = formatEvent(event)
+        if request_id := REQUEST_ID.get():
+            document["request_id"] = request_id
+        if traceback := _traceback(event):
+            document["traceback"] = traceback
+        return _json(document)
+
+
+def _json(document: dict[str, Any]) -> str:
+    return orjson.dumps(document, default=str, option=orjson.OPT_APPEND_NEWLINE).decode()
 
 
 def _traceback(event: LogEvent) -> str:

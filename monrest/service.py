@@ -122,6 +122,8 @@ class Daemon(Service):
         self.site = ApiSite(
             self._resource(self.config, self._key), server, self.config.names, self.reactor
         )
+        if self.observer is not None:
+            self.site.access_line = self.observer.access
         for text in server.listen:
             self.ports.append(self._bind(text))
         self.reactor.callWhenRunning(self._run)

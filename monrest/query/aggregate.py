@@ -15,6 +15,7 @@ from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Pushed, Ref, Stat
+from monrest.query.order import CAREFUL, Steps
 from monrest.query.resolve import Core
 from monrest.query.select import Reader
 from monrest.values import Column, Row
@@ -62,7 +63,7 @@ class Groups:
             )
         return group
 
-    def rows_into(self, reader: Reader, rows: list[Row]) -> None:
+    def rows_into(self, reader: Reader, rows: list[Row]) -> Steps[None]:
         """Add rows one by one; expressions are computed per row, then aggregated."""
         keys = [reader.item(one) for one in self._keys]
         cells = [
@@ -70,14 +71,16 @@ class Groups:
             for at, one in enumerate(self._cells)
             if one.inner is not None
         ]
-        for row in rows:
-            group = self._group([key(row) for key in keys])
-            group.count += 1
-            for at, add, read in cells:
-                value = read(row)
-                number = value if type(value) in (int, float) else number_of(value)
-                if number is not None:
-                    group.cells[at] = add(group.cells[at], number, value)
+        for start in range(0, len(rows), CAREFUL):
+            for row in rows[start : start + CAREFUL]:
+                group = self._group([key(row) for key in keys])
+                group.count += 1
+                for at, add, read in cells:
+                    value = read(row)
+                    number = value if type(value) in (int, float) else number_of(value)
+                    if number is not None:
+                        group.cells[at] = add(group.cells[at], number, value)
+            yield
 
     def stats_into(self, asked: Pushed, rows: list[Row], constants: Mapping[str, Any]) -> None:
         """Add what a core aggregated: group columns first, then one value per Stats line."""

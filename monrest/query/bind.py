@@ -103,12 +103,8 @@ class Bound:
     unpack: Expression | None = None
     """The list column of ``to_rows``, when one is selected."""
 
-    aggregates: bool = field(init=False)
+    aggregates: bool = False
     """Whether the selection aggregates."""
-
-    @aggregates.default
-    def _aggregates(self) -> bool:
-        return any([one.kind != "value" for one in self.selected or ()])
 
 
 def bind(
@@ -140,12 +136,12 @@ class _Binder:
         if unknown:
             raise typo(unknown)
         sort = tuple(self._sort())
-        unpack = next(
-            (found for one in selected or () if (found := unpacked(one.item.expression))), None
-        )
-        if self.names.schema.merge == "groups" or not any(
-            one.kind != "value" for one in selected or ()
-        ):
+        unpack = None
+        aggregates = False
+        for one in selected or ():
+            unpack = unpack or unpacked(one.item.expression)
+            aggregates = aggregates or one.kind != "value"
+        if self.names.schema.merge == "groups" or not aggregates:
             # Rows come in the default order, and groups of several sites are joined by name.
             for name in self.names.schema.order:
                 self.needed.setdefault(name)
@@ -161,6 +157,7 @@ class _Binder:
             sort=sort,
             needed=tuple(self.needed),
             unpack=unpack,
+            aggregates=aggregates,
         )
 
     # ------------------------------------------------------------ selection

@@ -17,7 +17,7 @@ from monrest.query.access import Getter, expander, labels, mask
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, Check, CheckTree, Selected
 from monrest.query.model import Ref
-from monrest.query.order import Steps, by_columns, by_value
+from monrest.query.order import CAREFUL, Steps, by_columns, by_value
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Core, Peer, PerfValue
 from monrest.query.schema import PEER_COLUMNS, CoreColumn
@@ -133,8 +133,8 @@ def _kept(bound: Bound, index: Mapping[str, int], rows: list[Row]) -> Steps[list
     if test is None:
         return rows
     kept: list[Row] = []
-    for start in range(0, len(rows), _TURN):
-        kept += [row for row in rows[start : start + _TURN] if test(row)]
+    for start in range(0, len(rows), CAREFUL):
+        kept += [row for row in rows[start : start + CAREFUL] if test(row)]
         yield
     return kept
 
@@ -157,9 +157,13 @@ def _unpacked(
             if isinstance(elements, list):
                 result += [[*row, element] for element in elements]
         yield
-    if test is not None:
-        result = [row for row in result if test(row)]
-    return result, index
+    if test is None:
+        return result, index
+    kept: list[Row] = []
+    for start in range(0, len(result), CAREFUL):
+        kept += [row for row in result[start : start + CAREFUL] if test(row)]
+        yield
+    return kept, index
 
 
 # -------------------------------------------------------------------- aggregation
@@ -174,9 +178,7 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
     if whole:
         rows, index = yield from _base(bound, shape, whole)
         reader = Reader(bound, index)
-        for start in range(0, len(rows), _TURN):
-            groups.rows_into(reader, rows[start : start + _TURN])
-            yield
+        yield from groups.rows_into(reader, rows)
     result = groups.result() if groups.groups or not groups.grouped else []
     columns = groups.columns
     result = _filter_groups(bound, columns, result)
@@ -279,8 +281,8 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
             yield
     else:
         reads = [reader.item(one) for one in last.values()]
-        for start in range(0, len(rows), _TURN):
-            result += [[read(row) for read in reads] for row in rows[start : start + _TURN]]
+        for start in range(0, len(rows), CAREFUL):
+            result += [[read(row) for read in reads] for row in rows[start : start + CAREFUL]]
             yield
     return Rows(columns=columns, rows=result)
 

@@ -19,6 +19,9 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
 """Work that yields at points where something else may run, and returns its result."""
 
+CAREFUL = 25
+"""Rows a turn where expressions of clients run: a pattern may take a millisecond for a text."""
+
 _RUN = 10_000
 _TURN = 1_000
 
@@ -45,8 +48,8 @@ def by_value(rows: list[Row], read: Getter, *, descending: bool, textual: bool) 
     Numeric when every value is a number, unless the column is ``textual`` by declaration.
     """
     keys: list[Any] = []
-    for start in range(0, len(rows), _TURN):
-        keys += [read(row) for row in rows[start : start + _TURN]]
+    for start in range(0, len(rows), CAREFUL):
+        keys += [read(row) for row in rows[start : start + CAREFUL]]
         yield
     numbers: list[Any] | None = None
     if not textual:

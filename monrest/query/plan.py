@@ -157,21 +157,24 @@ def plan(
     merged = schema.merge == "groups" and not single
     part = push_all(() if merged else bound.row_filter, schema.table, capabilities, bound.view)
     exact = part.exact and not (merged and bound.row_filter)
+    wanted = both(forced, part.filter)
+    if schema.merge == "logs":
+        pushed = Pushed(table=schema.table, columns=columns, filter=wanted, waits_long=True)
+        return _log_plan(bound, pushed, capabilities)
+    if bound.aggregates:
+        stats = _stats(bound, capabilities) if exact and not merged else None
+        groups, counters = stats or (columns, ())
+        pushed = Pushed(table=schema.table, columns=groups, filter=wanted, stats=counters)
+        return SitePlan(pushed=pushed, filtered=exact)
+    keys = _sort_keys(bound, capabilities) if capabilities.sorts and not merged else None
     pushed = Pushed(
         table=schema.table,
         columns=columns,
-        filter=both(forced, part.filter),
-        waits_long=schema.table == "log",
+        filter=wanted,
+        sort=keys or (),
+        limit=_limit(bound) if exact and keys is not None else None,
     )
-    if schema.merge == "logs":
-        return _log_plan(bound, pushed, capabilities)
-    if bound.selected is not None and bound.aggregates:
-        stats = _stats(bound, capabilities) if exact and not merged else None
-        if stats is not None:
-            groups, counters = stats
-            return SitePlan(pushed=evolve(pushed, columns=groups, stats=counters), filtered=True)
-        return SitePlan(pushed=pushed, filtered=exact)
-    return _cut(bound, pushed, capabilities, exact=exact, merged=merged)
+    return SitePlan(pushed=pushed, filtered=exact, sorted=keys is not None)
 
 
 @lru_cache(maxsize=512)
@@ -181,19 +184,12 @@ def _asked(shape: Layout, table: str, capabilities: Capabilities) -> tuple[str, 
     return tuple(name for name, _ in shape.columns if name in known)
 
 
-def _cut(
-    bound: Bound, pushed: Pushed, capabilities: Capabilities, *, exact: bool, merged: bool
-) -> SitePlan:
-    """Push the order, and the limit when the core's first rows are provably the wanted ones."""
+def _limit(bound: Bound) -> int | None:
+    """The first rows of a core that are enough, when it filters and sorts as wanted."""
     query = bound.query
-    keys = _sort_keys(bound, capabilities) if capabilities.sorts and not merged else None
-    if keys is None:
-        return SitePlan(pushed=pushed, filtered=exact)
-    if query.limit is None or not exact or bound.unpack or bound.element_filter:
-        limit = None
-    else:
-        limit = query.limit + query.offset
-    return SitePlan(pushed=evolve(pushed, sort=keys, limit=limit), filtered=exact, sorted=True)
+    if query.limit is None or bound.unpack or bound.element_filter:
+        return None
+    return query.limit + query.offset
 
 
 def _sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool], ...] | None:

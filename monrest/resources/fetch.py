@@ -108,6 +108,14 @@ async def fetch(
 
 
 def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
+    if isinstance(result, Rows):
+        return Rows(
+            columns=result.columns,
+            rows=result.rows,
+            expand=result.expand,
+            failed_sites=gathered.problems,
+            backend_seconds=gathered.seconds,
+        )
     return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
 
 
