@@ -20,7 +20,7 @@ types: $(VENV)/.tools
 	$(BIN)/mypy
 
 unit: $(VENV)/.tools
-	sh tests/install-icinga2.sh
+	sh tests/install-icinga2.sh || [ -z "$$MONREST_CI" ]
 	$(BIN)/python -m pytest -q
 
 bench: $(VENV)/.tools
