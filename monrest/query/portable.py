@@ -7,6 +7,7 @@ of its own, and whatever is outside of it stays with us.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
 from attrs import define
@@ -19,6 +20,10 @@ _PLAIN = _LETTERS | _DIGITS | frozenset(" _-:,;/@%&=!<>~#\"'")
 _IN_CLASS = _LETTERS | _DIGITS | frozenset(" _.,/@")
 _ESCAPED = frozenset("\\.^$*+?()[|")
 _QUANTIFIERS = frozenset("*+?")
+
+# Without regard to case ICU finds "ss" in a sharp s and "fi" in a ligature, and it takes the sign
+# of Kelvin for a k and a long s for an s, as PCRE does; ours and byte engines do neither.
+_FOLDED_FURTHER = re.compile("[ks]|f[fil]", re.IGNORECASE)
 
 # Engines that backtrack take a power of the text's length, and Boost gives up without a match.
 _MOST_LOOPS = 2
@@ -40,9 +45,10 @@ def pushability(pattern: str, *, ignore_case: bool) -> Pushability:
     if pattern != pattern.strip() or not pattern:
         return "no"
     try:
-        return "wider" if _Reader(pattern, ignore_case=ignore_case).wider() else "exact"
+        wider = _Reader(pattern, ignore_case=ignore_case).wider()
     except _NotPortableError:
         return "no"
+    return "wider" if wider or (ignore_case and _FOLDED_FURTHER.search(pattern)) else "exact"
 
 
 @define

@@ -89,6 +89,28 @@ TABLE: list[tuple[str, list[Entry]]] = [
     ]),
     ("a=foo b=1", [("", "foo b", "1", "", "", "", "", "")]),
     ("a[0]=1 b[1]=2", [("", "a[0]", "1", "", "", "", "", ""), ("", "b[1]", "2", "", "", "", "", "")]),
+    ("' a b '=1 it's=2", [
+        ("", "a b", "1", "", "", "", "", ""), ("", "it's", "2", "", "", "", "", ""),
+    ]),
+    ("'h w::a b'=1 c=2", [
+        ("h w", "a b", "1", "", "", "", "", ""), ("h w", "c", "2", "", "", "", "", ""),
+    ]),
+    ("a=1;;3 b=1;1:2:3\nc=1;;;4", [
+        ("", "a", "1", "", "", "3", "", ""), ("", "b", "1", "", "1:2:3", "", "", ""),
+        ("", "c", "1", "", "", "", "4", ""),
+    ]),
+    ("a=1 b==2", [("", "a", "1", "", "", "", "", "")]),
+    ("[x=1][y=2]a=1 [b]c=2", [
+        ("", "a", "1", "", "", "", "", ""), ("", "[b]c", "2", "", "", "", "", ""),
+    ]),
+    # What is left of the value before goes before the next label.
+    ("a=1;2;3;4;5;6 b=2", [
+        ("", "a", "1", "", "2", "3", "4", "5"), ("", ";6 b", "2", "", "", "", "", ""),
+    ]),
+    ("2.2.2.2rtmax=1 ::1rtamax=2", [
+        ("", "2.2.2.2rtmax", "1", "", "", "", "", ""), ("::1", "rtamax", "2", "", "", "", "", ""),
+    ]),
+    ("a=٣ b=1²", [("", "٣ b", "1", "²", "", "", "", "")]),
     ("/=5MB;1;2 /var=6MB", [
         ("", "/", "5", "MB", "1", "2", "", ""), ("", "/var", "6", "MB", "", "", "", ""),
     ]),
@@ -247,3 +269,21 @@ def test_the_expansion_is_the_list_and_the_columns(text: str, prefix: str) -> No
     values = expanded(text)
     whole = {f"{prefix}perf_data_expanded": values} if values else {}
     assert expansion(text, prefix) == {**columns(text, prefix), **whole}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["=", "a=1,", "[a=", "]", "[=]", "-", "é", "aé", "1:", "::", "1e", "x ", "fe80:", "10.0.0."],
+)
+@pytest.mark.parametrize("frame", ["{}", "a=1{}", "{}=1", "a=1[{}", "a=1;{}"])
+def test_hostile_texts_are_read_to_their_end(piece: str, frame: str) -> None:
+    text = frame.format(piece * (200_000 // len(piece)))
+    assert columns(f"{text} [b=c]x=1 z::last=7s")["z::last"] == 7
+
+
+@given(HOSTILE, HOSTILE)
+def test_what_follows_changes_no_value_before_it(text: str, more: str) -> None:
+    # Blocks in brackets may begin in the one and end in the other.
+    text, more = (one.replace("[", "").replace("]", "") for one in (text, more))
+    before = parse(text + " ")
+    assert parse(f"{text} {more}")[: len(before)] == before

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from math import isfinite
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -117,6 +118,48 @@ def test_midnight_is_the_first_one_also_inside_the_hour_that_comes_twice() -> No
 def test_fractions_of_the_present_second_are_cut() -> None:
     assert parse_time("now", NOW + 0.75, UTC) == NOW
     assert parse_time("-10m", NOW + 0.75, UTC) == NOW - 600
+
+
+def test_the_day_is_that_of_a_zone_where_it_is_still_yesterday() -> None:
+    west = timezone(timedelta(hours=-12))
+    midnight = datetime(2026, 11, 20, tzinfo=west).timestamp()
+    assert parse_time("today", NOW, west) == midnight
+    assert parse_time("tomorrow", NOW, west) == midnight + 86400
+
+
+@pytest.mark.parametrize(
+    ("now", "word", "expected"),
+    [
+        ((2026, 1, 31), "lastmonth", (2025, 12, 1)),
+        ((2026, 12, 31), "nextmonth", (2027, 1, 1)),
+        ((2026, 12, 1), "thismonth", (2026, 12, 1)),
+        ((2024, 2, 29), "lastyear", (2023, 1, 1)),
+        ((2024, 2, 29), "nextyear", (2025, 1, 1)),
+        ((2026, 3, 1), "yesterday", (2026, 2, 28)),
+        ((2026, 11, 22), "thisweek", (2026, 11, 16)),
+        ((2026, 11, 23), "thisweek", (2026, 11, 23)),
+        ((2026, 11, 23), "lastweek", (2026, 11, 16)),
+        ((2027, 1, 1), "thisweek", (2026, 12, 28)),
+    ],
+)
+def test_ends_of_periods(
+    now: tuple[int, int, int], word: str, expected: tuple[int, int, int]
+) -> None:
+    moment = datetime(*now, 23, 59, 59, tzinfo=UTC).timestamp()
+    assert parse_time(word, moment, UTC) == datetime(*expected, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize("digits", [12, 15, 18, 19, 20, 50, 150, 250, 5000])
+@pytest.mark.parametrize("form", ["{}", "-{}", "{}y", "-{}y", "now+{}y", "now-{}", "{}-01-01"])
+def test_numbers_beyond_all_clocks(form: str, digits: int) -> None:
+    text = form.format("9" * digits)
+    for found in (parse_time(text, NOW, UTC), parse_duration(text)):
+        assert found is None or isfinite(found)
+
+
+@pytest.mark.parametrize("milliseconds", [1, 9, 19, 29, 57, 258, 290, 570, 580, 999])
+def test_milliseconds_are_not_cut_by_one(milliseconds: int) -> None:
+    assert format_duration(milliseconds / 1000) == f"{milliseconds}ms"
 
 
 @given(st.text(alphabet="now today-+0123456789ywdhms:T", max_size=40) | st.text(max_size=40))
