@@ -16,7 +16,7 @@ from monrest.query.schema import TableSchema
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.core import matching
 from monrest.resources.declare import Context, Endpoint, Handler
-from monrest.resources.fetch import fetch, view_of
+from monrest.resources.fetch import CONFIGURATION, fetch, view_of
 from monrest.resources.local import local_schema, select
 from monrest.resources.macros import (
     CommandLine,
@@ -27,6 +27,7 @@ from monrest.resources.macros import (
     time_macros,
     user_macros,
 )
+from monrest.resources.prepared import view_of
 from monrest.sites.fanout import fan_out
 from monrest.sites.site import Site
 from monrest.values import Answer, Capabilities, Column, RestRequest, Rows
@@ -84,7 +85,10 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
             matching(name, one) for name, one in zip(names, arguments, strict=True)
         )
         backends = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
-        inner = evolve(request, parameters=(("columns", wanted), *backends))
+        # Who may see command lines sees what they are made of, and without the custom variables
+        # nothing would be hidden that they ask to hide.
+        identity = evolve(request.identity, roles=request.identity.roles | {CONFIGURATION})
+        inner = evolve(request, parameters=(("columns", wanted), *backends), identity=identity)
         rows = await fetch(context, inner, schema, extra=extra)
         assert isinstance(rows, Rows)
         keys = [one.name for one in rows.columns]

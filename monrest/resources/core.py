@@ -20,7 +20,7 @@ from monrest.resources.columns import (
     SERVICES,
     TIMEPERIODS,
 )
-from monrest.resources.declare import Context, Endpoint, Handler, Joined
+from monrest.resources.declare import Context, Endpoint, Handler
 from monrest.resources.fetch import fetch
 from monrest.values import Answer, RestRequest
 
@@ -99,7 +99,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="lists services",
         handler=rows_of(SERVICES),
         schema=SERVICES,
-        joined=(Joined(prefix="host_", collection="hosts"),),
     ),
     Endpoint(
         path="/services/<host>/<service>",

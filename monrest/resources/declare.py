@@ -66,12 +66,30 @@ class Parameter:
     required: bool = False
 
 
-@frozen(kw_only=True)
-class Joined:
-    """Columns of another collection that are selectable under a prefix."""
+LIST_PARAMETERS = (
+    Parameter(
+        name="columns",
+        description="comma list of columns, renames, calculations and functions; default: all",
+    ),
+    Parameter(name="<column>[<op>]", description="filter, for example `state[ne]=0`; repeatable"),
+    Parameter(name="q", description="filter in the query language"),
+    Parameter(name="sort", description="comma list of columns, descending with `-` in front"),
+    Parameter(name="limit", description="maximum number of rows", type="integer"),
+    Parameter(name="offset", description="number of rows to skip", type="integer"),
+    Parameter(name="headers", description="0 leaves out the first line of CSV", type="integer"),
+)
+"""What every list takes (api.md, "Common query parameters")."""
 
-    prefix: str
-    collection: str
+OBJECT_PARAMETERS = LIST_PARAMETERS[:1]
+"""What every single object takes (query-engine.md, section 3)."""
+
+SITE_PARAMETERS = (
+    Parameter(name="backends", description="comma list of sites by id, name or section"),
+)
+"""What every resource takes that asks cores, unless the path selects sites."""
+
+STATISTICS_PARAMETERS = (*OBJECT_PARAMETERS, *LIST_PARAMETERS[1:3], *SITE_PARAMETERS)
+"""Statistics are objects, whose filters choose what is counted."""
 
 
 @frozen(kw_only=True)
@@ -80,8 +98,8 @@ class Endpoint:
 
     ``path`` is like ``/hosts/<name>/services``; a variable is a whole segment. ``description``
     is the line that ``/index`` shows, ``text`` what the reference page adds. ``shape`` says
-    whether the answer is a list, one object, or a list whose ungrouped form is fixed.
-    ``columns`` describe a row or the object; a collection's are taken from ``schema``.
+    whether the answer is a list or one object. ``columns`` describe a row or the object; a
+    collection of core rows has a ``schema`` instead. ``parameters`` are all that it takes.
     ``roles`` are written as in the error text: ``admin`` or a full name; all must be held.
     """
 
@@ -91,10 +109,9 @@ class Endpoint:
     methods: tuple[Method, ...] = ("GET",)
     text: str = ""
     shape: Literal["list", "object"] = "list"
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = (*LIST_PARAMETERS, *SITE_PARAMETERS)
     columns: tuple[Column, ...] = ()
     schema: TableSchema | None = field(default=None, eq=False)
-    joined: tuple[Joined, ...] = ()
     roles: tuple[str, ...] = ()
 
     @property

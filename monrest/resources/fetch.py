@@ -7,7 +7,6 @@ which collection, which conditions its path adds and nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from attrs import evolve
@@ -18,13 +17,13 @@ from monrest.auth.visibility import visibility
 from monrest.concurrency import sliced
 from monrest.query.access import labels
 from monrest.query.bind import Bound, bind, typo
-from monrest.query.customvars import Visibility
 from monrest.query.finish import Part, absent_labels, filtered, finish
 from monrest.query.model import Condition, CoreFilter, Pushed
+from monrest.query.order import Steps
 from monrest.query.parse import parse_query
-from monrest.query.plan import SitePlan, layout, plan, stats_layout
+from monrest.query.plan import SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import Names
 from monrest.query.schema import TableSchema
 from monrest.query.select import select_from_object
 from monrest.query.totals import (
@@ -36,12 +35,14 @@ from monrest.query.totals import (
     started_spec,
 )
 from monrest.resources.declare import Context
+from monrest.resources.prepared import known_cores, names_of, prepared, view_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 from monrest.values import Capabilities, Document, Identity, RestRequest, Rows
 
-CONFIGURATION = "authorized_for_configuration_information"
 SYSTEM = "authorized_for_system_information"
+_AT_ONCE = 20
+"""Rows that need no slices, because a request for one object should not pay for them."""
 
 
 async def fetch(
@@ -61,50 +62,50 @@ async def fetch(
     """
     query = parse_query(request.parameters)
     sites = context.sites.select(request.sites or query.backends)
-    cores = known_cores(sites)
-    bound = bind(
-        query,
-        names_of(schema, cores),
-        view_of(context, request.identity),
-        context.moment(),
-        extra,
-    )
-    shape = layout(bound, cores)
     seen = visibility(
         request.identity, schema.table, strict=context.config.auth.strict_host_authorization
     )
-    forced = both(seen, forced)
-    plans: dict[str, SitePlan] = {}
-    single = len(sites) == 1
+    ready = prepared(context, request, query, schema, sites, extra)
+    bound, shape = ready.bound, ready.shape
+    plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
 
     def planned(_site: Site, capabilities: Capabilities) -> Pushed | None:
-        one = plans.get(capabilities.key)
-        if one is None:
-            made = plan(
-                bound, shape, capabilities, forced=forced, single=single, push_down=push_down
-            )
-            if made is None:
-                return None
-            one = plans[capabilities.key] = made
-        return one.pushed
+        if capabilities.key not in plans.made:
+            plans.add(capabilities)
+        one = plans.made[capabilities.key]
+        return None if one is None else one.pushed
 
     gathered = await fan_out(sites, planned, shape.columns, context.clock)
     parts = [
         Part(
-            plan=plans[answer.capabilities.key],
+            plan=one,
             rows=answer.rows,
             constants=constants_of(context, request.identity, answer.site),
         )
         for answer in gathered.answers
-        if answer.capabilities.key in plans
+        if (one := plans.made[answer.capabilities.key]) is not None
     ]
     missing = absent_labels(bound, shape, parts)
     if missing:
         await _require_labels(context, sites, schema, seen, missing)
-    result = await sliced(finish(bound, shape, parts), context.clock)
+    steps = finish(bound, shape, parts)
+    if sum([len(part.rows) for part in parts]) <= _AT_ONCE:
+        result = finished(steps)
+    else:
+        result = await sliced(steps, context.clock)
     if isinstance(result, Rows) and request.headers.get(context.names.header("Columns")) == "1":
         result = _with_exposed(context, result)
     return _answered(result, gathered)
+
+
+def finished(steps: Steps[Rows | Document]) -> Rows | Document:
+    """The value of steps that are too few to be sliced."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            value: Rows | Document = end.value
+            return value
 
 
 def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
@@ -159,50 +160,6 @@ async def _require_labels(
                     open_names.difference_update(found)
     if open_names:
         raise typo(name for name in missing if name in open_names)
-
-
-# -------------------------------------------------------------------- what a request sees
-
-
-def known_cores(sites: Sequence[Site]) -> tuple[Capabilities, ...]:
-    """The different cores among the sites, as far as they have been reached."""
-    found = {site.capabilities.key: site.capabilities for site in sites if site.capabilities}
-    return tuple(found.values())
-
-
-_NAMES: dict[tuple[str, tuple[str, ...]], Names] = {}
-
-
-def names_of(schema: TableSchema, cores: Sequence[Capabilities]) -> Names:
-    """The names of a collection over these cores; made once for each set of cores."""
-    key = (schema.name, tuple(core.key for core in cores))
-    names = _NAMES.get(key)
-    if names is None:
-        known: dict[str, str] = {}
-        for core in cores:
-            for name, kind in core.tables.get(schema.table, {}).items():
-                known.setdefault(name, kind)
-        if len(_NAMES) > 1000:
-            _NAMES.clear()
-        names = _NAMES[key] = Names(schema, known)
-    return names
-
-
-@lru_cache(maxsize=256)
-def _view(*, commands: bool, every: bool, patterns: tuple[str, ...]) -> View:
-    return View(commands=commands, variables=Visibility(patterns=patterns, all_visible=every))
-
-
-def view_of(context: Context, identity: Identity) -> View:
-    """What the identity may see inside rows (query-engine.md, section 12)."""
-    display = context.config.display
-    informed = identity.may(CONFIGURATION)
-    level = display.show_full_commandline
-    return _view(
-        commands=level == 2 or (level == 1 and informed),
-        every=informed,
-        patterns=tuple(display.expose_custom_variables),
-    )
 
 
 def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.resources.declare import METHOD_ORDER, Context, Endpoint
+from monrest.resources.declare import LIST_PARAMETERS, METHOD_ORDER, Context, Endpoint
 from monrest.resources.local import local_schema, select
 from monrest.values import Answer, Column, RestRequest
 
@@ -37,6 +37,18 @@ def spelled(path: str, app: str) -> str:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(path="/", description="alias of /index", handler=index, columns=COLUMNS),
-    Endpoint(path="/index", description="lists all rest urls", handler=index, columns=COLUMNS),
+    Endpoint(
+        path="/",
+        description="alias of /index",
+        handler=index,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/index",
+        description="lists all rest urls",
+        handler=index,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    ),
 )

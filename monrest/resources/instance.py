@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from monrest.errors import SitesFailed
 from monrest.query.model import Pushed, Test
 from monrest.query.schema import CoreType
-from monrest.resources.declare import Context, Endpoint
+from monrest.resources.declare import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.resources.fetch import reselect
 from monrest.sites.fanout import fan_out
 from monrest.sites.site import Site
@@ -24,7 +26,7 @@ from monrest.values import (
     SiteProblem,
 )
 
-REST_VERSION = "v1"
+REST_VERSION = "1"
 
 INFO_COLUMNS = (
     Column("extra_link", "string", "", "link of the packager"),
@@ -37,6 +39,16 @@ INFO_COLUMNS = (
     Column("etc_path", "string", "", "folder of the configuration"),
     Column("var_path", "string", "", "folder of the state"),
 )
+
+
+def _spelled(columns: tuple[Column, ...], app: str) -> tuple[Column, ...]:
+    """The columns with the site's own word in the place of ``mon``."""
+    return tuple(evolve(one, name=own_word(one.name, app)) for one in columns)
+
+
+def own_word(name: str, app: str) -> str:
+    """A column's name as this site spells it: ``mon_version`` with its own word for ``mon``."""
+    return "_".join(app if word == "mon" else word for word in name.split("_"))
 
 
 async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -53,7 +65,8 @@ async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
         "etc_path": str(Path(context.config_path).resolve().parent) if context.config_path else "",
         "var_path": context.config.server.var_dir,
     }
-    return reselect(context, request, Document(value=value, columns=INFO_COLUMNS))
+    columns = _spelled(INFO_COLUMNS, app)
+    return reselect(context, request, Document(value=value, columns=columns))
 
 
 WHOAMI_COLUMNS = (
@@ -117,7 +130,8 @@ async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         "tz": None,
     }
     problems = {one.site: one for one in (*failed, *failed_too)}
-    answer = Document(value=value, columns=WHOAMI_COLUMNS, failed_sites=tuple(problems.values()))
+    columns = _spelled(WHOAMI_COLUMNS, context.names.app)
+    answer = Document(value=value, columns=columns, failed_sites=tuple(problems.values()))
     return reselect(context, request, answer)
 
 
@@ -145,6 +159,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="basic information about this instance",
         handler=info,
         shape="object",
+        parameters=OBJECT_PARAMETERS,
         columns=INFO_COLUMNS,
     ),
     Endpoint(
@@ -152,6 +167,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="the user who is asking",
         handler=whoami,
         shape="object",
+        parameters=OBJECT_PARAMETERS,
         columns=WHOAMI_COLUMNS,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from monrest.resources.declare import Context, Endpoint
+from monrest.resources.declare import LIST_PARAMETERS, Context, Endpoint
 from monrest.resources.local import local_schema, select
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Identity, RestRequest
@@ -59,10 +59,29 @@ async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
     return await select(context, request, _SCHEMA, records)
 
 
-_LMD_COLUMNS = tuple(
-    Column(name) for name in ("addr", "bytes_received", "bytes_send", "key", "name", "status")
+LMD_COLUMNS = (
+    Column("addr", "string", "", "address in use"),
+    Column("bytes_received", "number", "bytes", "bytes received from the site"),
+    Column("bytes_send", "number", "bytes", "bytes sent to the site"),
+    *(one for one in COLUMNS if one.name.startswith("federation_")),
+    Column("flags", "array_of_strings", "", "what is special about the core"),
+    Column("idling", "boolean", "", "1 while nobody asks for the site"),
+    Column("key", "string", "", "id of the site"),
+    Column("last_error", "string", "", "why the core could not be asked, empty while it can"),
+    Column("last_online", "time", "", "last time the core was reached"),
+    Column("last_query", "time", "", "last query of a client"),
+    Column("last_update", "time", "", "last update"),
+    Column("lmd_last_cache_update", "time", "", "last update of the cache"),
+    Column("name", "string", "", "name of the site"),
+    Column("parent", "string", "", "id of the site before this one"),
+    Column("peer_key", "string", "", "id of the site"),
+    Column("peer_name", "string", "", "name of the site"),
+    Column("queries", "number", "", "queries sent to the site"),
+    Column("response_time", "number", "s", "duration of the last update"),
+    Column("section", "string", "", "section of the site"),
+    Column("status", "number", "", "0 up, 1 stale, 2 down, 4 pending"),
 )
-_LMD_SCHEMA = local_schema("lmd", _LMD_COLUMNS, ())
+_LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, ())
 
 
 async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -72,12 +91,19 @@ async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
-        path="/sites", description="lists configured backends", handler=sites, columns=COLUMNS
+        path="/sites",
+        description="lists configured backends",
+        text="Hidden sites are listed as well, whatever sites the request selects.",
+        handler=sites,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
     ),
     Endpoint(
         path="/lmd/sites",
         description="lists connected sites, only available if use_lmd is enabled",
         handler=lmd_sites,
-        columns=_LMD_COLUMNS,
+        text="Without LMD the list is empty.",
+        parameters=LIST_PARAMETERS,
+        columns=LMD_COLUMNS,
     ),
 )

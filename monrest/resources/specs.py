@@ -149,6 +149,18 @@ SERVICE_TOTALS = _only(
 )
 CONTACT_TOTALS = _spec({"total": _ALL_HOSTS})
 
+
+def described(kind: str, condition: CoreFilter | None) -> str:
+    """What a count counts, in words: ``number of hosts with state = 1 and acknowledged = 1``."""
+    tests = condition.items if isinstance(condition, Every) else (condition,)
+    words = [
+        f"{one.column} {one.op} {one.value}" if one.value else f"{one.column} not empty"
+        for one in tests
+        if isinstance(one, Test) and one not in (_ALL_HOSTS, _ALL_SERVICES)
+    ]
+    return f"number of {kind}{' with ' if words else ''}{' and '.join(words)}"
+
+
 MINUTES = (1, 5, 15, 60)
 
 

@@ -13,7 +13,7 @@ from monrest.query.schema import TableSchema
 from monrest.query.totals import StatsField, StatsSpec
 from monrest.resources.columns import CONTACTS, HOSTS, PROCESSINFO, SERVICES
 from monrest.resources.columns.status import COUNTERS
-from monrest.resources.declare import Context, Endpoint, Handler
+from monrest.resources.declare import STATISTICS_PARAMETERS, Context, Endpoint, Handler
 from monrest.resources.fetch import fetch_stats, reselect
 from monrest.resources.specs import (
     CONTACT_TOTALS,
@@ -22,6 +22,7 @@ from monrest.resources.specs import (
     SERVICE_STATS,
     SERVICE_TOTALS,
     check_stats,
+    described,
     with_ratios,
 )
 from monrest.values import Answer, Column, Document, RestRequest
@@ -29,17 +30,16 @@ from monrest.values import Answer, Column, Document, RestRequest
 Conditions = Callable[[tuple[str, ...]], tuple[Condition, ...]]
 
 
-def _counts(spec: StatsSpec) -> tuple[Column, ...]:
+def _counts(schema: TableSchema, spec: StatsSpec) -> tuple[Column, ...]:
     return tuple(
-        Column(one.name, "number", "", f"number of objects: {one.name.replace('_', ' ')}")
-        for one in spec.fields
+        Column(one.name, "number", "", described(schema.name, one.condition)) for one in spec.fields
     )
 
 
 def _statistic(
     schema: TableSchema, spec: StatsSpec, conditions: Conditions = lambda _: ()
 ) -> Handler:
-    columns = _counts(spec)
+    columns = _counts(schema, spec)
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         answer = await fetch_stats(context, request, schema, spec, extra=conditions(arguments))
@@ -48,16 +48,33 @@ def _statistic(
     return handler
 
 
-def _in_group(column: str) -> Conditions:
-    return lambda arguments: (Condition(column, ">=", arguments[0], "path"),)
+def _in_group(arguments: tuple[str, ...]) -> tuple[Condition, ...]:
+    return (Condition("groups", ">=", arguments[0], "path"),)
+
+
+_FUNCTIONS = {"avg": "average", "min": "least", "max": "greatest", "sum": "sum of the"}
+
+_SINCE = {"1": "in the last minute", "all": "since the start of the core"}
 
 
 def _check_column(name: str) -> Column:
-    if name.endswith("_perc") or "state_change" in name:
-        return Column(name, "number", "%", "")
-    if "_execution_time_" in name or "_latency_" in name:
-        return Column(name, "number", "s", "")
-    return Column(name, "number", "", "")
+    """Declare a field of /checks/stats; its name says it all: ``hosts_active_5_perc``."""
+    kind, *middle, function = name.split("_")
+    subject = " ".join(middle)
+    if subject in ("execution time", "latency"):
+        text = f"{_FUNCTIONS[function]} {subject} of active checks of {kind}"
+        return Column(name, "number", "s", text)
+    mode = middle[0]
+    if subject.endswith("state change"):
+        text = f"{_FUNCTIONS[function]} percentage of state changes of {kind} with {mode} checks"
+        return Column(name, "number", "%", text)
+    if len(middle) == 1:
+        return Column(name, "number", "", f"number of {kind} with {mode} checks")
+    span = middle[1]
+    since = _SINCE.get(span, f"in the last {span} minutes")
+    share = "percentage" if function == "perc" else "number"
+    text = f"{share} of {kind} with {mode} checks that were checked {since}"
+    return Column(name, "number", "%" if function == "perc" else "", text)
 
 
 CHECK_COLUMNS = tuple(
@@ -96,7 +113,10 @@ _PROCESS_FIELDS = tuple(
     sorted(["cached_log_messages", *COUNTERS, *(f"{one}_rate" for one in COUNTERS)])
 )
 PROCESS_STATS = StatsSpec(tuple(StatsField(name, None, "sum", name) for name in _PROCESS_FIELDS))
-PROCESS_COLUMNS = tuple(Column(name, "number") for name in _PROCESS_FIELDS)
+PROCESS_COLUMNS = tuple(
+    Column(name, "number", "", f"{PROCESSINFO.columns[name].column.description}, all cores added")
+    for name in _PROCESS_FIELDS
+)
 
 
 async def process(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -109,51 +129,53 @@ async def process(context: Context, request: RestRequest, _: tuple[str, ...]) ->
     return reselect(context, request, evolve(answer, value=value, columns=PROCESS_COLUMNS))
 
 
-def _endpoint(path: str, description: str, handler: Handler, spec: StatsSpec) -> Endpoint:
+def _endpoint(
+    path: str,
+    description: str,
+    schema: TableSchema,
+    spec: StatsSpec,
+    conditions: Conditions = lambda _: (),
+) -> Endpoint:
     return Endpoint(
         path=path,
         description=description,
-        handler=handler,
+        handler=_statistic(schema, spec, conditions),
         shape="object",
-        columns=_counts(spec),
+        parameters=STATISTICS_PARAMETERS,
+        columns=_counts(schema, spec),
     )
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    _endpoint("/hosts/totals", "hosts by state", _statistic(HOSTS, HOST_TOTALS), HOST_TOTALS),
-    _endpoint("/hosts/stats", "host statistics", _statistic(HOSTS, HOST_STATS), HOST_STATS),
-    _endpoint(
-        "/services/totals",
-        "services by state",
-        _statistic(SERVICES, SERVICE_TOTALS),
-        SERVICE_TOTALS,
-    ),
-    _endpoint(
-        "/services/stats", "service statistics", _statistic(SERVICES, SERVICE_STATS), SERVICE_STATS
-    ),
+    _endpoint("/hosts/totals", "hosts by state", HOSTS, HOST_TOTALS),
+    _endpoint("/hosts/stats", "host statistics", HOSTS, HOST_STATS),
+    _endpoint("/services/totals", "services by state", SERVICES, SERVICE_TOTALS),
+    _endpoint("/services/stats", "service statistics", SERVICES, SERVICE_STATS),
     _endpoint(
         "/hostgroups/<name>/stats",
         "alias of /hosts/stats?groups[gte]=<name>",
-        _statistic(HOSTS, HOST_STATS, _in_group("groups")),
+        HOSTS,
         HOST_STATS,
+        _in_group,
     ),
     _endpoint(
         "/servicegroups/<name>/stats",
         "alias of /services/stats?service_groups[gte]=<name>",
-        _statistic(SERVICES, SERVICE_STATS, _in_group("groups")),
+        SERVICES,
         SERVICE_STATS,
+        _in_group,
     ),
-    _endpoint(
-        "/contacts/totals",
-        "number of contacts",
-        _statistic(CONTACTS, CONTACT_TOTALS),
-        CONTACT_TOTALS,
-    ),
+    _endpoint("/contacts/totals", "number of contacts", CONTACTS, CONTACT_TOTALS),
     Endpoint(
         path="/checks/stats",
         description="check statistics",
+        text=(
+            "Filters must name columns that hosts and services both have. Averages divide by all "
+            "objects with active (or passive) checks, those never checked included."
+        ),
         handler=checks,
         shape="object",
+        parameters=STATISTICS_PARAMETERS,
         columns=CHECK_COLUMNS,
     ),
     Endpoint(
@@ -161,6 +183,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="counters of the cores",
         handler=process,
         shape="object",
+        parameters=STATISTICS_PARAMETERS,
         columns=PROCESS_COLUMNS,
     ),
 )

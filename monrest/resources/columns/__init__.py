@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from monrest.query.schema import TableSchema
-from monrest.resources.columns.build import PSEUDO_COLUMNS
+from monrest.resources.columns.build import PSEUDO_COLUMNS, Joined
 from monrest.resources.columns.contacts import CONTACTS
 from monrest.resources.columns.events import COMMENTS, DOWNTIMES
 from monrest.resources.columns.groups import CONTACTGROUPS, HOSTGROUPS, SERVICEGROUPS
@@ -27,6 +27,7 @@ __all__ = [
     "DOWNTIMES",
     "HOSTGROUPS",
     "HOSTS",
+    "JOINED",
     "LOGS",
     "PROCESSINFO",
     "PSEUDO_COLUMNS",
@@ -54,3 +55,18 @@ SCHEMAS: Mapping[str, TableSchema] = {
     )
 }
 """Every collection by the first segment of its path."""
+
+_OF_AN_EVENT = (Joined("host_", "hosts"), Joined("service_", "services"))
+
+JOINED: Mapping[str, tuple[Joined, ...]] = {
+    "services": _OF_AN_EVENT[:1],
+    "comments": _OF_AN_EVENT,
+    "downtimes": _OF_AN_EVENT,
+    "logs": (
+        Joined("current_host_", "hosts"),
+        Joined("current_service_", "services"),
+        Joined("current_contact_", "contacts"),
+        Joined("current_command_", "commands"),
+    ),
+}
+"""Which collections' own columns can be selected under which prefix in another one."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from monrest.query.schema import CoreColumn, CoreType, DerivedColumn
 from monrest.values import Column, ColumnType
@@ -88,6 +88,14 @@ def derived(
 ) -> list[AnyColumn]:
     """Declare a column computed from others."""
     return [DerivedColumn(column=column, sources=sources, compute=compute, default=default)]
+
+
+@frozen
+class Joined:
+    """Columns of another collection that are selectable under a prefix."""
+
+    prefix: str
+    collection: str
 
 
 def table(*groups: Iterable[AnyColumn]) -> dict[str, AnyColumn]:
