@@ -152,7 +152,7 @@ class Document(Answer):
     status: int = 200
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, cache_hash=True)
 class Capabilities:
     """What a core can do, read at connect.
 

@@ -14,7 +14,13 @@ from attrs import define, evolve, field, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.access import needs
-from monrest.query.expressions import blank_is_plus, described_call, references, unpacked
+from monrest.query.expressions import (
+    blank_is_plus,
+    described_call,
+    references,
+    unpacked,
+    uses_clock,
+)
 from monrest.query.functions import AGGREGATES, Moment, number_of
 from monrest.query.model import (
     Calculation,
@@ -105,6 +111,8 @@ class Bound:
 
     aggregates: bool = False
     """Whether the selection aggregates."""
+    timeless: bool = False
+    """Whether it means the same at any moment, so that it may be used again."""
 
 
 def bind(
@@ -125,6 +133,7 @@ class _Binder:
     view: View
     moment: Moment
     needed: dict[str, None] = field(factory=dict)
+    timeless: bool = True
 
     def bound(self, extra: tuple[Condition, ...]) -> Bound:
         selected = self._selected()
@@ -158,6 +167,7 @@ class _Binder:
             needed=tuple(self.needed),
             unpack=unpack,
             aggregates=aggregates,
+            timeless=self.timeless,
         )
 
     # ------------------------------------------------------------ selection
@@ -186,6 +196,7 @@ class _Binder:
         )
 
     def _use(self, expression: Expression) -> None:
+        self.timeless = self.timeless and not uses_clock(expression)
         for ref in references(self.plus(expression)):
             source = self.names.find(ref.name)
             if source is not None:
@@ -265,6 +276,7 @@ class _Binder:
             folded = condition.op.endswith("~~")
             compile_pattern(text, ignore_case=folded, parameter=condition.parameter)
         if column.type == "time":
+            self.timeless = self.timeless and number_of(text) is not None
             moment = parse_time(text, self.moment.now, self.moment.zone)
             if moment is not None:
                 return moment
@@ -294,6 +306,7 @@ class _Binder:
                 f"such as 1d or 90, got {condition.op} '{condition.value}'",
             )
         self.needed.setdefault(source.name)
+        self.timeless = False
         since = int(self.moment.now - seconds)
         changed = Condition("last_state_change", "!=", "0", condition.parameter)
         limit = Condition(

@@ -34,6 +34,16 @@ def unpacked(expression: Expression) -> Expression | None:
     return None
 
 
+def uses_clock(expression: Expression) -> bool:
+    """Whether the value depends on when it is computed."""
+    if isinstance(expression, Calculation):
+        operands = [operand for _, operand in expression.steps]
+        return uses_clock(expression.first) or any(map(uses_clock, operands))
+    if isinstance(expression, Call):
+        return expression.function == "age" or any(map(uses_clock, expression.arguments))
+    return False
+
+
 def blank_is_plus(expression: Expression, names: Names) -> Expression:
     """``up down`` of numeric columns is what is left of an unescaped ``up+down`` (section 6.2)."""
     if isinstance(expression, Ref) and not expression.quoted and " " in expression.name:

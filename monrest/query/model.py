@@ -186,7 +186,7 @@ class Stat:
     filter: CoreFilter | None = None
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, cache_hash=True)
 class Pushed:
     """What one core is asked. ``columns`` are known to that core; with ``stats`` they group.
 
