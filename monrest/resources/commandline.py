@@ -16,7 +16,7 @@ from monrest.query.schema import TableSchema
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.core import matching
 from monrest.resources.declare import Context, Endpoint, Handler
-from monrest.resources.fetch import CONFIGURATION, fetch, view_of
+from monrest.resources.fetch import fetch
 from monrest.resources.local import local_schema, select
 from monrest.resources.macros import (
     CommandLine,
@@ -27,7 +27,7 @@ from monrest.resources.macros import (
     time_macros,
     user_macros,
 )
-from monrest.resources.prepared import view_of
+from monrest.resources.prepared import CONFIGURATION, view_of
 from monrest.sites.fanout import fan_out
 from monrest.sites.site import Site
 from monrest.values import Answer, Capabilities, Column, RestRequest, Rows
