@@ -93,8 +93,8 @@ async def fetch(
         result = finished(steps)
     else:
         result = await sliced(steps, context.clock)
-    if isinstance(result, Rows) and request.headers.get(context.names.header("Columns")) == "1":
-        result = _with_exposed(context, result)
+    if context.config.display.expose_custom_variables and isinstance(result, Rows):
+        result = _with_exposed(context, request, result)
     return _answered(result, gathered)
 
 
@@ -120,8 +120,10 @@ def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
     return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
 
 
-def _with_exposed(context: Context, rows: Rows) -> Rows:
+def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     """``X-Mon-Columns: 1``: every exposed variable on every row (query-engine.md, section 12)."""
+    if request.headers.get(context.names.header("Columns")) != "1":
+        return rows
     names = {
         f"_{name.removeprefix('_').upper()}": ""
         for name in context.config.display.expose_custom_variables
