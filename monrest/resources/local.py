@@ -56,7 +56,7 @@ async def select(
         constants=(),
     )
     part = Part(
-        plan=SitePlan(pushed=Pushed(table=""), sorted=True),
+        plan=SitePlan(pushed=Pushed(table=""), sorted=not bound.sort),
         rows=[[record.get(name) for name in names] for record in records],
         constants={},
     )

@@ -7,7 +7,6 @@ from monrest.resources.columns.build import (
     dictionary,
     flag,
     integer,
-    labelled,
     names,
     table,
     text,
@@ -50,8 +49,6 @@ CONTACT_COLUMNS = table(
         }
     ),
     dictionary({"custom_variables": "custom variables by name"}),
-    # No core tells it, but clients have the key from the reference: it stays, always empty.
-    labelled({"last_update": "always empty for contacts"}, "string", "string"),
     integer(
         {"modified_attributes": "bits of attributes changed while the core runs"}, default=False
     ),
@@ -62,7 +59,11 @@ CONTACT_COLUMNS = table(
 CONTACTS = TableSchema(
     name="contacts",
     table="contacts",
-    columns=CONTACT_COLUMNS,
+    columns=table(
+        CONTACT_COLUMNS.values(),
+        # No core tells it, but clients expect the key, as every other kind of object has it.
+        text({"last_update": "always empty"}),
+    ),
     order=("name",),
     custom=(("custom_variables", "_"),),
 )

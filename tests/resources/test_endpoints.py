@@ -1,0 +1,392 @@
+"""What every handler adds to a request, with the road to the cores replaced by a recorder."""
+
+from datetime import UTC
+
+import pytest
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+
+from monrest.config import Config
+from monrest.errors import BadRequest, Forbidden, SitesFailed
+from monrest.names import Names
+from monrest.query.model import Condition
+from monrest.resources import core, instance, logs, statistics
+from monrest.resources.columns import CONTACTS, HOSTS, LOGS, PROCESSINFO, SERVICES
+from monrest.resources.declare import Context, Endpoint, holds
+from monrest.resources.dispatch import dispatch
+from monrest.resources.logs import ALERTS, NOTIFICATIONS
+from monrest.resources.registry import ENDPOINTS
+from monrest.resources.specs import HOST_STATS, SERVICE_STATS, SERVICE_TOTALS
+from monrest.sites.registry import Registry
+from monrest.values import ADMIN, READ_ONLY, Document, Identity, RestRequest, Rows, SiteProblem
+
+ROOT = Identity(user="root", superuser=True)
+ANN = Identity(user="ann")
+NOW = 1_000_000
+DAY = Condition("time", ">=", str(NOW - 86_400), "path")
+
+
+@pytest.fixture
+def context():
+    clock = Clock()
+    clock.advance(NOW + 0.5)
+    return Context(
+        clock=clock,
+        sites=Registry(clock, []),
+        config=Config(),
+        names=Names(),
+        zone=UTC,
+        version="1.2.3",
+        config_path="/etc/monrest/monrest.toml",
+    )
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The (schema, extra) or (schema, spec, extra) of every fetch."""
+    seen = []
+
+    async def fetch(context, request, schema, *, extra=()):
+        seen.append((schema, extra))
+        return Rows(columns=(), rows=[])
+
+    async def fetch_stats(context, request, schema, spec, *, extra=()):
+        seen.append((schema, spec, extra))
+        return Document(value={one.name: 1 for one in spec.fields})
+
+    for module in (core, logs):
+        monkeypatch.setattr(module, "fetch", fetch)
+    monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
+    return seen
+
+
+def request(path, *parameters, identity=ROOT, method="GET"):
+    segments = tuple(path.strip("/").split("/")) if path != "/" else ()
+    return RestRequest(
+        method=method, path=path, segments=segments, parameters=parameters, identity=identity
+    )
+
+
+def answer(context, path, *parameters, **more):
+    return result(dispatch(context, request(path, *parameters, **more)))
+
+
+def result(coroutine):
+    found = []
+    Deferred.fromCoroutine(coroutine).addBoth(found.append)
+    (value,) = found
+    if hasattr(value, "raiseException"):
+        value.raiseException()
+    return value
+
+
+def equal(column, value):
+    return Condition(column, "=", value, "path")
+
+
+@pytest.mark.parametrize(
+    ("path", "schema", "extra"),
+    [
+        ("/hosts", HOSTS, ()),
+        ("/services", SERVICES, ()),
+        ("/processinfo", PROCESSINFO, ()),
+        ("/hosts/web*", HOSTS, (equal("name", "web*"),)),
+        ("/hosts/a%2Fb/services", SERVICES, (equal("host_name", "a/b"),)),
+        ("/services/h/s", SERVICES, (equal("host_name", "h"), equal("description", "s"))),
+        (
+            "/services/web*/*",
+            SERVICES,
+            (
+                Condition("host_name", "~~", "^web", "path"),
+                Condition("description", "~~", ".*", "path"),
+            ),
+        ),
+        ("/contacts/ann", CONTACTS, (equal("name", "ann"),)),
+        ("/logs", LOGS, (DAY,)),
+        ("/alerts", LOGS, (DAY, ALERTS)),
+        ("/notifications", LOGS, (DAY, NOTIFICATIONS)),
+        ("/hosts/web01/alerts", LOGS, (DAY, ALERTS, equal("host_name", "web01"))),
+        (
+            "/hosts/web*/notifications",
+            LOGS,
+            (DAY, NOTIFICATIONS, Condition("host_name", "~~", "^web", "path")),
+        ),
+    ],
+)
+def test_what_a_path_adds(context, asked, path, schema, extra):
+    answer(context, path)
+    ((seen_schema, seen_extra),) = asked
+    assert seen_schema is schema
+    assert [(one.column, one.op, one.value) for one in seen_extra] == [
+        (one.column, one.op, one.value) for one in extra
+    ]
+
+
+@pytest.mark.parametrize("name", ["comments", "downtimes"])
+def test_numbered_entries(context, asked, name):
+    answer(context, f"/{name}/17")
+    assert asked[0][1] == (equal("id", "17"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "windowed"),
+    [
+        ("time[gte]", "5", False),
+        ("q", "time > 5", False),
+        ("q", 'host_name = "a" and (time < 5 or state = 1)', False),
+        # Only a condition on the column counts, not the word.
+        ("q", 'message ~ "timeout"', True),
+        ("q", 'message = "time > 5"', True),
+        ("message", "time", True),
+        ("limit", "5", True),
+        ("sort", "-time", True),
+        ("columns", "time", True),
+    ],
+)
+def test_default_window_of_logs(context, asked, name, value, windowed):
+    answer(context, "/logs", (name, value))
+    assert asked[0][1] == ((DAY,) if windowed else ())
+
+
+@pytest.mark.parametrize(
+    ("path", "schema", "spec", "extra"),
+    [
+        ("/hosts/stats", HOSTS, HOST_STATS, ()),
+        ("/services/totals", SERVICES, SERVICE_TOTALS, ()),
+        ("/hostgroups/g/stats", HOSTS, HOST_STATS, (Condition("groups", ">=", "g", "path"),)),
+        (
+            "/servicegroups/g/stats",
+            SERVICES,
+            SERVICE_STATS,
+            (Condition("groups", ">=", "g", "path"),),
+        ),
+    ],
+)
+def test_statistics(context, asked, path, schema, spec, extra):
+    found = answer(context, path)
+    assert asked == [(schema, spec, extra)]
+    assert found.value == {one.name: 1 for one in spec.fields}
+    assert {one.name for one in found.columns} == set(found.value)
+
+
+def test_columns_of_statistics(context, asked):
+    found = answer(context, "/hosts/totals", ("columns", "up+down as n,total"))
+    assert found.value == {"n": 2, "total": 1}
+
+
+def test_check_statistics_ask_both_tables(context, asked):
+    found = answer(context, "/checks/stats")
+    assert [one[0] for one in asked] == [HOSTS, SERVICES]
+    assert len(found.value) == 76
+    assert found.value["hosts_active_5_perc"] == 100
+    assert list(found.value) == sorted(found.value)
+    assert [one.name for one in found.columns] == sorted(found.value)
+    narrowed = answer(context, "/checks/stats", ("columns", "services_latency_avg as l"))
+    assert narrowed.value == {"l": 1}
+
+
+def test_check_statistics_name_each_failed_site_once(context, monkeypatch):
+    problem = SiteProblem("a", "A", "gone")
+    seconds = iter([0.5, 0.25])
+
+    async def fetch_stats(context, request, schema, spec):
+        return Document(
+            value={one.name: 0 for one in spec.fields},
+            failed_sites=(problem,),
+            backend_seconds=next(seconds),
+        )
+
+    monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
+    found = answer(context, "/checks/stats")
+    assert found.failed_sites == (problem,)
+    assert found.backend_seconds == 0.5
+
+
+def test_a_failure_of_one_half_ends_the_other(context, monkeypatch):
+    waiting = Deferred()
+
+    async def fetch_stats(context, request, schema, spec):
+        if schema is HOSTS:
+            return await waiting
+        raise SitesFailed([SiteProblem("a", "A", "gone")])
+
+    monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
+    with pytest.raises(SitesFailed):
+        answer(context, "/checks/stats")
+    assert waiting.called
+
+
+def test_cancelled_check_statistics(context, monkeypatch):
+    ends = []
+
+    async def fetch_stats(context, request, schema, spec):
+        return await Deferred(lambda _: ends.append(schema.name))
+
+    monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
+    found = []
+    running = Deferred.fromCoroutine(dispatch(context, request("/checks/stats")))
+    running.addBoth(found.append)
+    running.cancel()
+    assert sorted(ends) == ["hosts", "services"]
+    assert found[0].check(CancelledError)
+
+
+def test_process_statistics_are_numbers_of_their_kind(context, asked):
+    found = answer(context, "/processinfo/stats")
+    assert len(found.value) == 15
+    for name, value in found.value.items():
+        assert type(value) is (float if name.endswith("_rate") else int)
+
+
+# -------------------------------------------------------------------- roles, background
+
+
+def test_commands_need_the_admin_role(context, asked):
+    for path in ("/commands", "/commands/ping", "/command/ping"):
+        with pytest.raises(Forbidden) as caught:
+            answer(context, path, identity=ANN)
+        assert caught.value.message == "not authorized"
+        assert caught.value.description == "this path requires certain roles: admin"
+    assert asked == []
+    answer(context, "/commands", identity=Identity(user="bob", roles=frozenset({ADMIN})))
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("roles", "role", "held"),
+    [
+        ((), "admin", False),
+        ((ADMIN,), "admin", True),
+        ((ADMIN,), "authorized_for_reports", True),
+        (("authorized_for_reports",), "authorized_for_reports", True),
+        (("authorized_for_reports",), "admin", False),
+        ((ADMIN,), READ_ONLY, False),
+    ],
+)
+def test_roles(roles, role, held):
+    assert holds(Identity(user="x", roles=frozenset(roles)), role) is held
+
+
+def test_all_missing_roles_are_named():
+    one = Endpoint(
+        path="/x", description="", handler=None, roles=("admin", "authorized_for_reports")
+    )
+    with pytest.raises(Forbidden, match="certain roles: admin, authorized_for_reports"):
+        one.check_roles(Identity(user="x", roles=frozenset({"authorized_for_reports"})))
+    one.check_roles(ROOT)
+
+
+def test_command_lines_need_their_role(context):
+    for path in ("/hosts/a/commandline", "/services/a/b/commandline"):
+        with pytest.raises(Forbidden, match="not authorized to view the command line"):
+            answer(context, path, identity=ANN)
+
+
+@pytest.mark.parametrize(("value", "refused"), [("1", True), ("yes", True), ("0", False)])
+def test_background(context, asked, value, refused):
+    if refused:
+        with pytest.raises(BadRequest, match="background"):
+            answer(context, "/hosts", ("background", value))
+    else:
+        answer(context, "/hosts", ("background", value))
+
+
+# -------------------------------------------------------------------- index, instance
+
+
+def records(found):
+    return [dict(zip([c.name for c in found.columns], row, strict=False)) for row in found.rows]
+
+
+def test_index(context):
+    found = records(answer(context, "/"))
+    assert found == records(answer(context, "/index"))
+    assert [one["url"] for one in found] == sorted(one.path for one in ENDPOINTS)
+    assert {one["protocol"] for one in found} == {"GET"}
+    assert all(one["description"] for one in found)
+
+
+def test_index_is_a_list_like_any_other(context):
+    found = answer(context, "/index", ("url[~]", "^/mon"), ("sort", "-url"), ("columns", "url"))
+    assert found.rows == [["/mon/whoami"], ["/mon"]]
+
+
+def test_index_spells_the_configured_word(context):
+    context.names = Names(app="abc")
+    found = answer(context, "/index", ("q", "url ~ abc"), ("columns", "url"))
+    assert found.rows == [["/abc"], ["/abc/whoami"]]
+
+
+def test_instance(context):
+    found = answer(context, "/mon", identity=ANN)
+    assert found.value["rest_version"] == "1"
+    assert found.value["mon_version"] == "1.2.3"
+    assert found.value["localtime"] == NOW + 0.5
+    assert found.value["etc_path"] == "/etc/monrest"
+    assert {one.name for one in found.columns} == set(found.value)
+    assert answer(context, "/mon", ("columns", "mon_version:v")).value == {"v": "1.2.3"}
+
+
+def test_instance_spells_the_configured_word(context):
+    context.names = Names(app="abc")
+    for path, name in (("/abc", "abc_version"), ("/abc/whoami", "has_abc_profile")):
+        found = answer(context, path)
+        assert name in found.value
+        assert {one.name for one in found.columns} == set(found.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("mon_version", "x_version"), ("has_mon_profile", "has_x_profile"), ("month", "month")],
+)
+def test_own_word(name, expected):
+    assert instance.own_word(name, "x") == expected
+
+
+@pytest.mark.parametrize(
+    ("contact", "roles", "may"),
+    [
+        (None, (), 1),
+        (1, (), 1),
+        (0, (), 0),
+        (0, (ADMIN,), 1),
+        (0, ("authorized_for_system_commands",), 1),
+        (1, (READ_ONLY,), 0),
+        (0, (READ_ONLY, "authorized_for_all_host_commands"), 1),
+    ],
+)
+def test_whoami(context, monkeypatch, contact, roles, may):
+    async def ask(context, pushed, columns):
+        if pushed.table == "contactgroups":
+            return [["b"], ["a"], ["b"]], ()
+        return ([] if contact is None else [["ann", "Ann", "a@example.org", contact]]), ()
+
+    monkeypatch.setattr(instance, "_ask", ask)
+    identity = Identity(user="ann", roles=frozenset(roles), source="api_key")
+    value = answer(context, "/mon/whoami", identity=identity).value
+    assert value["can_submit_commands"] == may
+    assert (READ_ONLY in value["roles"]) == (READ_ONLY in roles or not may)
+    assert value["roles"] == sorted(value["roles"])
+    assert set(roles) <= set(value["roles"])
+    assert value["groups"] == ["a", "b"]
+    assert value["alias"] == (None if contact is None else "Ann")
+    assert value["email"] == (None if contact is None else "a@example.org")
+    assert value["id"] == value["original_username"] == "ann"
+    assert value["auth_src"] == "api_key"
+
+
+def test_whoami_while_no_core_answers(context, monkeypatch):
+    problem = SiteProblem("a", "A", "gone")
+
+    async def fan_out(sites, plan, layout, clock):
+        raise SitesFailed([problem])
+
+    monkeypatch.setattr(instance, "fan_out", fan_out)
+    context.sites.sites = (object(),)
+    found = answer(context, "/mon/whoami", identity=ANN)
+    assert found.value["alias"] is None
+    assert found.failed_sites == (problem,)
+
+
+def test_lmd_sites_without_lmd(context):
+    assert answer(context, "/lmd/sites").rows == []

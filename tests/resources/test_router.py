@@ -1,0 +1,141 @@
+"""Routing: literals before variables, names decoded once, methods, singular words."""
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.errors import MethodNotAllowed, NotFound
+from monrest.resources.declare import Endpoint
+from monrest.resources.registry import ENDPOINTS, router
+from monrest.resources.router import Router
+
+
+async def nothing(context, request, arguments):
+    raise AssertionError("not called")
+
+
+def endpoint(path, *methods):
+    return Endpoint(path=path, description=path, handler=nothing, methods=methods or ("GET",))
+
+
+def find(path, method="GET", app="mon"):
+    segments = tuple(path.strip("/").split("/")) if path != "/" else ()
+    return router(app).find(method, path, segments)
+
+
+@pytest.mark.parametrize(
+    ("path", "template", "arguments"),
+    [
+        ("/", "/", ()),
+        ("/index", "/index", ()),
+        ("/hosts", "/hosts", ()),
+        ("/hosts/web01", "/hosts/<name>", ("web01",)),
+        ("/hosts/stats", "/hosts/stats", ()),
+        ("/hosts/totals", "/hosts/totals", ()),
+        ("/hosts/%73tats", "/hosts/<name>", ("stats",)),
+        ("/hosts/stats/services", "/hosts/<name>/services", ("stats",)),
+        ("/hosts/a%2Fb", "/hosts/<name>", ("a/b",)),
+        ("/hosts/a%252Fb", "/hosts/<name>", ("a%2Fb",)),
+        ("/hosts/a+b", "/hosts/<name>", ("a+b",)),
+        ("/hosts/%C3%BC", "/hosts/<name>", ("ü",)),
+        ("/hosts/c:%5Cx;y", "/hosts/<name>", ("c:\\x;y",)),
+        ("/services/h/disk%20%2Fvar", "/services/<host>/<service>", ("h", "disk /var")),
+        ("/services/h/s/commandline", "/services/<host>/<service>/commandline", ("h", "s")),
+        ("/host/web01", "/hosts/<name>", ("web01",)),
+        ("/service/h/s", "/services/<host>/<service>", ("h", "s")),
+        ("/log", "/logs", ()),
+        ("/check/stats", "/checks/stats", ()),
+        ("/processinfos", "/processinfo", ()),
+        ("/mon", "/mon", ()),
+        ("/mon/whoami", "/mon/whoami", ()),
+    ],
+)
+def test_paths(path, template, arguments):
+    match = find(path)
+    assert match.endpoint.path == template
+    assert match.arguments == arguments
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/HOSTS", "/%68osts", "/nope", "/hosts//services", "/hosts/a/nope", "/services/h",
+        "/services/h/s/commandline/x", "/hosts/a/service", "/hostgroups/a/stat", "/lmd", "/s",
+    ],
+)  # fmt: skip
+def test_unknown_paths(path):
+    with pytest.raises(NotFound) as caught:
+        find(path)
+    assert str(caught.value) == f"unknown rest path: {path}"
+
+
+def test_the_instance_goes_by_the_configured_word():
+    assert find("/abc/whoami", app="abc").endpoint.path == "/mon/whoami"
+    with pytest.raises(NotFound):
+        find("/mon/whoami", app="abc")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_head_and_post_are_get_where_there_is_only_get(method):
+    assert find("/hosts", method).endpoint.path == "/hosts"
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE", "TRACE", "get", ""])
+def test_other_methods_are_refused(method):
+    with pytest.raises(MethodNotAllowed) as caught:
+        find("/hosts/a", method)
+    assert caught.value.allowed == ("GET", "POST", "HEAD", "PUT", "OPTIONS")
+
+
+def test_a_method_of_its_own_comes_before_the_tolerance():
+    made = Router("mon")
+    read, write = endpoint("/things/<id>"), endpoint("/things/<id>", "POST", "DELETE")
+    made.add([read, write])
+    assert made.find("GET", "/things/1", ("things", "1")).endpoint is read
+    assert made.find("POST", "/things/1", ("things", "1")).endpoint is write
+    assert made.find("DELETE", "/things/1", ("things", "1")).endpoint is write
+    expected = ("GET", "POST", "DELETE", "HEAD", "PUT", "OPTIONS")
+    assert made.allowed("/things/1", ("things", "1")) == expected
+
+
+def test_no_tolerance_without_get():
+    made = Router("mon")
+    made.add([endpoint("/things", "POST")])
+    assert made.allowed("/things", ("things",)) == ("POST", "PUT", "OPTIONS")
+    for method in ("GET", "HEAD"):
+        with pytest.raises(MethodNotAllowed):
+            made.find(method, "/things", ("things",))
+
+
+def test_allowed_of_an_unknown_path():
+    with pytest.raises(NotFound):
+        router("mon").allowed("/nope", ("nope",))
+
+
+def test_a_literal_that_leads_nowhere_leaves_the_variable():
+    made = Router("mon")
+    made.add([endpoint("/a/b/c"), endpoint("/a/<x>/d"), endpoint("/a/<x>")])
+    assert made.find("GET", "/a/b/d", ("a", "b", "d")).arguments == ("b",)
+    assert made.find("GET", "/a/b", ("a", "b")).arguments == ("b",)
+
+
+def test_the_same_path_and_method_twice():
+    made = Router("mon")
+    with pytest.raises(ValueError, match="GET /a/<y> is declared twice"):
+        made.add([endpoint("/a/<x>"), endpoint("/a/<y>")])
+
+
+@pytest.mark.parametrize("one", ENDPOINTS, ids=[one.path for one in ENDPOINTS])
+def test_every_endpoint_is_reachable(one):
+    path = one.path.replace("<", "x-").replace(">", "")
+    for method in one.methods:
+        match = find(path, method)
+        assert match.endpoint is one
+        assert match.arguments == tuple(f"x-{name}" for name in one.variables)
+
+
+@given(st.text(min_size=1).filter(lambda text: not any("\ud800" <= c <= "\udfff" for c in text)))
+def test_any_name_survives_encoding(name):
+    assert find(f"/comments/{quote(name, safe='')}").arguments == (name,)

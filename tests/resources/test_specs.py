@@ -1,0 +1,268 @@
+"""What the statistics count, field by field (query-engine.md, section 17)."""
+
+import pytest
+
+from monrest.query.model import Every
+from monrest.query.model import Test as Line
+from monrest.query.totals import count_rows, started_spec
+from monrest.resources.specs import (
+    CONTACT_TOTALS,
+    HOST_STATS,
+    HOST_TOTALS,
+    SERVICE_STATS,
+    SERVICE_TOTALS,
+    check_stats,
+    described,
+    with_ratios,
+)
+
+OK = {
+    "name": "h", "description": "s", "state": 0, "has_been_checked": 1, "check_type": 0,
+    "scheduled_downtime_depth": 0, "acknowledged": 0, "active_checks_enabled": 1,
+    "state_type": 1, "is_flapping": 0, "flap_detection_enabled": 1, "notifications_enabled": 1,
+    "event_handler_enabled": 1, "accept_passive_checks": 1, "childs": [], "host_state": 0,
+    "host_acknowledged": 0, "host_scheduled_downtime_depth": 0,
+}  # fmt: skip
+
+ALWAYS = "total total_active hard"
+
+
+def counted(spec, **changes):
+    """The fields that one object with these values counts in."""
+    values = {**OK, **changes}
+    columns = spec.columns()
+    steps = count_rows(
+        spec, [[values[name] for name in columns]], {one: at for at, one in enumerate(columns)}
+    )
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result = stop.value
+            break
+    assert result[0] == 1
+    names = [one.name for one in spec.fields]
+    return {name for name, value in zip(names, result[1:], strict=True) if value}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        ({}, f"{ALWAYS} up plain_up"),
+        ({"scheduled_downtime_depth": 2}, f"{ALWAYS} up up_and_scheduled"),
+        ({"acknowledged": 1}, f"{ALWAYS} up"),
+        (
+            {"active_checks_enabled": 0},
+            f"{ALWAYS} up plain_up up_and_disabled_active active_checks_disabled_active",
+        ),
+        (
+            {"active_checks_enabled": 0, "check_type": 1},
+            "total total_passive hard up plain_up up_and_disabled_passive "
+            "active_checks_disabled_passive",
+        ),
+        ({"has_been_checked": 0}, f"{ALWAYS} pending plain_pending"),
+        (
+            {"has_been_checked": 0, "scheduled_downtime_depth": 1},
+            f"{ALWAYS} pending pending_and_scheduled",
+        ),
+        (
+            {"has_been_checked": 0, "active_checks_enabled": 0},
+            f"{ALWAYS} pending plain_pending pending_and_disabled active_checks_disabled_active",
+        ),
+        (
+            {"state": 1},
+            f"{ALWAYS} down plain_down down_and_unhandled down_hard down_hard_unhandled",
+        ),
+        (
+            {"state": 1, "state_type": 0},
+            "total total_active soft down plain_down down_and_unhandled down_soft",
+        ),
+        ({"state": 1, "acknowledged": 1}, f"{ALWAYS} down down_and_ack down_hard"),
+        (
+            {"state": 1, "scheduled_downtime_depth": 1},
+            f"{ALWAYS} down down_and_scheduled down_hard",
+        ),
+        # Without active checks a host that is down is never unhandled.
+        (
+            {"state": 1, "active_checks_enabled": 0, "check_type": 1},
+            "total total_passive hard down plain_down down_hard down_and_disabled_passive "
+            "active_checks_disabled_passive",
+        ),
+        (
+            {"state": 1, "childs": ["x"]},
+            f"{ALWAYS} down plain_down down_and_unhandled down_hard down_hard_unhandled outages",
+        ),
+        ({"childs": ["x"]}, f"{ALWAYS} up plain_up"),
+        (
+            {"state": 2, "childs": ["x"]},
+            f"{ALWAYS} unreachable plain_unreachable unreachable_and_unhandled unreachable_hard "
+            "unreachable_hard_unhandled",
+        ),
+        ({"is_flapping": 1}, f"{ALWAYS} up plain_up flapping"),
+        ({"flap_detection_enabled": 0}, f"{ALWAYS} up plain_up flapping_disabled"),
+        ({"notifications_enabled": 0}, f"{ALWAYS} up plain_up notifications_disabled"),
+        ({"event_handler_enabled": 0}, f"{ALWAYS} up plain_up eventhandler_disabled"),
+        ({"accept_passive_checks": 0}, f"{ALWAYS} up plain_up passive_checks_disabled"),
+    ],
+)
+def test_host_stats(changes, fields):
+    assert counted(HOST_STATS, **changes) == set(fields.split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        ({}, f"{ALWAYS} ok plain_ok"),
+        ({"scheduled_downtime_depth": 1}, f"{ALWAYS} ok ok_and_scheduled"),
+        ({"has_been_checked": 0}, f"{ALWAYS} pending plain_pending"),
+        (
+            {"active_checks_enabled": 0},
+            f"{ALWAYS} ok plain_ok ok_and_disabled_active active_checks_disabled_active",
+        ),
+        (
+            {"state": 2},
+            f"{ALWAYS} critical plain_critical critical_and_unhandled critical_hard "
+            "critical_hard_unhandled",
+        ),
+        # In contrast to hosts, services without active checks can be unhandled.
+        (
+            {"state": 1, "active_checks_enabled": 0, "check_type": 1},
+            "total total_passive hard warning plain_warning warning_and_unhandled warning_hard "
+            "warning_hard_unhandled warning_and_disabled_passive active_checks_disabled_passive",
+        ),
+        (
+            {"state": 3, "state_type": 0},
+            "total total_active soft unknown plain_unknown unknown_and_unhandled unknown_soft",
+        ),
+        (
+            {"state": 2, "host_state": 1},
+            f"{ALWAYS} critical plain_critical critical_hard critical_on_down_host",
+        ),
+        ({"state": 2, "host_acknowledged": 1}, f"{ALWAYS} critical plain_critical critical_hard"),
+        (
+            {"state": 2, "host_scheduled_downtime_depth": 1},
+            f"{ALWAYS} critical plain_critical critical_hard",
+        ),
+        ({"state": 2, "acknowledged": 1}, f"{ALWAYS} critical critical_and_ack critical_hard"),
+    ],
+)
+def test_service_stats(changes, fields):
+    assert counted(SERVICE_STATS, **changes) == set(fields.split())
+
+
+@pytest.mark.parametrize(
+    ("spec", "whole", "names"),
+    [
+        (HOST_TOTALS, HOST_STATS, "down down_and_unhandled pending total unreachable "
+         "unreachable_and_unhandled up"),
+        (SERVICE_TOTALS, SERVICE_STATS, "critical critical_and_unhandled ok pending total "
+         "unknown unknown_and_unhandled warning warning_and_unhandled"),
+    ],
+)  # fmt: skip
+def test_totals_are_part_of_the_stats(spec, whole, names):
+    assert sorted(one.name for one in spec.fields) == sorted(names.split())
+    assert set(spec.fields) <= set(whole.fields)
+
+
+def test_numbers_of_fields():
+    assert len(HOST_STATS.fields) == 42
+    assert len(SERVICE_STATS.fields) == 54
+    assert [one.name for one in CONTACT_TOTALS.fields] == ["total"]
+
+
+CHECKED = {
+    "check_type": 0, "has_been_checked": 1, "last_check": 10_000, "percent_state_change": 2.5,
+    "execution_time": 0.5, "latency": 0.25,
+}  # fmt: skip
+
+
+def sums(kind, *objects, now=10_000, start=0):
+    spec = started_spec(check_stats(kind, now), start)
+    columns = spec.columns()
+    rows = [[{**CHECKED, **one}[name] for name in columns] for one in objects]
+    steps = count_rows(spec, rows, {one: at for at, one in enumerate(columns)})
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return dict(zip([one.name for one in spec.fields], stop.value[1:], strict=True))
+
+
+@pytest.mark.parametrize("kind", ["hosts", "services"])
+def test_fields_of_check_stats(kind):
+    spans = ["1", "5", "15", "60", "all"]
+    expected = {
+        *(f"{kind}_{y}_{w}_{f}" for y in ("active", "passive") for w in spans
+          for f in ("perc", "sum")),
+        *(f"{kind}_{y}_state_change_{f}" for y in ("active", "passive")
+          for f in ("avg", "max", "min", "sum")),
+        *(f"{kind}_{y}_sum" for y in ("active", "passive")),
+        *(f"{kind}_{y}_{f}" for y in ("execution_time", "latency")
+          for f in ("avg", "max", "min", "sum")),
+    }  # fmt: skip
+    assert len(expected) == 38
+    assert set(with_ratios(kind, sums(kind))) == expected
+    assert set(with_ratios(kind, sums(kind)).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("age", "spans"),
+    [
+        (0, "1 5 15 60 all"),
+        (60, "1 5 15 60 all"),
+        (61, "5 15 60 all"),
+        (300, "5 15 60 all"),
+        (901, "60 all"),
+        (3601, "all"),
+        (5000, "all"),
+        (5001, ""),
+    ],
+)
+def test_spans_of_checks(age, spans):
+    found = sums("hosts", {"last_check": 10_000 - age}, start=5000)
+    counted = [span for span in ("1", "5", "15", "60", "all") if found[f"hosts_active_{span}_sum"]]
+    assert counted == spans.split()
+
+
+def test_ratios():
+    found = with_ratios(
+        "services",
+        sums(
+            "services",
+            {"execution_time": 1.0, "latency": 0.5},
+            {"execution_time": 3.0, "latency": 0.0, "last_check": 9_000},
+            {"has_been_checked": 0, "last_check": 0, "execution_time": 99.0},
+            {"check_type": 1, "percent_state_change": 8.0, "execution_time": 99.0},
+            start=1,
+        ),
+    )
+    assert found["services_active_sum"] == 3
+    assert found["services_passive_sum"] == 1
+    assert found["services_active_5_sum"] == 1
+    assert found["services_active_5_perc"] == pytest.approx(100 / 3)
+    assert found["services_active_60_perc"] == pytest.approx(200 / 3)
+    assert found["services_passive_1_perc"] == 100
+    assert found["services_execution_time_sum"] == 4
+    assert found["services_execution_time_min"] == 1
+    assert found["services_execution_time_max"] == 3
+    # The divisor is all active objects, those never checked included.
+    assert found["services_execution_time_avg"] == pytest.approx(4 / 3)
+    assert found["services_latency_min"] == 0
+    assert found["services_active_state_change_avg"] == pytest.approx(5 / 3)
+    assert found["services_passive_state_change_avg"] == 8
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (None, "number of hosts"),
+        (Line("name", "!=", ""), "number of hosts"),
+        (Line("state", "=", "1"), "number of hosts with state = 1"),
+        (
+            Every((Line("state", "=", "1"), Line("childs", "!=", ""))),
+            "number of hosts with state = 1 and childs not empty",
+        ),
+    ],
+)
+def test_descriptions(condition, text):
+    assert described("hosts", condition) == text
