@@ -80,6 +80,7 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         if not view_of(context, request.identity).commands:
             raise Forbidden("not authorized", "you are not authorized to view the command line")
+        now = context.clock.seconds()
         names = ("name",) if schema is HOSTS else ("host_name", "description")
         extra: tuple[Condition, ...] = tuple(
             matching(name, one) for name, one in zip(names, arguments, strict=True)
@@ -89,14 +90,25 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         # nothing would be hidden that they ask to hide.
         identity = evolve(request.identity, roles=request.identity.roles | {CONFIGURATION})
         inner = evolve(request, parameters=(("columns", wanted), *backends), identity=identity)
+        # A reload may take sites away while their rows are on the way.
+        known = {site.id: site for site in context.sites.sites}
         rows = await fetch(context, inner, schema, extra=extra)
         assert isinstance(rows, Rows)
         keys = [one.name for one in rows.columns]
         found = [dict(zip(keys, row, strict=True)) for row in rows.rows]
-        commands = await _commands(context, {row["peer_key"] for row in found})
-        resources = await _resources(context, {row["peer_key"] for row in found})
+        sites = [known[key] for key in dict.fromkeys(row["peer_key"] for row in found)]
+        commands = await _commands(context, sites)
+        resources = {site.id: await _resources(site) for site in sites}
         records = [
-            _record(context, row, commands, resources[row["peer_key"]], schema) for row in found
+            _record(
+                row,
+                known[row["peer_key"]],
+                commands.get(row["peer_key"], {}),
+                {**time_macros(now, context.zone), **resources[row["peer_key"]]},
+                schema,
+                now,
+            )
+            for row in found
         ]
         answer = await select(context, evolve(request, sites=()), local, records)
         return evolve(answer, failed_sites=rows.failed_sites, backend_seconds=rows.backend_seconds)
@@ -104,9 +116,8 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
     return handler
 
 
-async def _commands(context: Context, wanted: set[str]) -> Mapping[str, Mapping[str, str]]:
+async def _commands(context: Context, sites: Sequence[Site]) -> Mapping[str, Mapping[str, str]]:
     """The command list of every site that has rows, one query per site."""
-    sites = [site for site in context.sites.sites if site.id in wanted]
     if not sites:
         return {}
 
@@ -121,30 +132,25 @@ async def _commands(context: Context, wanted: set[str]) -> Mapping[str, Mapping[
 
 
 def _record(
-    context: Context,
     row: Mapping[str, Any],
-    commands: Mapping[str, Mapping[str, str]],
-    resources: Mapping[str, str],
+    site: Site,
+    commands: Mapping[str, str],
+    common: Mapping[str, str],
     schema: TableSchema,
+    now: float,
 ) -> dict[str, Any]:
-    now = context.clock.seconds()
-    site = next(one for one in context.sites.sites if one.id == row["peer_key"])
     where = {
         "BACKENDNAME": site.name,
         "BACKENDADDRESS": site.address,
         "BACKENDID": site.id,
     }
     prefix = "" if schema is HOSTS else "host_"
-    macros = {
-        **time_macros(now, context.zone),
-        **resources,
-        **host_macros(row, prefix, where, now),
-    }
+    macros = {**common, **host_macros(row, prefix, where, now)}
     variables = [row.get(f"{prefix}custom_variables") or {}]
     if schema is SERVICES:
         macros.update(service_macros(row, where, now))
         variables.append(row.get("custom_variables") or {})
-    line = expand(row["check_command"] or "", commands.get(site.id, {}), macros)
+    line = expand(row["check_command"] or "", commands, macros)
     line = hide(line, *variables)
     return _shown(line, row, prefix, schema)
 
@@ -166,15 +172,10 @@ def _shown(
     return record
 
 
-async def _resources(context: Context, wanted: set[str]) -> Mapping[str, Mapping[str, str]]:
-    """User macros of the sites' resource files; a file that cannot be read has none."""
-    found: dict[str, Mapping[str, str]] = {}
-    for site in context.sites.sites:
-        if site.id not in wanted:
-            continue
-        path = site.config.resource_file
-        found[site.id] = await deferToThread(_read_macros, path) if path else {}
-    return found
+async def _resources(site: Site) -> Mapping[str, str]:
+    """User macros of the site's resource file; a file that cannot be read has none."""
+    path = site.config.resource_file
+    return await deferToThread(_read_macros, path) if path else {}
 
 
 def _read_macros(path: str) -> Mapping[str, str]:

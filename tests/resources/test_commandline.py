@@ -1,0 +1,206 @@
+"""The commandline resource around the pure expansion: who sees what, of which objects."""
+
+from datetime import UTC
+
+import pytest
+from attrs import evolve
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+
+from monrest.config import Config, DisplayConfig, SiteConfig
+from monrest.errors import Forbidden
+from monrest.names import Names
+from monrest.resources import commandline
+from monrest.resources.columns import HOSTS, SERVICES
+from monrest.resources.declare import Context
+from monrest.resources.dispatch import dispatch
+from monrest.sites.registry import Registry
+from monrest.values import Column, Identity, RestRequest, Rows, SiteProblem
+
+CONFIGURATION = "authorized_for_configuration_information"
+ANN = Identity(user="ann")
+PROBLEM = SiteProblem("b", "B", "gone")
+
+
+class Cores:
+    """Stands in for the road to the cores."""
+
+    def __init__(self):
+        self.asked = []
+        self.objects = []
+
+    async def fetch(self, context, request, schema, *, extra=()):
+        self.asked.append((request, schema, extra))
+        wanted = dict(request.parameters)["columns"].split(",")
+        rows = [[one.get(name) for name in wanted] for one in self.objects]
+        return Rows(
+            columns=tuple(map(Column, wanted)),
+            rows=rows,
+            failed_sites=(PROBLEM,),
+            backend_seconds=0.25,
+        )
+
+    async def commands(self, context, sites):
+        return {
+            one.id: {"check_x": "$USER1$/x -H $HOSTADDRESS$ -p $ARG1$ $_HOSTKEY$"} for one in sites
+        }
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    made = Cores()
+    monkeypatch.setattr(commandline, "fetch", made.fetch)
+    monkeypatch.setattr(commandline, "_commands", made.commands)
+    monkeypatch.setattr(commandline, "deferToThread", lambda f, *args: succeed(f(*args)))
+    return made
+
+
+@pytest.fixture
+def context(tmp_path):
+    clock = Clock()
+    file = tmp_path / "resource.cfg"
+    file.write_text("$USER1$=/plug\n")
+    sites = [
+        SiteConfig(id="a", name="A", address="unix:/live", resource_file=str(file)),
+        SiteConfig(id="b", name="B", address="unix:/live", resource_file=str(tmp_path / "none")),
+    ]
+    return Context(
+        clock=clock, sites=Registry(clock, sites), config=Config(), names=Names(), zone=UTC
+    )
+
+
+def web01(**more):
+    peer = {"peer_key": "a", "peer_name": "A", "peer_section": "Default"}
+    mine = {"name": "web01", "address": "10.1", "check_command": "check_x!secret", "state": 0}
+    return {**peer, **mine, "custom_variables": {"KEY": "k1"}, **more}
+
+
+def answer(context, path, *parameters, identity=ANN):
+    request = RestRequest(
+        method="GET",
+        path=path,
+        segments=tuple(path.strip("/").split("/")),
+        parameters=parameters,
+        identity=identity,
+    )
+    found = []
+    Deferred.fromCoroutine(dispatch(context, request)).addBoth(found.append)
+    (value,) = found
+    if hasattr(value, "raiseException"):
+        value.raiseException()
+    return value
+
+
+def records(found):
+    return [dict(zip([c.name for c in found.columns], row, strict=False)) for row in found.rows]
+
+
+def shown(context, level):
+    context.config = evolve(context.config, display=DisplayConfig(show_full_commandline=level))
+
+
+@pytest.mark.parametrize(
+    ("level", "roles", "allowed"),
+    [
+        (0, {CONFIGURATION}, False),
+        (1, set(), False),
+        (1, {CONFIGURATION}, True),
+        (2, set(), True),
+    ],
+)
+def test_who_sees_command_lines(context, cores, level, roles, allowed):
+    shown(context, level)
+    identity = Identity(user="ann", roles=frozenset(roles))
+    if allowed:
+        answer(context, "/hosts/web01/commandline", identity=identity)
+        return
+    with pytest.raises(Forbidden) as caught:
+        answer(context, "/hosts/web01/commandline", identity=identity)
+    assert caught.value.description == "you are not authorized to view the command line"
+    assert cores.asked == []
+
+
+def test_a_line_of_a_host(context, cores):
+    shown(context, 2)
+    cores.objects = [web01()]
+    found = answer(context, "/hosts/web*/commandline")
+    assert records(found) == [
+        {
+            "check_command": "check_x!secret",
+            "command_line": "/plug/x -H 10.1 -p secret k1",
+            "error": "",
+            "host_name": "web01",
+            "peer_key": "a",
+            "peer_name": "A",
+            "peer_section": "Default",
+        }
+    ]
+    assert found.failed_sites == (PROBLEM,)
+    assert found.backend_seconds == 0.25
+    ((_, schema, extra),) = cores.asked
+    assert schema is HOSTS
+    assert [(one.column, one.op) for one in extra] == [("name", "~~")]
+
+
+def test_a_line_of_a_service(context, cores):
+    shown(context, 2)
+    host = {f"host_{name}": value for name, value in web01().items() if "peer" not in name}
+    cores.objects = [web01(name=None, address=None, custom_variables={}, description="x", **host)]
+    (found,) = records(answer(context, "/services/web01/x/commandline"))
+    assert found["service_description"] == "x"
+    assert found["host_name"] == "web01"
+    assert found["command_line"] == "/plug/x -H 10.1 -p secret k1"
+    ((_, schema, extra),) = cores.asked
+    assert schema is SERVICES
+    assert [one.column for one in extra] == ["host_name", "description"]
+
+
+def test_what_is_to_be_hidden_is_hidden_from_everybody(context, cores):
+    # The variables that say so must be read even for those who may not see them.
+    shown(context, 2)
+    cores.objects = [web01(custom_variables={"KEY": "k1", "OBFUSCATE_STR": "secret"})]
+    (found,) = records(answer(context, "/hosts/web01/commandline"))
+    assert found["command_line"] == "/plug/x -H 10.1 -p *** k1"
+    assert found["check_command"] == "check_x!***"
+    ((request, _, _),) = cores.asked
+    assert request.identity.may(CONFIGURATION)
+    assert request.identity.user == "ann"
+    assert not request.identity.may("authorized_for_all_hosts")
+
+
+def test_a_site_whose_resource_file_cannot_be_read(context, cores):
+    shown(context, 2)
+    cores.objects = [web01(peer_key="b")]
+    (found,) = records(answer(context, "/hosts/web01/commandline"))
+    assert found["command_line"] == "$USER1$/x -H 10.1 -p secret k1"
+    assert found["error"] == "could not expand all macros!"
+
+
+def test_filters_and_columns_work_on_the_lines(context, cores):
+    shown(context, 2)
+    cores.objects = [web01(), web01(name="web02", address="10.2")]
+    found = answer(
+        context,
+        "/hosts/web*/commandline",
+        ("command_line[regex]", "10.2"),
+        ("columns", "host_name"),
+        ("backends", "a"),
+    )
+    assert found.rows == [["web02"]]
+    ((request, _, _),) = cores.asked
+    assert ("backends", "a") in request.parameters
+    assert {name for name, _ in request.parameters} == {"columns", "backends"}
+
+
+def test_a_site_that_is_taken_away_meanwhile(context, cores, monkeypatch):
+    shown(context, 2)
+    cores.objects = [web01()]
+    fetch = cores.fetch
+
+    async def reload_meanwhile(context, request, schema, *, extra=()):
+        context.sites.reconfigure([])
+        return await fetch(context, request, schema, extra=extra)
+
+    monkeypatch.setattr(commandline, "fetch", reload_meanwhile)
+    (found,) = records(answer(context, "/hosts/web01/commandline"))
+    assert found["command_line"] == "/plug/x -H 10.1 -p secret k1"
