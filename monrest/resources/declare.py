@@ -1,7 +1,7 @@
 """How an endpoint is declared, and what its handler gets (api.md, "Endpoints").
 
 Everything that lists, routes or describes endpoints reads these declarations: the router,
-``/index``, the role checks, the reference page and the OpenAPI document.
+``/index``, the role checks and the reference page.
 """
 
 from __future__ import annotations
