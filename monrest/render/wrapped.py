@@ -37,7 +37,8 @@ def column_meta(column: Column, first: Mapping[str, Any]) -> dict[str, Any]:
         kind, unit = by_name(column.name)
     entry: dict[str, Any] = {"name": column.name}
     if kind:
-        entry["type"] = kind
+        # The interface has no word for dictionaries; they go by the one for anything else.
+        entry["type"] = "string" if kind == "object" else kind
     if unit:
         entry["config"] = {"unit": "bytes" if unit == "B" else unit}
     return entry

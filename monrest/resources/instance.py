@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
+from monrest import __release_date__
 from monrest.errors import SitesFailed
 from monrest.query.model import Pushed, Test
 from monrest.query.schema import CoreType
@@ -58,7 +59,7 @@ async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
         "extra_link": "",
         "extra_version": "",
         "localtime": context.clock.seconds(),
-        f"{app}_release_date": "",
+        f"{app}_release_date": __release_date__,
         f"{app}_version": context.version,
         "project_root": str(Path(__file__).resolve().parent.parent.parent),
         "rest_version": REST_VERSION,

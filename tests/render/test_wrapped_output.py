@@ -184,3 +184,10 @@ def test_errors_are_never_wrapped():
     assert b"".join(rendered.pieces) == (
         b'{"code":404,"description":"","message":"unknown rest path: /x"}\n'
     )
+
+
+def test_dictionaries_are_called_strings_for_want_of_a_word():
+    answer = Rows(columns=(Column("custom_variables", "object"),), rows=[[{"OS": "linux"}]])
+    document = wrapped(answer)
+    assert document["meta"]["columns"] == [{"name": "custom_variables", "type": "string"}]
+    assert document["data"] == [{"custom_variables": {"OS": "linux"}}]
