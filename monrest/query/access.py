@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 from monrest.query import customvars, perfdata
 from monrest.query.resolve import (
-    COMMAND_COLUMNS,
     Core,
     Derived,
     Peer,
@@ -22,6 +21,7 @@ from monrest.query.resolve import (
     Source,
     Variable,
     View,
+    secret,
 )
 from monrest.query.schema import PEER_COLUMNS
 from monrest.values import Row
@@ -69,13 +69,16 @@ def getter(source: Source, index: Index, view: View) -> Getter:
 
 def mask(name: str, read: Getter, index: Index, view: View) -> Getter:
     """``read`` without the arguments of commands or the variables that the identity may not see."""
-    if name in COMMAND_COLUMNS:
+    kind = secret(name)
+    if kind == "command":
         return lambda row: cut_command(read(row))
-    host = name.startswith("host_")
-    if name.endswith("custom_variables"):
-        return lambda row: view.variables.filter(read(row) or {}, host=host)
+    if kind in ("command line", "other"):
+        return lambda _row: None
+    host = "host_" in name
     visible = view.variables.visible
-    if name.endswith("_names"):
+    if kind == "variables":
+        return lambda row: view.variables.filter(read(row) or {}, host=host)
+    if kind == "names":
         return lambda row: [one for one in read(row) or () if visible(one, host=host)]
     # Names and values belong together by position.
     names = itemgetter(index[_names_of(name)])

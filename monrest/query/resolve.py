@@ -7,8 +7,10 @@ expanded performance data, and at last a label of performance data, which only t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
@@ -16,15 +18,26 @@ from monrest.query.customvars import Visibility
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, DerivedColumn, TableSchema
 from monrest.values import Column
 
-COMMAND_COLUMNS = frozenset({"check_command", "host_check_command", "service_check_command"})
-"""Columns whose arguments only some may see (query-engine.md, section 12)."""
+Secret: TypeAlias = Literal["command", "command line", "variables", "names", "values", "other", ""]
+"""What of a column only some may see: the arguments of a check command, all of a command line,
+custom variables in one of their three shapes, or variables in a shape that cannot be cut."""
 
-VARIABLE_COLUMNS = frozenset(
-    f"{prefix}custom_variable{suffix}"
-    for prefix in ("", "host_", "service_")
-    for suffix in ("s", "_names", "_values")
+# Under every prefix by which a table shows columns of another: host_, service_, current_host_ …
+_SECRETS: tuple[tuple[re.Pattern[str], Secret], ...] = (
+    (re.compile(r"(?:\w+_)?check_command"), "command"),
+    (re.compile(r"(?:\w+_)?check_command_expanded|\w+_command_line"), "command line"),
+    (re.compile(r"(?:\w+_)?custom_variables"), "variables"),
+    (re.compile(r"(?:\w+_)?custom_variable_names"), "names"),
+    (re.compile(r"(?:\w+_)?custom_variable_values"), "values"),
+    (re.compile(r"(?:\w+_)?(?:vars_variable\w+|original_attributes)"), "other"),
 )
-"""Columns that show custom variables and are cut to the visible ones."""
+
+
+@lru_cache(maxsize=4096)
+def secret(column: str) -> Secret:
+    """What of a core column is not for everybody (query-engine.md, section 12)."""
+    return next((kind for pattern, kind in _SECRETS if pattern.fullmatch(column)), "")
+
 
 _MOST_KEPT = 200
 
@@ -44,9 +57,10 @@ class View:
 
     def masks(self, column: str) -> bool:
         """Whether the core's value of the column is not shown as it is."""
-        if column in COMMAND_COLUMNS:
+        kind = secret(column)
+        if kind in ("command", "command line"):
             return not self.commands
-        return column in VARIABLE_COLUMNS and not self.variables.all_visible
+        return bool(kind) and not self.variables.all_visible
 
 
 @frozen

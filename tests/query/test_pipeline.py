@@ -16,7 +16,7 @@ from monrest.query.finish import Part, absent_labels, finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import Names, View, secret
 from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
 from monrest.values import Capabilities, Column, Document, Rows
 
@@ -392,3 +392,28 @@ def test_plans_need_the_table() -> None:
     shape = layout(bound, [])
     assert plan(bound, shape, Capabilities(kind="naemon", tables={}, key="x")) is None
     assert isinstance(plan(bound, shape, NAEMON), SitePlan)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("check_command", "command"),
+        ("host_check_command", "command"),
+        ("current_service_check_command", "command"),
+        ("check_command_expanded", "command line"),
+        ("current_command_line", "command line"),
+        ("custom_variables", "variables"),
+        ("current_host_custom_variables", "variables"),
+        ("service_custom_variable_names", "names"),
+        ("current_contact_custom_variable_values", "values"),
+        ("original_attributes", "other"),
+        ("vars_variables", "other"),
+        ("checks_enabled", ""),
+        ("event_handler", ""),
+        ("name", ""),
+    ],
+)
+def test_secrets_are_known_under_every_prefix(name: str, kind: str) -> None:
+    assert secret(name) == kind
+    assert NOBODY.masks(name) is bool(kind)
+    assert not EVERYBODY.masks(name)
