@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 
+from monrest.concurrency import sliced
 from monrest.errors import Forbidden
 from monrest.query.model import Condition, Pushed
 from monrest.query.schema import TableSchema
@@ -95,25 +96,45 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         rows = await fetch(context, inner, schema, extra=extra)
         assert isinstance(rows, Rows)
         keys = [one.name for one in rows.columns]
-        found = [dict(zip(keys, row, strict=True)) for row in rows.rows]
-        sites = [known[key] for key in dict.fromkeys(row["peer_key"] for row in found)]
+        peer = keys.index("peer_key")
+        sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
         commands = await _commands(context, sites)
-        resources = {site.id: await _resources(site) for site in sites}
-        records = [
-            _record(
-                row,
-                known[row["peer_key"]],
-                commands.get(row["peer_key"], {}),
-                {**time_macros(now, context.zone), **resources[row["peer_key"]]},
-                schema,
-                now,
-            )
-            for row in found
-        ]
+        present = time_macros(now, context.zone)
+        sources = {
+            site.id: _Source(site, commands.get(site.id, {}), {**present, **await _resources(site)})
+            for site in sites
+        }
+        work = _records(rows.rows, keys, sources, schema, now)
+        records = await sliced(work, context.clock)
         answer = await select(context, evolve(request, sites=()), local, records)
         return evolve(answer, failed_sites=rows.failed_sites, backend_seconds=rows.backend_seconds)
 
     return handler
+
+
+@frozen
+class _Source:
+    """What all lines of a site share: its commands by name, macros that are not an object's."""
+
+    site: Site
+    commands: Mapping[str, str]
+    macros: Mapping[str, str]
+
+
+def _records(
+    rows: Sequence[Sequence[Any]],
+    keys: Sequence[str],
+    sources: Mapping[str, _Source],
+    schema: TableSchema,
+    now: float,
+) -> Generator[None, None, list[dict[str, Any]]]:
+    """The lines of all rows; a turn of the reactor may come after each."""
+    records = []
+    for values in rows:
+        row = dict(zip(keys, values, strict=True))
+        records.append(_record(row, sources[row["peer_key"]], schema, now))
+        yield
+    return records
 
 
 async def _commands(context: Context, sites: Sequence[Site]) -> Mapping[str, Mapping[str, str]]:
@@ -132,25 +153,21 @@ async def _commands(context: Context, sites: Sequence[Site]) -> Mapping[str, Map
 
 
 def _record(
-    row: Mapping[str, Any],
-    site: Site,
-    commands: Mapping[str, str],
-    common: Mapping[str, str],
-    schema: TableSchema,
-    now: float,
+    row: Mapping[str, Any], source: _Source, schema: TableSchema, now: float
 ) -> dict[str, Any]:
+    site = source.site
     where = {
         "BACKENDNAME": site.name,
         "BACKENDADDRESS": site.address,
         "BACKENDID": site.id,
     }
     prefix = "" if schema is HOSTS else "host_"
-    macros = {**common, **host_macros(row, prefix, where, now)}
+    macros = {**source.macros, **host_macros(row, prefix, where, now)}
     variables = [row.get(f"{prefix}custom_variables") or {}]
     if schema is SERVICES:
         macros.update(service_macros(row, where, now))
         variables.append(row.get("custom_variables") or {})
-    line = expand(row["check_command"] or "", commands, macros)
+    line = expand(row["check_command"] or "", source.commands, macros)
     line = hide(line, *variables)
     return _shown(line, row, prefix, schema)
 

@@ -6,6 +6,7 @@ The same engine as for core rows, without a core: records become rows of a decla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from monrest.concurrency import sliced
@@ -28,13 +29,23 @@ _CORE_TYPES: Mapping[str, CoreType] = {
 }
 
 
-def local_schema(name: str, columns: Sequence[Column], order: tuple[str, ...]) -> TableSchema:
-    """A schema for records with these keys; ``=`` ignores case as on all front-end resources."""
+def local_schema(
+    name: str,
+    columns: Sequence[Column],
+    order: tuple[str, ...],
+    held: Mapping[str, CoreType] = MappingProxyType({}),
+) -> TableSchema:
+    """A schema for records with these keys; ``=`` ignores case as on all front-end resources.
+
+    ``held`` says what the values of a column are where api.md labels them as something else.
+    """
     return TableSchema(
         name=name,
         table="",
         columns={
-            one.name: CoreColumn(column=one, core_type=_CORE_TYPES.get(one.type, "string"))
+            one.name: CoreColumn(
+                column=one, core_type=held.get(one.name, _CORE_TYPES.get(one.type, "string"))
+            )
             for one in columns
         },
         order=order,

@@ -1,7 +1,8 @@
 """From the segments of a path to an endpoint (query-engine.md, sections 1.1 and 1.5).
 
 Literal segments are compared undecoded and case-sensitively and win over variables; variable
-segments are percent-decoded once, after splitting. The first segment may be singular.
+segments are percent-decoded once, after splitting. The first segment of a collection may be
+singular or plural.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class Router:
                     node = node.variable
                     continue
                 word = self.app if at == 0 and segment == "mon" else segment
-                if at == 0 and word.endswith("s"):
+                if at == 0 and segment.endswith("s"):
                     self._singular[word[:-1]] = word
-                elif at == 0:
+                elif at == 0 and endpoint.schema is not None:
                     self._singular[word + "s"] = word
                 node = node.literals.setdefault(word, _Node())
             for method in endpoint.methods:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from monrest.query.schema import CoreType
 from monrest.resources.declare import LIST_PARAMETERS, Context, Endpoint
 from monrest.resources.local import local_schema, select
 from monrest.sites.site import Site
@@ -11,23 +13,28 @@ from monrest.values import Answer, Column, Identity, RestRequest
 
 SYSTEM = "authorized_for_system_information"
 
+# Types are the labels of api.md, also where the values are lists. Only last_error is not labelled
+# as a time, which it is not: filters would read what they compare it with as one.
 COLUMNS = (
     Column("addr", "string", "", "address, empty without the role for system information"),
     Column("connected", "boolean", "", "1 if the core answered last time"),
-    Column("federation_addr", "array_of_strings", "", "addresses along the way to the core"),
-    Column("federation_key", "array_of_strings", "", "ids along the way to the core"),
-    Column("federation_name", "array_of_strings", "", "names along the way to the core"),
-    Column("federation_type", "array_of_strings", "", "connection types along the way"),
-    Column("federation_version", "array_of_strings", "", "versions along the way"),
+    Column("federation_addr", "string", "", "addresses along the way to the core, a list"),
+    Column("federation_key", "string", "", "ids along the way to the core, a list"),
+    Column("federation_name", "string", "", "names along the way to the core, a list"),
+    Column("federation_type", "string", "", "connection types along the way, a list"),
+    Column("federation_version", "string", "", "versions along the way, a list"),
     Column("id", "string", "", "id, the peer_key of its rows"),
     Column("last_error", "string", "", "why the core could not be asked, empty while it can"),
     Column("localtime", "time", "", "clock of the core at the last probe"),
     Column("name", "string", "", "name, the peer_name of its rows"),
     Column("section", "string", "", "section, the peer_section of its rows"),
-    Column("status", "number", "", "0 OK, 1 DOWN"),
+    Column("status", "boolean", "", "0 OK, 1 DOWN"),
     Column("type", "string", "", "kind of connection"),
 )
-_SCHEMA = local_schema("sites", COLUMNS, ())
+_LISTS: Mapping[str, CoreType] = {
+    one.name: "list" for one in COLUMNS if one.name.startswith("federation_")
+}
+_SCHEMA = local_schema("sites", COLUMNS, (), _LISTS)
 
 
 def record(site: Site, identity: Identity) -> dict[str, Any]:
@@ -79,9 +86,9 @@ LMD_COLUMNS = (
     Column("queries", "number", "", "queries sent to the site"),
     Column("response_time", "number", "s", "duration of the last update"),
     Column("section", "string", "", "section of the site"),
-    Column("status", "number", "", "0 up, 1 stale, 2 down, 4 pending"),
+    Column("status", "string", "", "number: 0 up, 1 stale, 2 down, 4 pending"),
 )
-_LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, ())
+_LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {**_LISTS, "status": "int"})
 
 
 async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

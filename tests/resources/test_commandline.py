@@ -204,3 +204,14 @@ def test_a_site_that_is_taken_away_meanwhile(context, cores, monkeypatch):
     monkeypatch.setattr(commandline, "fetch", reload_meanwhile)
     (found,) = records(answer(context, "/hosts/web01/commandline"))
     assert found["command_line"] == "/plug/x -H 10.1 -p secret k1"
+
+
+def test_the_reactor_gets_a_turn_after_every_line(context):
+    source = commandline._Source(context.sites.sites[0], {"check_x": "x"}, {})
+    rows = [list(web01(name=f"h{number}").values()) for number in range(100)]
+    work = commandline._records(rows, list(web01()), {"a": source}, HOSTS, 0.0)
+    for _ in rows:
+        next(work)
+    with pytest.raises(StopIteration) as end:
+        next(work)
+    assert [one["host_name"] for one in end.value.value] == [f"h{n}" for n in range(100)]

@@ -373,6 +373,9 @@ def test_whoami(context, monkeypatch, contact, roles, may):
     assert value["email"] == (None if contact is None else "a@example.org")
     assert value["id"] == value["original_username"] == "ann"
     assert value["auth_src"] == "api_key"
+    assert value["locked"] is False
+    assert value["has_mon_profile"] is False
+    assert "last_login" not in value
 
 
 def test_whoami_while_no_core_answers(context, monkeypatch):

@@ -63,6 +63,8 @@ def test_paths(path, template, arguments):
     [
         "/HOSTS", "/%68osts", "/nope", "/hosts//services", "/hosts/a/nope", "/services/h",
         "/services/h/s/commandline/x", "/hosts/a/service", "/hostgroups/a/stat", "/lmd", "/s",
+        # Only collections have a plural.
+        "/mons", "/indexs", "/lmds/sites",
     ],
 )  # fmt: skip
 def test_unknown_paths(path):
@@ -75,6 +77,13 @@ def test_the_instance_goes_by_the_configured_word():
     assert find("/abc/whoami", app="abc").endpoint.path == "/mon/whoami"
     with pytest.raises(NotFound):
         find("/mon/whoami", app="abc")
+
+
+@pytest.mark.parametrize(("path", "app"), [("/ops", "ops"), ("/ops/whoami", "ops")])
+def test_the_configured_word_has_no_singular(path, app):
+    assert find(path, app=app).endpoint.path.startswith("/mon")
+    with pytest.raises(NotFound):
+        find(path.replace("ops", "op"), app=app)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
