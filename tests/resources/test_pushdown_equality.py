@@ -49,6 +49,26 @@ WORDS = st.sampled_from(
     ["", "0", "1", "2", "web", "db", "host", "OK", "linux", "admin", "Disk", "PING", "ping", "http",
      "^w", "1$", "[a-z]+[0-9]", "a|b", "web01", "ü", "x{2}", "\\d", ".", " "]
 )  # fmt: skip
+_HOSTS = ["host-00003", "HOST-00003", "host-0001", "host-0000[0-4]", "^host-0001.$", "7$"]
+_ALIASES = ["Demo host 1", "demo HOST 1", "host 1", "host 1$", "[13579]$"]
+KNOWN = {
+    "name": _HOSTS, "host_name": _HOSTS, "display_name": [*_HOSTS, "disk 01", "^(disk|load) "],
+    "alias": _ALIASES, "host_alias": _ALIASES, "address": ["10.0.0.7", "10.0.0.1", "\\.1.$"],
+    "description": ["disk 01", "Disk 01", "^(disk|load) ", "http", "0[0-2]$"],
+    "plugin_output": ["CRITICAL", "critical", "^(OK|DISK)", "free space", "rta 1", "OK"],
+    "groups": ["group-000", "disk", "^(disk|ping)$", "Disk", "i"], "host_groups": ["group-000"],
+    "services": ["disk 01", "^http", "ping"], "contacts": ["admin", "^a"],
+    "contact_groups": ["admins", "^a"], "_DATACENTER": ["east", "EAST", "^e"],
+    "_RACK": ["r3", "R3", "r1", "^r1.$", "r2"], "_HOSTRACK": ["r3", "R3", "r1", "^r1.$", "r2"],
+    "_LEVEL": ["2", "1", "[12]", "0"],
+}  # fmt: skip
+"""What some of the embedded core's rows hold, whole, in part, in other case or as a pattern."""
+
+
+def words(column: str) -> st.SearchStrategy[str]:
+    """Any word, or one that some values of the column match."""
+    known = KNOWN.get(column)
+    return st.one_of(WORDS, st.sampled_from(known)) if known else WORDS
 
 
 @pytest.fixture(scope="module")
@@ -102,24 +122,26 @@ def conditions(draw: st.DrawFn, table: str) -> str:
         return f"{draw(st.sampled_from(NUMBERS))} {op} {draw(st.integers(-1, 3))}"
     if kind == "float":
         op = draw(st.sampled_from([">", "<", ">=", "<=", "="]))
-        value = draw(st.sampled_from(["0", "0.5", "1", "-1", "0.1234567890123", "1m", "3.5e-1"]))
+        value = draw(
+            st.sampled_from(["0", "0.5", "0.15", "1", "-1", "0.1234567890123", "1m", "3.5e-1"])
+        )
         return f'{draw(st.sampled_from(FLOATS))} {op} "{value}"'
     if kind == "time":
         op = draw(st.sampled_from([">", "<", ">=", "<=", "="]))
-        value = draw(st.sampled_from(["-1h", "now", "today", "-5m", "0", "-2d"]))
+        value = draw(st.sampled_from(["-1h", "now", "today", "-5m", "-2m", "+2m", "0", "-2d"]))
         return f'{draw(st.sampled_from(TIMES))} {op} "{value}"'
     if kind == "variable":
         op = draw(st.sampled_from(["=", "!=", "~", "~~", ">", "!~"]))
-        name = draw(st.sampled_from(["_LOCATION", "_WORKER", "_NOPE", "_OS"]))
-        return f'{name} {op} "{draw(WORDS)}"'
+        name = draw(st.sampled_from(["_DATACENTER", "_RACK", "_LEVEL", "_HOSTRACK", "_NOPE"]))
+        return f'{name} {op} "{draw(words(name))}"'
     if kind == "peer":
         return f'peer_key = "{draw(st.sampled_from(["a", "b", "c"]))}"'
     names = TEXTS[table] if kind == "text" else LISTS[table]
     ops = ["=", "!=", "~", "!~", "~~", "!~~"] + (
         [">", "<"] if kind == "text" else [">=", "<=", "!>="]
     )
-    word = draw(WORDS)
-    return f'{draw(st.sampled_from(names))} {draw(st.sampled_from(ops))} "{word}"'
+    name = draw(st.sampled_from(names))
+    return f'{name} {draw(st.sampled_from(ops))} "{draw(words(name))}"'
 
 
 def trees(table: str) -> st.SearchStrategy[str]:
@@ -142,7 +164,7 @@ def queries(draw: st.DrawFn) -> tuple[str, tuple[tuple[str, str], ...]]:
     shape = draw(st.sampled_from(["all", "columns", "aggregate", "rows"]))
     if shape == "columns":
         chosen = draw(
-            st.lists(st.sampled_from([*plain, "_LOCATION", "upper(alias) as u"]), min_size=1)
+            st.lists(st.sampled_from([*plain, "_RACK", "_LEVEL", "upper(alias) as u"]), min_size=1)
         )
         pairs.append(("columns", ",".join(chosen)))
     elif shape == "aggregate":
