@@ -239,7 +239,7 @@ class _Binder:
     def _condition(self, condition: Condition, unknown: list[str]) -> CheckTree:
         items = self.query.items or ()
         for position, item in enumerate(items):
-            if item.text == condition.column and not isinstance(item.expression, Ref):
+            if item.text == condition.column and _comparable(item.expression):
                 return self._on_item(condition, position, item)
         source = self.names.find(condition.column, in_q=condition.parameter == "q")
         if source is None or isinstance(source, PerfValue):
@@ -336,6 +336,13 @@ class _Binder:
                 expression = Ref(key.name, quoted=True)
                 self._use(expression)
                 yield BoundSort(expression=expression, descending=key.descending)
+
+
+def _comparable(expression: Expression) -> bool:
+    """Whether a selected expression has values of its own; ``uniq`` is no column."""
+    return not isinstance(expression, Ref) and not (
+        isinstance(expression, Call) and expression.function == "uniq"
+    )
 
 
 def typo(names: Iterable[str]) -> BadRequest:

@@ -181,16 +181,16 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
         yield from groups.rows_into(reader, rows)
     result = groups.result() if groups.groups or not groups.grouped else []
     columns = groups.columns
-    result = _filter_groups(bound, columns, result)
-    if not groups.grouped:
-        value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
-        return Document(value=value, columns=columns, order=tuple(value))
     position = {
         at: new
         for new, at in enumerate(
             at for at, one in enumerate(bound.selected or ()) if one.kind != "uniq"
         )
     }
+    result = _filter_groups(bound, position, result)
+    if not groups.grouped:
+        value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
+        return Document(value=value, columns=columns, order=tuple(value))
     for key in reversed(bound.sort):
         if key.item in position:
             result = yield from by_value(
@@ -202,17 +202,15 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
     return Rows(columns=columns, rows=_slice(bound, result))
 
 
-def _filter_groups(bound: Bound, columns: Sequence[Column], rows: list[Row]) -> list[Row]:
+def _filter_groups(bound: Bound, position: Mapping[int, int], rows: list[Row]) -> list[Row]:
+    """The groups that pass; ``position``: where the selected items stand in them."""
     if not bound.aggregate_filter:
         return rows
-    position = {one.name: at for at, one in enumerate(columns)}
-    selected = bound.selected or ()
     reader = Reader(bound, {})
 
     def row_test(tree: CheckTree) -> Any:
         if isinstance(tree, Check):
-            name = selected[tree.item].column.name
-            return reader.check(tree, itemgetter(position[name]))
+            return reader.check(tree, itemgetter(position[tree.item]))
         tests = [row_test(item) for item in tree.items]
         if tree.connector == "or":
             return lambda row: any(test(row) for test in tests)

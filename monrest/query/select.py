@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
+from monrest.errors import BadRequest
 from monrest.query.access import Getter, Index, getter
 from monrest.query.bind import Bound, Check, CheckTree, Selected
 from monrest.query.evaluate import RowTest, all_of, any_of, value_test
@@ -117,7 +118,13 @@ def select_from_object(value: Mapping[str, Any], bound: Bound) -> dict[str, Any]
     """Step 9 of the evaluation for an object: renames, functions and calculations of its keys.
 
     ``bound`` must be bound to names that declare no core column, so that each name reads a key.
+    Raises BadRequest for a disaggregation, which makes rows of rows.
     """
+    if bound.unpack is not None:
+        raise BadRequest(
+            "error during request",
+            "columns: to_rows needs a list of rows, this resource answers one object",
+        )
     row = list(value.values())
     reader = ObjectReader(bound, {name: at for at, name in enumerate(value)})
     assert bound.selected is not None

@@ -393,3 +393,10 @@ def test_whoami_while_no_core_answers(context, monkeypatch):
 
 def test_lmd_sites_without_lmd(context):
     assert answer(context, "/lmd/sites").rows == []
+
+
+@pytest.mark.parametrize("column", ["to_rows(localtime)", "upper(to_rows(localtime))"])
+def test_one_object_has_no_rows_to_take_apart(context, column):
+    with pytest.raises(BadRequest) as caught:
+        answer(context, "/mon", ("columns", column))
+    assert caught.value.description.startswith("columns: ")
