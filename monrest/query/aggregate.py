@@ -15,10 +15,12 @@ from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Pushed, Ref, Stat
-from monrest.query.order import CAREFUL, Steps
+from monrest.query.order import CAREFUL, Steps, in_order
 from monrest.query.resolve import Core
 from monrest.query.select import Reader
 from monrest.values import Column, Row
+
+_TURN = 500
 
 
 @define(eq=False)
@@ -82,22 +84,30 @@ class Groups:
                         group.cells[at] = add(group.cells[at], number, value)
             yield
 
-    def stats_into(self, asked: Pushed, rows: list[Row], constants: Mapping[str, Any]) -> None:
+    def stats_into(
+        self, asked: Pushed, rows: list[Row], constants: Mapping[str, Any]
+    ) -> Steps[None]:
         """Add what a core aggregated: group columns first, then one value per Stats line."""
         at_column = {name: position for position, name in enumerate(asked.columns)}
         offset = len(asked.columns)
         at_stat = {stat: offset + position for position, stat in enumerate(asked.stats)}
         readers = [self._stats_key(one, at_column, constants) for one in self._keys]
-        for row in rows:
-            count = int(row[at_stat[Stat("count")]])
-            if count == 0:
-                continue
-            group = self._group([read(row) for read in readers])
-            group.count += count
-            for position, one in enumerate(self._cells):
-                function = "sum" if one.kind == "avg" else one.kind
-                value = int(row[at_stat[Stat(function, self._core(one).name)]])  # type: ignore[arg-type]  # sum, min or max
-                group.cells[position] = _MERGE[one.kind](group.cells[position], value, count)
+        at_count = at_stat[Stat("count")]
+        cells = []
+        for position, one in enumerate(self._cells):
+            function = "sum" if one.kind == "avg" else one.kind
+            stat = Stat(function, self._core(one).name)  # type: ignore[arg-type]  # sum, min or max
+            cells.append((position, _MERGE[one.kind], at_stat[stat]))
+        for start in range(0, len(rows), _TURN):
+            for row in rows[start : start + _TURN]:
+                count = int(row[at_count])
+                if count == 0:
+                    continue
+                group = self._group([read(row) for read in readers])
+                group.count += count
+                for position, add, at in cells:
+                    group.cells[position] = add(group.cells[position], int(row[at]), count)
+            yield
 
     def _core(self, one: Selected) -> Core:
         assert isinstance(one.inner, Ref)
@@ -119,11 +129,16 @@ class Groups:
             return lambda row: int(row[position])
         return lambda row: row[position]
 
-    def result(self) -> list[Row]:
+    def result(self) -> Steps[list[Row]]:
         """One row per group in text order of the group values; one row when nothing groups."""
         if not self._keys and not self.groups:
             self._group([])
-        return [self._row(self.groups[key]) for key in sorted(self.groups)]
+        keys = yield from in_order(list(self.groups), lambda key: key, reverse=False)
+        rows: list[Row] = []
+        for start in range(0, len(keys), _TURN):
+            rows += [self._row(self.groups[key]) for key in keys[start : start + _TURN]]
+            yield
+        return rows
 
     def _row(self, group: _Group) -> Row:
         shown = iter(group.shown)

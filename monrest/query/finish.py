@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from monrest.query.access import Getter, expander, labels, mask
+from monrest.query.access import Getter, expander, mask
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, Check, CheckTree, Selected
 from monrest.query.model import Ref
@@ -48,37 +48,6 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | D
     return (yield from _cut_and_select(bound, shape, reader, rows, presorted=presorted))
 
 
-def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> tuple[str, ...]:
-    """Labels of performance data that a filter names and that no fetched row has (section 4.3)."""
-    wanted: dict[str, PerfValue] = {}
-    for check in _checks(bound.row_filter):
-        if isinstance(check.source, PerfValue):
-            wanted[check.source.key] = check.source
-    index = shape.index
-    for part in parts:
-        if not wanted:
-            break
-        for row in part.rows:
-            for source in list(wanted.values()):
-                for name, prefix in source.sources:
-                    text = row[index[name]]
-                    if text and source.key in labels(text, prefix):
-                        wanted.pop(source.key, None)
-            if not wanted:
-                break
-    return tuple(wanted)
-
-
-def _checks(trees: Sequence[CheckTree]) -> list[Check]:
-    found: list[Check] = []
-    for tree in trees:
-        if isinstance(tree, Check):
-            found.append(tree)
-        else:
-            found += _checks(tree.items)
-    return found
-
-
 # -------------------------------------------------------------------- rows before selection
 
 
@@ -89,7 +58,7 @@ def _base(
     index = shape.index
     merge = bound.names.schema.merge
     if merge == "groups":
-        rows = merge_groups([(part.rows, part.constants) for part in parts], shape)
+        rows = yield from merge_groups([(part.rows, part.constants) for part in parts], shape)
         rows = yield from _kept(bound, index, rows)
         rows = yield from by_columns(rows, _order(bound, index))
     else:
@@ -151,12 +120,14 @@ def _unpacked(
     index = {**shape.index, ELEMENT: shape.width}
     test = Reader(bound, index).tests(bound.element_filter)
     result: list[Row] = []
-    for start in range(0, len(rows), _TURN):
-        for row in rows[start : start + _TURN]:
-            elements = read(row)
-            if isinstance(elements, list):
-                result += [[*row, element] for element in elements]
-        yield
+    made = 0
+    for at, row in enumerate(rows, 1):
+        elements = read(row)
+        if isinstance(elements, list):
+            result += [[*row, element] for element in elements]
+        if at % _TURN == 0 or len(result) - made >= _TURN:
+            made = len(result)
+            yield
     if test is None:
         return result, index
     kept: list[Row] = []
@@ -174,12 +145,14 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
     whole = [part for part in parts if not part.plan.pushed.stats]
     for part in parts:
         if part.plan.pushed.stats:
-            groups.stats_into(part.plan.pushed, part.rows, part.constants)
+            yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
     if whole:
         rows, index = yield from _base(bound, shape, whole)
         reader = Reader(bound, index)
         yield from groups.rows_into(reader, rows)
-    result = groups.result() if groups.groups or not groups.grouped else []
+    result: list[Row] = []
+    if groups.groups or not groups.grouped:
+        result = yield from groups.result()
     columns = groups.columns
     position = {
         at: new
@@ -187,7 +160,7 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
             at for at, one in enumerate(bound.selected or ()) if one.kind != "uniq"
         )
     }
-    result = _filter_groups(bound, position, result)
+    result = yield from _filter_groups(bound, position, result)
     if not groups.grouped:
         value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
         return Document(value=value, columns=columns, order=tuple(value))
@@ -202,7 +175,7 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
     return Rows(columns=columns, rows=_slice(bound, result))
 
 
-def _filter_groups(bound: Bound, position: Mapping[int, int], rows: list[Row]) -> list[Row]:
+def _filter_groups(bound: Bound, position: Mapping[int, int], rows: list[Row]) -> Steps[list[Row]]:
     """The groups that pass; ``position``: where the selected items stand in them."""
     if not bound.aggregate_filter:
         return rows
@@ -217,7 +190,11 @@ def _filter_groups(bound: Bound, position: Mapping[int, int], rows: list[Row]) -
         return lambda row: all(test(row) for test in tests)
 
     tests = [row_test(tree) for tree in bound.aggregate_filter]
-    return [row for row in rows if all(test(row) for test in tests)]
+    kept: list[Row] = []
+    for start in range(0, len(rows), CAREFUL):
+        kept += [row for row in rows[start : start + CAREFUL] if all(test(row) for test in tests)]
+        yield
+    return kept
 
 
 # -------------------------------------------------------------------- sort, cut, select

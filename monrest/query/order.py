@@ -32,11 +32,11 @@ def by_columns(rows: list[Row], positions: Sequence[int]) -> Steps[list[Row]]:
         return rows
     key: Callable[[Row], Any] = itemgetter(*positions)
     try:
-        return (yield from _sorted(rows, key, reverse=False))
+        return (yield from in_order(rows, key, reverse=False))
     except TypeError:
         # A site sent values of several types in one column.
         return (
-            yield from _sorted(
+            yield from in_order(
                 rows, lambda row: tuple(text_of(row[at]) for at in positions), reverse=False
             )
         )
@@ -66,13 +66,14 @@ def by_value(rows: list[Row], read: Getter, *, descending: bool, textual: bool) 
         if numbers is not None
         else [(one is not None, text_of(one)) for one in keys]
     )
-    order = yield from _sorted(range(len(rows)), ordered.__getitem__, reverse=descending)
+    order = yield from in_order(range(len(rows)), ordered.__getitem__, reverse=descending)
     return [rows[at] for at in order]
 
 
-def _sorted(
+def in_order(
     items: Sequence[T], key: Callable[[T], Any], *, reverse: bool
 ) -> Generator[None, None, list[T]]:
+    """``items`` sorted by ``key``, stable; a turn of the reactor may come after each run."""
     if len(items) <= _RUN:
         return sorted(items, key=key, reverse=reverse)
     runs = []

@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from monrest.query.order import Steps
 from monrest.query.plan import Layout
 from monrest.values import Row
+
+_TURN = 100
 
 _PEERS = ("peer_key", "peer_name", "peer_section")
 
 
-def merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout) -> list[Row]:
+def merge_groups(
+    sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout
+) -> Steps[list[Row]]:
     """Rows of all sites merged by name; the constants of the sites become lists."""
     names = [name for name, _ in shape.columns]
     by_name = names.index("name")
@@ -23,7 +28,9 @@ def merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: La
     merged: dict[Any, Row] = {}
     for rows, constants in sites:
         own = [constants[name] for name in shape.constants]
-        for row in rows:
+        for at_row, row in enumerate(rows):
+            if at_row % _TURN == 0:
+                yield
             present = merged.get(row[by_name])
             if present is None:
                 merged[row[by_name]] = row + [

@@ -15,9 +15,9 @@ from twisted.python.failure import Failure
 
 from monrest.auth.visibility import visibility
 from monrest.concurrency import sliced
-from monrest.query.access import labels
+from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
-from monrest.query.finish import Part, absent_labels, filtered, finish
+from monrest.query.finish import Part, filtered, finish
 from monrest.query.model import Condition, CoreFilter, Pushed
 from monrest.query.order import Steps
 from monrest.query.parse import parse_query
@@ -85,11 +85,11 @@ async def fetch(
         for answer in gathered.answers
         if (one := plans.made[answer.capabilities.key]) is not None
     ]
-    missing = absent_labels(bound, shape, parts)
+    missing = await sliced(absent_labels(bound, shape, parts), context.clock)
     if missing:
         await _require_labels(context, sites, schema, seen, missing)
     steps = finish(bound, shape, parts)
-    if sum([len(part.rows) for part in parts]) <= _AT_ONCE:
+    if bound.unpack is None and sum([len(part.rows) for part in parts]) <= _AT_ONCE:
         result = finished(steps)
     else:
         result = await sliced(steps, context.clock)
@@ -154,14 +154,11 @@ async def _require_labels(
         return Pushed(table=schema.table, columns=known, filter=seen) if known else None
 
     gathered = await fan_out(sites, everything, columns, context.clock)  # type: ignore[arg-type]  # "string" is a core type
-    open_names = set(missing)
-    for answer in gathered.answers:
-        for row in answer.rows:
-            for text, (_, prefix) in zip(row, schema.perf, strict=True):
-                if text and not open_names.isdisjoint(found := labels(text, prefix)):
-                    open_names.difference_update(found)
-    if open_names:
-        raise typo(name for name in missing if name in open_names)
+    rows = (row for answer in gathered.answers for row in answer.rows)
+    places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
+    unseen = await sliced(unseen_labels(missing, rows, places), context.clock)
+    if unseen:
+        raise typo(unseen)
 
 
 def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:
@@ -263,7 +260,7 @@ async def _batch(
                 constants=constants_of(context, identity, answer.site),
             )
             rows.append((answer, part))
-    missing = absent_labels(bound, shape, [part for _, part in rows])
+    missing = await sliced(absent_labels(bound, shape, [part for _, part in rows]), context.clock)
     if missing:
         await _require_labels(context, sites, schema, seen, missing)
     for answer, part in rows:

@@ -10,10 +10,12 @@ import pytest
 from attrs import evolve
 
 from monrest.errors import BadRequest
+from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
 from monrest.query.customvars import Visibility
-from monrest.query.finish import Part, absent_labels, finish
+from monrest.query.finish import Part, finish
 from monrest.query.functions import Moment
+from monrest.query.order import Steps
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.resolve import Names, View, secret
@@ -123,6 +125,15 @@ EVERYBODY = View()
 NOBODY = View(commands=False, variables=Visibility(patterns=("WORKER",), all_visible=False))
 
 
+def driven(steps: Steps[Any]) -> Any:
+    """The value of steps that nothing else runs between."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
 def run(
     params: str,
     sites: Mapping[str, list[dict[str, Any]]] | None = None,
@@ -152,16 +163,10 @@ def run(
         )
         for site, rows in (sites or {"s1": S1}).items()
     ]
-    missing = absent_labels(bound, shape, parts)
+    missing = driven(absent_labels(bound, shape, parts))
     if missing:
         raise BadRequest("possible typo in filter", ", ".join(missing))
-    steps = finish(bound, shape, parts)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result = end.value
-            break
+    result = driven(finish(bound, shape, parts))
     if isinstance(result, Document):
         return result.value
     assert isinstance(result, Rows)
@@ -419,3 +424,48 @@ def test_secrets_are_known_under_every_prefix(name: str, kind: str) -> None:
     assert secret(name) == kind
     assert NOBODY.masks(name) is bool(kind)
     assert not EVERYBODY.masks(name)
+
+
+def many_rows(params: str, row: Mapping[str, Any], count: int) -> tuple[Any, Any, Part]:
+    """The query bound and planned, and ``count`` rows that read like ``row``."""
+    pairs = tuple((n, v) for n, _, v in (part.partition("→") for part in params.split("&")))
+    bound = bind(parse_query(pairs), Names(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC")))
+    shape = layout(bound, [NAEMON])
+    made = plan(bound, shape, NAEMON, push_down=False)
+    assert made is not None
+    rows = [[row[name] for name, _ in shape.columns] for _ in range(count)]
+    return bound, shape, Part(plan=made, rows=rows, constants={})
+
+
+def turns(steps: Steps[Any]) -> int:
+    """How many safe points there are."""
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration:
+            return count
+        count += 1
+
+
+def test_looking_for_a_label_in_many_rows_lets_others_run() -> None:
+    bound, shape, part = many_rows("nolabel→1", host("h", 0, [], [], perf_data="a=1"), 1000)
+    assert turns(absent_labels(bound, shape, [part])) >= 1000 / 25
+
+
+def test_rows_with_long_lists_are_taken_apart_in_several_turns() -> None:
+    row = host("h", 0, [], [f"s{at}" for at in range(600)])
+    bound, shape, part = many_rows("columns→to_rows(services) as s&limit→1", row, 10)
+    assert turns(finish(bound, shape, [part])) >= 10
+
+
+def test_groups_that_cores_counted_are_added_in_several_turns() -> None:
+    pairs = (("columns", "count(*),avg(state),name"),)
+    bound = bind(parse_query(pairs), Names(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC")))
+    shape = layout(bound, [NAEMON])
+    made = plan(bound, shape, NAEMON)
+    assert made is not None
+    assert made.pushed.stats
+    rows: list[Any] = [[f"h{at}", 2, 3] for at in range(2000)]
+    steps = finish(bound, shape, [Part(plan=made, rows=rows, constants={})])
+    assert turns(steps) >= 2 * 2000 / 500
