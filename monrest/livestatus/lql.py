@@ -40,7 +40,6 @@ _CONTACT_RIGHTS = frozenset({"naemon", "mk", "lmd"})
 _STATS_NEGATE = frozenset({"naemon", "mk", "lmd"})
 
 
-@lru_cache(maxsize=512)
 def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
     r"""The request for one core, ending in its empty line.
 

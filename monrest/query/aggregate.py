@@ -126,7 +126,7 @@ class Groups:
         position = at[name]
         if isinstance(source, Core) and source.core_type in ("int", "time"):
             # Naemon gives group values as text whatever their type.
-            return lambda row: int(row[position])
+            return lambda row: _whole(row[position])
         return lambda row: row[position]
 
     def result(self) -> Steps[list[Row]]:
@@ -152,6 +152,14 @@ class Groups:
             elif one.kind != "uniq":
                 row.append(_FINISH[one.kind](next(cells)))
         return row
+
+
+def _whole(value: Any) -> int:
+    """A group value of a number column; what is no number is 0, as in rows."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 def _add_sum(cell: Any, number: float, _value: Any) -> Any:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import partial
 
 from attrs import evolve, frozen
 
+from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.framing import Transform
 from monrest.livestatus.lql import build
 from monrest.query.model import Pushed
 from monrest.sites.normalise import Layout, normaliser, with_companions
-from monrest.values import Capabilities
+from monrest.values import Capabilities, Row
 
 
 @frozen
@@ -27,16 +28,47 @@ class Ask:
     log: bool = False
 
 
-@lru_cache(maxsize=512)
+_MOST_KEPT = 512
+_LONGEST_KEPT = 16 * 1024
+"""Bytes of a request that is worth keeping; filters of clients may have a megabyte."""
+_known: dict[tuple[Pushed, Capabilities, Layout | None], Ask] = {}
+
+
 def prepare(pushed: Pushed, capabilities: Capabilities, layout: Layout | None = None) -> Ask:
-    """How to ask a core with these capabilities; rows of Stats stay as the core sends them.
+    """How to ask a core with these capabilities; of rows of Stats only the numbers are checked.
 
     Raise BadRequest if a value cannot be sent.
     """
+    key = (pushed, capabilities, layout)
+    ask = _known.get(key)
+    if ask is None:
+        ask = _prepared(pushed, capabilities, layout)
+        if len(ask.request) <= _LONGEST_KEPT:
+            if len(_known) >= _MOST_KEPT:
+                _known.clear()
+            _known[key] = ask
+    return ask
+
+
+def _prepared(pushed: Pushed, capabilities: Capabilities, layout: Layout | None) -> Ask:
     if layout is None or pushed.stats:
-        width = len(pushed.columns) + len(pushed.stats)
-        return Ask(build(pushed, capabilities), width, None, pushed.waits_long)
+        groups = len(pushed.columns)
+        numbers = partial(_with_numbers, groups) if pushed.stats else None
+        width = groups + len(pushed.stats)
+        return Ask(build(pushed, capabilities), width, numbers, pushed.waits_long)
     columns = with_companions(pushed.table, pushed.columns, capabilities)
     asked = pushed if columns == pushed.columns else evolve(pushed, columns=columns)
     transform = normaliser(pushed.table, columns, capabilities, layout)
     return Ask(build(asked, capabilities), len(columns), transform, pushed.waits_long)
+
+
+def _with_numbers(groups: int, rows: list[Row]) -> list[Row]:
+    """Rows of Stats, checked before anybody adds them up; nothing counts as 0."""
+    for row in rows:
+        for at in range(groups, len(row)):
+            value = row[at]
+            if value is None:
+                row[at] = 0
+            elif type(value) not in (int, float):
+                raise ProtocolError("a statistic is not a number")
+    return rows

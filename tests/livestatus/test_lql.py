@@ -59,12 +59,6 @@ def test_template():
     ]
 
 
-def test_built_once():
-    pushed = Pushed(table="hosts", columns=("name",))
-    assert build(pushed, NAEMON) is build(Pushed(table="hosts", columns=("name",)), NAEMON)
-    assert build(pushed, NAEMON) == build(pushed, ICINGA2)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_headers_that_only_some_cores_know(kind):
     pushed = Pushed(

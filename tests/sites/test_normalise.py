@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.query.model import Pushed, Stat
+from monrest.livestatus.errors import ProtocolError
+from monrest.query.model import Pushed, Stat, Test
 from monrest.query.schema import EMPTY
 from monrest.sites.asking import prepare
 from monrest.sites.normalise import normaliser, with_companions
 from monrest.sites.static import ICINGA2, NAEMON, joined
 from monrest.values import Capabilities
+
+Test.__test__ = False
 
 NAGIOS = joined(NAEMON)
 NAEMON_CORE = Capabilities(kind="naemon", tables=NAGIOS, key="n")
@@ -175,10 +178,26 @@ def test_what_is_sent_has_the_companions():
     assert ask.transform([["h", 1, 0]]) == [["h", 0]]
 
 
-def test_stats_stay_as_they_came():
+def test_of_stats_only_the_numbers_are_checked():
     pushed = Pushed(table="hosts", columns=("state",), stats=(Stat("count"), Stat("max", "state")))
     ask = prepare(pushed, ICINGA2_CORE, typed("hosts", "name"))
-    assert (ask.width, ask.transform) == (3, None)
+    assert ask.width == 3
+    assert ask.transform([["1", 2, 0.5], [None, 3, None]]) == [["1", 2, 0.5], [None, 3, 0]]
+    for lie in ("x", "7", True, [], {}):
+        with pytest.raises(ProtocolError):
+            ask.transform([["1", 2, 1], ["0", 2, lie]])
+
+
+def test_requests_are_kept_unless_they_are_long():
+    def asked(value):
+        pushed = Pushed(table="hosts", columns=("name",), filter=Test("name", "=", value))
+        return prepare(pushed, NAEMON_CORE)
+
+    assert asked("a") is asked("a")
+    assert asked("a" * 20_000) is not asked("a" * 20_000)
+
+
+def test_log_queries_are_known_as_such():
     assert prepare(Pushed(table="log", columns=("time",), waits_long=True), NAEMON_CORE).log
 
 
