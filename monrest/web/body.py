@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -16,7 +17,7 @@ from multipart import MultipartError, MultipartParser, parse_options_header
 
 from monrest.errors import BadRequest
 from monrest.values import Parameters
-from monrest.web.parse import parameters
+from monrest.web.parse import MOST_PARAMETERS, parameters
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -52,8 +53,8 @@ def reads_body(method: str, content_type: str) -> bool:
 def read_body(raw: bytes, content_type: str) -> Body:
     """Read a body; without a content type it is taken for a form.
 
-    Raises BadRequest for broken JSON, JSON that is no object, JSON under another content type,
-    and content types that hold no parameters.
+    Raises BadRequest for broken JSON, JSON that is no object or holds more than 20,000 values,
+    JSON under another content type, and content types that hold no parameters.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if not raw.strip(_BLANK):
@@ -93,7 +94,12 @@ def _json(raw: bytes) -> Body:
         raise BadRequest(
             "failed to parse json data argument", "request body: expected a JSON object {…}"
         )
-    pairs = [(name, text) for name, value in document.items() for text in _texts(name, value)]
+    texts = ((name, text) for name, value in document.items() for text in _texts(name, value))
+    pairs = list(islice(texts, MOST_PARAMETERS + 1))
+    if len(pairs) > MOST_PARAMETERS:
+        raise BadRequest(
+            "too many parameters", f"request body: expected at most {MOST_PARAMETERS} values"
+        )
     return Body(tuple(pairs), document)
 
 

@@ -27,7 +27,8 @@ FORMATS: dict[str, OutputFormat] = {
 """Every spelling of an output format, as path prefix and as header value."""
 
 _SITE_PREFIXES = frozenset({"site", "sites", "backend", "backends"})
-_MOST_PARAMETERS = 20_000
+MOST_PARAMETERS = 20_000
+"""Pairs of a query string or a body."""
 _MOST_UNCLOSED = 100
 _CACHED_LENGTH = 1024
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -118,9 +119,9 @@ def _parameters(query: bytes, source: str) -> Parameters:
     for name, value in _items(text):
         decoded = _decoded(name, f"{source}: the name {name[:80]!a}")
         pairs.append((decoded, _decoded(value, f"parameter {decoded[:80]}")))
-        if len(pairs) > _MOST_PARAMETERS:
+        if len(pairs) > MOST_PARAMETERS:
             raise BadRequest(
-                "too many parameters", f"{source}: expected at most {_MOST_PARAMETERS} parameters"
+                "too many parameters", f"{source}: expected at most {MOST_PARAMETERS} parameters"
             )
     return tuple(pairs)
 

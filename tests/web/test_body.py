@@ -189,3 +189,12 @@ def test_relaxed_and_strict_json_agree(document, comment):
 def test_any_body_is_read_or_refused(raw, kind):
     with contextlib.suppress(BadRequest):
         assert isinstance(read_body(raw, kind), Body)
+
+
+@pytest.mark.parametrize(
+    "values", [[f'"a{at}": 1' for at in range(20_001)], ['"a": [' + "1," * 20_000 + "1]"]]
+)
+def test_a_body_of_too_many_values(values):
+    with pytest.raises(BadRequest) as refused:
+        read_body(f"{{{','.join(values)}}}".encode(), JSON)
+    assert refused.value.message == "too many parameters"
