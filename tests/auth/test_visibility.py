@@ -6,6 +6,8 @@ import pytest
 
 from monrest.auth.visibility import visibility
 from monrest.query.model import Any_, Every
+from monrest.query.totals import tested as columns_of
+from monrest.sites.static import ICINGA2, SHINKEN
 from monrest.values import ADMIN, READ_ONLY, Identity
 
 HOSTS = "authorized_for_all_hosts"
@@ -159,3 +161,11 @@ def test_log_lines(roles, strict):
         if visible:
             expected.add((host, service, host_contact, service_contact))
     assert seen(LINES, ann(*roles), "log", strict) == expected
+
+
+@pytest.mark.parametrize("tables", [ICINGA2, SHINKEN], ids=["icinga2", "shinken"])
+@pytest.mark.parametrize("strict", [True, False])
+def test_cores_know_every_column_of_the_rules(tables, strict):
+    # Icinga 2 ignores a condition on a column that it does not have: every row would be shown.
+    for table in ("hosts", "services", "contacts", "comments", "downtimes", "log"):
+        assert set(columns_of(visibility(ann(), table, strict))) <= set(tables[table])
