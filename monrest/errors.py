@@ -104,9 +104,3 @@ class Unavailable(RestError):
     """The service itself cannot answer now, for example while it stops."""
 
     code = 503
-
-
-class RequestTimedOut(RestError):
-    """The request took longer than ``server.request_timeout``."""
-
-    code = 504

@@ -6,7 +6,7 @@ instance info" of the API description.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -176,6 +176,3 @@ class Capabilities:
     def sorts(self) -> bool:
         """Whether the Sort header works (livestatus.md, section 2)."""
         return self.kind in ("naemon", "lmd")
-
-
-SiteSelection: TypeAlias = Sequence[str]

@@ -117,11 +117,11 @@ class SortKey:
 
 @frozen(kw_only=True)
 class Query:
-    """All of a list request's reserved parameters and filters, parsed and checked for form.
+    """What a list request wants of rows, parsed and checked for form.
 
     ``items`` is None when no columns were asked for. ``filter`` holds the parameter filters and
-    every ``q``, joined by and. ``limit`` None means no limit. ``headers`` is False when CSV is
-    wanted without its first line. ``backends`` is the site selection by parameter.
+    every ``q``, joined by and. ``limit`` None means no limit. ``backends`` is the site
+    selection by parameter. How the answer is written is not for the query engine.
     """
 
     items: tuple[Item, ...] | None = None
@@ -129,10 +129,7 @@ class Query:
     sort: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0
-    headers: bool = True
-    wrapped: bool = False
     backends: tuple[str, ...] = ()
-    background: bool = False
 
 
 # ---------------------------------------------------------------- the core's side

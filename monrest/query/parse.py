@@ -45,7 +45,6 @@ _CACHED_TEXT = 8192
 _CACHED_PAIRS = 256
 _COUNT = re.compile(r"[0-9]{1,18}")
 _UNPRINTABLE_IN_Q = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_FALSE = frozenset({"", "0"})
 
 
 def parse_query(parameters: Parameters) -> Query:
@@ -98,9 +97,9 @@ class _Options:
         if tree != Group("and", ()):
             self.filters.append(tree)
 
-    def last(self, name: str, default: str = "") -> str:
+    def last(self, name: str) -> str:
         """The last value of an option, trimmed."""
-        return self.values.get(name, [default])[-1].strip()
+        return self.values.get(name, [""])[-1].strip()
 
     def count(self, name: str) -> int:
         """A non-negative integer; 0 when it is absent or empty."""
@@ -122,17 +121,13 @@ def _query(parameters: Parameters) -> Query:
     for name, value in parameters:
         options.add(name, value)
     values = options.values
-    headers = options.last("headers", "1")
     return Query(
         items=parse_columns(values.get("columns", ())) or None,
         filter=Group("and", tuple(options.filters)),
         sort=_sort(values.get("sort", ())),
         limit=options.count("limit") or None,
         offset=options.count("offset"),
-        headers=headers not in _FALSE,
-        wrapped=headers == "wrapped_json",
         backends=_names(values.get("backend", ())) or _names(values.get("backends", ())),
-        background=options.last("background") not in _FALSE,
     )
 
 

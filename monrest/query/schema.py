@@ -61,8 +61,7 @@ class TableSchema:
     a name (``host_`` on hosts). ``aliases``: further names (``service_groups``); ``q_aliases``
     only inside ``q`` (``host``, ``service``). ``order``: columns of the default order.
     ``perf``: (perf data column, prefix of its labels). ``custom``: (dictionary column, prefix of
-    its keys). ``joined``: (prefix, core table) whose other columns are selectable as well, such
-    as ``("host_", "hosts")`` on services. ``merge``: how rows of several sites become one list.
+    its keys). ``merge``: how rows of several sites become one list.
     ``folded``: ``=`` ignores case (front-end resources).
     """
 
