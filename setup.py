@@ -1,6 +1,22 @@
 """Packaging of monrest; the plugin directory makes `twistd monrest` known."""
 
+import shutil
+from pathlib import Path
+
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+
+class BuildWithDemo(build_py):
+    """Puts the demo's object files beside its code: an installed package has no ``etc/``."""
+
+    def run(self) -> None:
+        """Copy them unless the installation is editable, which finds them in the checkout."""
+        super().run()
+        if not self.editable_mode:
+            objects = Path(self.build_lib) / "monrest" / "demo" / "objects"
+            shutil.copytree("etc/demo", objects, dirs_exist_ok=True)
+
 
 setup(
     name="monrest",
@@ -13,6 +29,7 @@ setup(
     package_dir={"": "."},
     packages=[*find_packages(include=["monrest", "monrest.*"]), "twisted.plugins"],
     package_data={"monrest": ["py.typed"]},
+    cmdclass={"build_py": BuildWithDemo},
     entry_points={"console_scripts": ["monrest=monrest.cli.main:main"]},
     install_requires=[
         "attrs>=26.1",
@@ -39,6 +56,7 @@ setup(
             "pytest>=9.2",
             "pytest-twisted>=1.14.3",
             "ruff>=0.14",
+            "setuptools>=65",
         ]
     },
 )

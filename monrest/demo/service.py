@@ -26,7 +26,7 @@ from monrest.objectconfig.site import ConfiguredSite, load
 def demo_objects() -> Path:
     """The folder of the demo's object files: ``etc/demo`` beside the package, as in a checkout.
 
-    An installed package may carry them as ``monrest/demo/objects`` instead.
+    An installed package carries them as ``monrest/demo/objects`` instead.
     """
     package = Path(__file__).resolve().parent
     checkout = package.parent.parent / "etc" / "demo"
