@@ -183,7 +183,7 @@ class ApiRequest(Request):
     def name_failed_sites(self, sites: Iterable[str]) -> None:
         """Say in a header which sites could not answer."""
         self.failed_sites = tuple(sites)
-        value = ", ".join(self.failed_sites).encode("ascii", "replace")
+        value = ",".join(self.failed_sites).encode("ascii", "replace")
         self.responseHeaders.setRawHeaders(self._site.failed_sites_header, [value])
 
     def expire_after(self, clock: IReactorTime, seconds: float, work: Deferred[Any]) -> None:

@@ -194,7 +194,7 @@ def test_request_ids_differ(ask):
 def test_failed_sites_are_named(room, ask):
     other = SiteProblem("prod", "Prod", "timed out")
     room.answers["/hosts"] = Document(value={}, failed_sites=(PROBLEM, other))
-    assert ask(f"{ROOT}/hosts").headers["x-mon-failed-sites"] == "lab, prod"
+    assert ask(f"{ROOT}/hosts").headers["x-mon-failed-sites"] == "lab,prod"
 
 
 def test_a_document_may_have_a_status(room, ask):
