@@ -14,5 +14,6 @@ def check_config(path: str) -> int:
     except ConfigError as error:
         sys.stderr.write(f"{path} cannot be used:\n{error}\n")
         return 1
-    sys.stdout.write(f"{path} is good: {len(config.sites)} sites\n")
+    count = len(config.sites)
+    sys.stdout.write(f"{path} is good: {count} {'site' if count == 1 else 'sites'}\n")
     return 0
