@@ -295,4 +295,7 @@ def test_check_config_says_what_is_wrong(tmp_path, capsys):
     assert "server.workers: only 1 is supported" in capsys.readouterr().err
     path.write_text(SITE)
     assert main(["check-config", str(path)]) == 0
-    assert "1 sites" in capsys.readouterr().out
+    assert capsys.readouterr().out == f"{path} is good: 1 site\n"
+    path.write_text("")
+    assert main(["check-config", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path} is good: 0 sites\n"
