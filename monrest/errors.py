@@ -6,25 +6,33 @@ An error is raised where it is understood and becomes the document
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from monrest.values import SiteProblem
 
 
 class RestError(Exception):
-    """A failure with an HTTP status; ``message`` is short, ``description`` says what to do."""
+    """A failure with an HTTP status; ``message`` is short, ``description`` says what to do.
+
+    ``extra`` are further members of the error document, ``headers`` further response headers.
+    """
 
     code: ClassVar[int] = 500
     message: str
     description: str
+    headers: tuple[tuple[str, str], ...] = ()
 
-    def __init__(self, message: str, description: str = "") -> None:
+    def __init__(
+        self, message: str, description: str = "", *, extra: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message, description)
         self.message = message
         self.description = description
+        self.extra: Mapping[str, Any] = extra or {}
 
     def __str__(self) -> str:
         return f"{self.message}: {self.description}" if self.description else self.message
@@ -63,7 +71,7 @@ class MethodNotAllowed(RestError):
         super().__init__(
             "method not allowed", f"available methods for {path} are: {', '.join(allowed)}"
         )
-        self.allowed = tuple(allowed)
+        self.headers = (("Allow", ", ".join(allowed)),)
 
 
 class Conflict(RestError):
@@ -76,6 +84,16 @@ class TooLarge(RestError):
     """The body is longer than the service reads."""
 
     code = 413
+
+
+class TooManyRequests(RestError):
+    """The caller has to wait; ``seconds`` go into the Retry-After header."""
+
+    code = 429
+
+    def __init__(self, message: str, description: str, seconds: float) -> None:
+        super().__init__(message, description)
+        self.headers = (("Retry-After", str(max(1, math.ceil(seconds)))),)
 
 
 class SitesFailed(RestError):

@@ -24,6 +24,9 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 ACCESS = "access"
 """Key of an event's mapping of access-log fields; its presence makes the event an access line."""
 
+AUDIT = "audit"
+"""Key of an event's mapping of audit fields; its presence makes the event an audit line."""
+
 _LEVELS = {
     LogLevel.debug: "debug",
     LogLevel.info: "info",
@@ -67,7 +70,10 @@ class LineObserver:
         if access is not None:
             self.access(access, event.get("log_time", 0.0), event.get("log_namespace", ""))
             return
-        self._lines.append(self._json_line(event) if self.as_json else self._text_line(event))
+        if (fields := event.get(AUDIT)) is not None:
+            self._lines.append(self._audit_line(fields, event.get("log_time", 0.0)))
+        else:
+            self._lines.append(self._json_line(event) if self.as_json else self._text_line(event))
         self.flush()
 
     def access(self, fields: dict[str, Any], seconds: float, namespace: str) -> None:
@@ -111,6 +117,13 @@ class LineObserver:
         line = f"{time} {level} {namespace}: {message}{suffix}\n"
         return line + _traceback(event)
 
+    def _audit_line(self, fields: dict[str, Any], seconds: float) -> str:
+        time, request_id = self._time(seconds), REQUEST_ID.get()
+        fields = {**fields, "request_id": request_id} if request_id else fields
+        if self.as_json:
+            return _json({"time": time, "level": "info", "logger": AUDIT, **fields})
+        return f"{time} audit {text_of(fields)}\n"
+
     def _json_line(self, event: LogEvent) -> str:
         document: dict[str, Any] = {
             "time": self._time(event.get("log_time", 0.0)),
@@ -149,13 +162,20 @@ def text_of_access(access: dict[str, Any]) -> str:
             f"user={_value(access['user'])} failed_sites={_value(access['failed_sites'])} "
             f"request_id={_value(access['request_id'])} client={access['client']}"
         )
-    return " ".join(f"{key}={_value(value)}" for key, value in access.items())
+    return text_of(access)
+
+
+def text_of(fields: dict[str, Any]) -> str:
+    """Give fields as ``key=value``, texts with blanks, quotes or nothing in them in quotes."""
+    return " ".join(f"{key}={_value(value)}" for key, value in fields.items())
 
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
         text = value.translate(_ESCAPES)
-        return f'"{text}"' if not text or " " in text or '"' in text else text
-    if isinstance(value, list):
-        return ",".join(value) or "-"
+        if not text or " " in text or '"' in text or "\\" in text:
+            return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return text
+    if isinstance(value, (list, tuple)):
+        return ",".join(_value(one) for one in value) or "-"
     return str(value)

@@ -43,20 +43,49 @@ ROLES = (
 class Identity:
     """Who is asking and what they hold.
 
-    ``roles`` are full names (``authorized_for_…``). ``superuser`` marks the secret key and
+    ``roles`` are full names (``authorized_for_…``). ``superuser`` marks local administration and
     superuser keys used without a user; ``source`` is the ``auth_src`` of ``/mon/whoami``.
+    ``limit`` are the roles to which a key or a session restricts, None when it does not.
+    ``original`` is the name before it was transformed. ``key`` and ``session`` are the hashes of
+    what was presented, ``csrf_token`` is what a state-changing request of a session must carry.
     """
 
     user: str
     roles: frozenset[str] = frozenset()
     source: str = "secret_key"
     superuser: bool = False
+    limit: frozenset[str] | None = None
+    original: str = ""
+    key: str = ""
+    session: str = ""
+    csrf_token: str = field(default="", repr=False)
 
     def may(self, role: str) -> bool:
         """Whether ``role`` (full name) is held; admin implies every role except read_only."""
         if role in self.roles:
             return True
         return role != READ_ONLY and (self.superuser or ADMIN in self.roles)
+
+
+ANONYMOUS = Identity(user="", source="none")
+"""Nobody; handlers see it only behind endpoints that are declared public."""
+
+
+@frozen(kw_only=True)
+class Caller:
+    """Where a request came from and with what headers (lower-case names).
+
+    ``address`` is the other end of the connection, empty for a Unix socket, whose user is
+    ``uid``. ``client`` is the address of the person or script, which is another one behind a
+    trusted proxy. ``secure``: over TLS, as far as this daemon or a trusted proxy knows.
+    """
+
+    method: str = "GET"
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    address: str = ""
+    client: str = ""
+    uid: int | None = None
+    secure: bool = False
 
 
 OutputFormat: TypeAlias = Literal["json", "wrapped_json", "csv", "xls", "text"]
@@ -69,7 +98,9 @@ class RestRequest:
     ``path`` is what is left after prefixes, undecoded, with a leading slash and without a
     trailing one. ``segments`` are its parts, undecoded; handlers get the decoded ones as path
     arguments. ``sites`` is the selection by path prefix, empty when there was none.
-    ``document`` is the parsed JSON body, if there was one. ``headers`` are lower-cased.
+    ``document`` is the parsed JSON body, if there was one; ``structured`` names its first member
+    that is no plain value or list of such and hence in no parameter (empty for a body that is a
+    list), None when there is none.
     """
 
     method: str
@@ -77,13 +108,13 @@ class RestRequest:
     segments: tuple[str, ...]
     parameters: Parameters = ()
     document: Any = None
+    structured: str | None = None
     format: OutputFormat = "json"
     pretty: bool = False
     sites: tuple[str, ...] = ()
     identity: Identity
     request_id: str = ""
-    client: str = ""
-    headers: Mapping[str, str] = field(factory=dict)
+    caller: Caller = Caller()
 
 
 ColumnType: TypeAlias = Literal["string", "number", "boolean", "time", "array_of_strings", "object"]
@@ -119,6 +150,8 @@ class Answer:
 
     failed_sites: tuple[SiteProblem, ...] = ()
     backend_seconds: float = 0.0
+    headers: tuple[tuple[str, str], ...] = ()
+    """Further response headers, such as a cookie."""
 
 
 Expand: TypeAlias = Callable[[Row], Mapping[str, Any]]

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import re2
 
 from monrest.config.addresses import parse_listener
-from monrest.config.values import Config, ConfigTool, ServerConfig, SiteConfig
+from monrest.config.values import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
 from monrest.values import ROLES
 
 _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
@@ -33,6 +33,7 @@ def problems_of(config: Config) -> list[str]:
         *_server(config.server),
         *_words(config),
         *_auth(config),
+        *_commands(config.commands),
         *_front_end(config),
         *_sites(config.sites),
     ]
@@ -94,8 +95,44 @@ def _auth(config: Config) -> Iterator[str]:
             ip_network(proxy)
         except ValueError:
             yield f"auth.trusted_proxies[{index}]: expected an IP address or network, got {proxy!r}"
+    if auth.lowercase_user and auth.uppercase_user:
+        yield "auth.uppercase_user: expected false, as auth.lowercase_user is true"
+    yield from _replacement(auth.user_replace)
+    yield from _positive("auth.session_idle", auth.session_idle)
+    yield from _positive("auth.session_lifetime", auth.session_lifetime)
+    for key in ("max_api_keys_per_user", "lock_after_failed_logins"):
+        if getattr(auth, key) < 0:
+            yield f"auth.{key}: expected 0 or more, got {getattr(auth, key)}"
+    if auth.cookie_domain and not re.fullmatch(r"[A-Za-z0-9.-]+", auth.cookie_domain):
+        yield f"auth.cookie_domain: expected a domain name, got {auth.cookie_domain!r}"
     yield from _roles("auth.roles", auth.roles)
     yield from _roles("auth.contactgroup_roles", auth.contactgroup_roles)
+
+
+def _replacement(pair: tuple[str, ...]) -> Iterator[str]:
+    if not pair:
+        return
+    if len(pair) != 2:
+        yield "auth.user_replace: expected a pattern and its replacement"
+        return
+    try:
+        re2.compile(pair[0])
+    except re2.error as error:
+        yield f"auth.user_replace[0]: expected a regular expression: {error}"
+
+
+def _commands(commands: CommandsConfig) -> Iterator[str]:
+    yield from _positive("commands.downtime_duration", commands.downtime_duration)
+    if not (commands.downtime_max_duration >= 0 and math.isfinite(commands.downtime_max_duration)):
+        yield (
+            "commands.downtime_max_duration: expected 0 (no limit) or a number of seconds, "
+            f"got {commands.downtime_max_duration}"
+        )
+    if commands.sticky_ack not in (0, 1, 2):
+        yield f"commands.sticky_ack: expected 0, 1 or 2, got {commands.sticky_ack}"
+    for key in ("send_notification", "persistent_ack", "persistent_comments"):
+        if getattr(commands, key) not in (0, 1):
+            yield f"commands.{key}: expected 0 or 1, got {getattr(commands, key)}"
 
 
 def full_role(name: str) -> str:

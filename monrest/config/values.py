@@ -24,7 +24,10 @@ NamesConfig: TypeAlias = Names
 
 @frozen(kw_only=True)
 class ServerConfig:
-    """The table ``[server]``; times in seconds, sizes in bytes."""
+    """The table ``[server]``; times in seconds, sizes in bytes.
+
+    ``demo_mode``: every request that is no GET is refused.
+    """
 
     listen: tuple[str, ...] = ("tcp:8080:interface=127.0.0.1",)
     var_dir: str = "/var/lib/monrest"
@@ -33,6 +36,7 @@ class ServerConfig:
     workers: int = 1
     max_url: int = 131072
     max_body: int = 33554432
+    demo_mode: bool = False
 
 
 @frozen(kw_only=True)
@@ -48,6 +52,9 @@ class AuthConfig:
 
     ``roles`` maps full role names to user names, ``contactgroup_roles`` to contact groups;
     ``*`` alone is everybody, ``*`` inside a name any text (auth-and-commands.md, section 2).
+    ``user_replace`` is a pattern and what replaces it in the names of users. Lifetimes are
+    seconds: ``session_idle`` since the last request, ``session_lifetime`` since the login.
+    0 failed logins never lock a user.
     """
 
     secret_key_file: str = field(default="{var_dir}/secret.key")
@@ -56,8 +63,38 @@ class AuthConfig:
     remote_user_header: str = ""
     trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
     strict_host_authorization: bool = False
+    default_user: str = ""
+    lowercase_user: bool = False
+    uppercase_user: bool = False
+    user_replace: tuple[str, ...] = ()
+    max_api_keys_per_user: int = 10
+    session_idle: float = 86400.0
+    session_lifetime: float = 604800.0
+    cookie_domain: str = ""
+    cookie_secure: bool = False
+    lock_after_failed_logins: int = 10
+    locked_message: str = "account is locked, please contact an administrator"
     roles: Mapping[str, tuple[str, ...]] = field(factory=dict)
     contactgroup_roles: Mapping[str, tuple[str, ...]] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class CommandsConfig:
+    """The table ``[commands]``; durations in seconds (auth-and-commands.md, section 1.4).
+
+    ``can_submit_commands`` is for users who are no contact. A ``downtime_max_duration`` of 0 is
+    no limit.
+    """
+
+    lock_author_names: bool = True
+    can_submit_commands: bool = True
+    sticky_ack: int = 1
+    send_notification: int = 1
+    persistent_ack: int = 0
+    persistent_comments: int = 1
+    downtime_duration: float = 7200.0
+    downtime_max_duration: float = 0.0
+    require_comments_for_disable: bool = False
 
 
 @frozen(kw_only=True)
@@ -135,7 +172,10 @@ class ConfigTool:
 
 @frozen(kw_only=True)
 class SiteConfig:
-    """One ``[[sites]]``; ``timeout`` in seconds for one query, ``connections`` at most."""
+    """One ``[[sites]]``; ``timeout`` in seconds for one query, ``connections`` at most.
+
+    ``groups`` are the contact groups whose members may use the site; empty means everybody.
+    """
 
     id: str
     name: str
@@ -151,6 +191,7 @@ class SiteConfig:
     tls_server_name: str = ""
     tls_verify: bool = True
     resource_file: str = ""
+    groups: tuple[str, ...] = ()
     configtool: ConfigTool | None = None
 
     def where(self) -> Address:
@@ -166,6 +207,7 @@ class Config:
     names: NamesConfig = field(factory=Names)
     database: DatabaseConfig = DatabaseConfig()
     auth: AuthConfig = AuthConfig()
+    commands: CommandsConfig = CommandsConfig()
     logcache: LogcacheConfig = LogcacheConfig()
     cluster: ClusterConfig = ClusterConfig()
     lmd: LmdConfig = LmdConfig()

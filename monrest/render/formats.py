@@ -85,13 +85,19 @@ def render(answer: Rows | Document, options: RenderOptions) -> Rendered:
     return Rendered(content_type=JSON, disposition=None, pieces=pieces)
 
 
-def error_document(code: int, message: str, description: str, options: RenderOptions) -> Rendered:
-    """Render an error in the asked format: exactly ``code``, ``message`` and ``description``.
+def error_document(
+    code: int,
+    message: str,
+    description: str,
+    options: RenderOptions,
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> Rendered:
+    """Render an error in the asked format: ``code``, ``message``, ``description``, and ``extra``.
 
     Wrapped JSON gives the plain document: an error is never wrapped (section 14.2).
     """
     document = Document(
-        value={"code": code, "message": message, "description": description}, status=code
+        value={**extra, "code": code, "message": message, "description": description}, status=code
     )
     plain: OutputFormat = "json" if options.format == "wrapped_json" else options.format
     return render(
