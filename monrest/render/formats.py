@@ -6,7 +6,8 @@ query-engine.md, section 14.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -19,7 +20,7 @@ from monrest.render.xlsx import excel
 from monrest.values import Document, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from monrest.values import OutputFormat
 
