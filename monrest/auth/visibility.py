@@ -1,4 +1,4 @@
-"""Which rows of a core's table an identity may see (auth-and-commands.md, section 3.1).
+"""Which sites and which rows of a core's table an identity may see (auth-and-commands.md, 3.1).
 
 The filters are sent to the cores with every query; what is invisible is simply absent.
 """
@@ -6,10 +6,14 @@ The filters are sent to the cores with every query; what is invisible is simply 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from monrest.query.model import Any_, CoreFilter, Every, Test
-from monrest.values import Identity
+from monrest.values import ADMIN, Identity
+
+if TYPE_CHECKING:
+    from monrest.auth.contacts import Contacts
+    from monrest.sites.registry import Sites
 
 HOSTS = "authorized_for_all_hosts"
 SERVICES = "authorized_for_all_services"
@@ -17,6 +21,17 @@ CONFIGURATION = "authorized_for_configuration_information"
 SYSTEM = "authorized_for_system_information"
 
 Rule: TypeAlias = Callable[[Identity, bool], CoreFilter | None]
+
+
+async def visible_sites(identity: Identity, sites: Sites, contacts: Contacts) -> Sites:
+    """Give the sites that exist for ``identity``: those open to all and those of its groups.
+
+    The contact groups are asked only where a site is restricted to some.
+    """
+    if not sites.restricted or identity.may(ADMIN):
+        return sites
+    groups = (await contacts.of(identity.user)).groups if identity.user else frozenset[str]()
+    return sites.permitted(groups)
 
 
 def visibility(identity: Identity, table: str, strict: bool) -> CoreFilter | None:

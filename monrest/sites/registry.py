@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import define, field
+from attrs import define, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList
 
@@ -19,20 +19,50 @@ ALL = "ALL"
 LOCAL = "LOCAL"
 
 
-@define(eq=False)
-class Registry(Service):
-    """All sites. ``sites`` is replaced as a whole, so a request keeps those it started with."""
+class Sites(Protocol):
+    """The sites that exist for somebody: all of them, or those that his groups may use."""
 
-    reactor: Any
-    configs: Sequence[SiteConfig]
-    make: Callable[[Any, SiteConfig], Site] = Site
-    sites: tuple[Site, ...] = field(init=False, default=())
-    _shown: tuple[Site, ...] = field(init=False, default=())
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """Every one of them, hidden ones included, in configured order."""
+
+    @property
+    def restricted(self) -> bool:
+        """Whether some are only for members of certain contact groups."""
+
+    def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
+        """See ``SiteList.select``."""
+
+    def permitted(self, groups: frozenset[str]) -> Sites:
+        """See ``SiteList.permitted``."""
+
+
+@frozen(eq=False)
+class SiteList:
+    """Some of the configured sites; what is not among them does not exist."""
+
+    sites: tuple[Site, ...]
+    restricted: bool = field(init=False)
+    _shown: tuple[Site, ...] = field(init=False)
     """The sites that are meant when nothing is selected."""
-    _retired: list[Site] = field(init=False, factory=list)
 
-    def __attrs_post_init__(self) -> None:
-        self._use([self.make(self.reactor, config) for config in self.configs])
+    @restricted.default
+    def _for_some(self) -> bool:
+        return any(site.config.groups for site in self.sites)
+
+    @_shown.default
+    def _not_hidden(self) -> tuple[Site, ...]:
+        return tuple(site for site in self.sites if not site.hidden)
+
+    def permitted(self, groups: frozenset[str]) -> SiteList:
+        """The sites for a member of these contact groups (auth-and-commands.md, section 3.1)."""
+        return SiteList(
+            tuple(
+                site
+                for site in self.sites
+                if not site.config.groups or not groups.isdisjoint(site.config.groups)
+            )
+        )
 
     def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
         """The sites meant by ids, names, sections, ``ALL`` or ``LOCAL``, in configured order.
@@ -62,9 +92,37 @@ class Registry(Service):
             )
         return tuple(site for site in self.sites if site.id in chosen)
 
-    def _use(self, sites: Sequence[Site]) -> None:
-        self.sites = tuple(sites)
-        self._shown = tuple(site for site in self.sites if not site.hidden)
+
+@define(eq=False)
+class Registry(Service):
+    """All sites. Their list is replaced as a whole, so a request keeps those it started with."""
+
+    reactor: Any
+    configs: Sequence[SiteConfig]
+    make: Callable[[Any, SiteConfig], Site] = Site
+    _list: SiteList = field(init=False)
+    _retired: list[Site] = field(init=False, factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        self._list = SiteList(tuple(self.make(self.reactor, config) for config in self.configs))
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """All configured sites, in configured order."""
+        return self._list.sites
+
+    @property
+    def restricted(self) -> bool:
+        """Whether some are only for members of certain contact groups."""
+        return self._list.restricted
+
+    def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
+        """See ``SiteList.select``."""
+        return self._list.select(items)
+
+    def permitted(self, groups: frozenset[str]) -> SiteList:
+        """See ``SiteList.permitted``."""
+        return self._list.permitted(groups)
 
     def reconfigure(self, configs: Sequence[SiteConfig]) -> None:
         """Take over a new list: unchanged sites keep their connections and their health.
@@ -83,7 +141,7 @@ class Registry(Service):
             if self.running:
                 site.startService()
         self.configs = tuple(configs)
-        self._use(sites)
+        self._list = SiteList(tuple(sites))
         self._retired = [site for site in self._retired if not site.pool.quiet]
         for site in old.values():
             site.retire()
