@@ -56,9 +56,13 @@ def test_the_document_is_kept():
     assert read_body(b"a=1", FORM).document is None
 
 
+def test_a_list_is_a_document_without_parameters():
+    assert read_body(b'["a", {"b": 1}]', JSON) == Body((), ["a", {"b": 1}], "")
+
+
 @pytest.mark.parametrize(
     "text",
-    ['{"a":', '{"a": nope}', '["a"]', '"a"', "1", "null", "{} x", "x {}", '{"a": 1,,}',
+    ['{"a":', '{"a": nope}', '["a"', '"a"', "1", "null", "{} x", "x {}", '{"a": 1,,}',
      "[" * 100_000, '{"a": "' + "\\" * 99_999, '{"a' + '"\\"' * 50_000, "{" + "," * 100_000,
      "{" + "#" * 100_000, '{"a": NaN}'],
 )  # fmt: skip
@@ -76,8 +80,9 @@ def test_json_that_is_not_utf8():
 
 @pytest.mark.parametrize("text", ['{"name": {"a": 1}}', '{"name": [[1]]}'])
 def test_json_values_that_are_no_parameters(text):
-    with pytest.raises(BadRequest, match="parameter name: expected a text, number, boolean"):
-        read_body(text.encode(), JSON)
+    body = read_body(text.encode(), JSON)
+    assert (body.parameters, body.structured) == ((), "name")
+    assert read_body(b'{"name": [1, null]}', JSON).structured is None
 
 
 @pytest.mark.parametrize("kind", ["", FORM, "text/plain", "text/json", "multipart/form-data"])
@@ -85,6 +90,8 @@ def test_json_under_another_name(kind):
     with pytest.raises(BadRequest) as refused:
         read_body(b' {"a": 1}\n', kind)
     assert refused.value.message == "got json request data but content type is not application/json"
+    with pytest.raises(BadRequest, match="content type is not application/json"):
+        read_body(b'[{"cmd": "x"}]', kind)
 
 
 def test_other_content_types_hold_no_parameters():
