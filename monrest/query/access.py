@@ -6,7 +6,7 @@ site, to its position. Every function made here is pure and cheap, because it ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -21,8 +21,10 @@ from monrest.query.resolve import (
     Source,
     Variable,
     View,
+    of_contact,
     secret,
 )
+from monrest.query.scalars import text_of
 from monrest.query.schema import PEER_COLUMNS
 from monrest.values import Row
 
@@ -37,11 +39,11 @@ request in Unix time, and the address of the site where the asker may see it.
 """
 
 
-def needs(source: Source) -> tuple[str, ...]:
-    """Names that must be in the index before ``getter`` can read the source."""
-    if isinstance(source, Core) and source.name.endswith("custom_variable_values"):
-        return (source.name, _names_of(source.name))
-    if isinstance(source, Core | Peer):
+def needs(source: Source, view: View) -> tuple[str, ...]:
+    """Names that must be in the index before ``getter`` can read the source under ``view``."""
+    if isinstance(source, Core):
+        return (source.name, *_beside(source.name)) if view.masks(source.name) else (source.name,)
+    if isinstance(source, Peer):
         return (source.column.name,)
     if isinstance(source, Derived):
         return source.spec.sources
@@ -68,10 +70,25 @@ def getter(source: Source, index: Index, view: View) -> Getter:
 
 
 def mask(name: str, read: Getter, index: Index, view: View) -> Getter:
-    """``read`` without the arguments of commands or the variables that the identity may not see."""
+    """``read`` without what the identity may not see: arguments, variables, others' addresses."""
+    shown = _cut(name, read, index, view) if view.cuts(name) else read
+    if view.contact is None or not of_contact(name):
+        return shown
+    whose, own = index[_CONTACT], view.contact
+    return lambda row: shown(row) if row[whose] == own else _nothing(read(row))
+
+
+def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
     kind = secret(name)
     if kind == "command":
         return lambda row: cut_command(read(row))
+    if kind == "commands":
+        return lambda row: [cut_command(one) for one in _items(read(row))]
+    if kind == "event":
+        kinds = index[_LINE_KIND]
+        return lambda row: cut_command(read(row)) if _handles(row[kinds]) else read(row)
+    if kind == "address":
+        return lambda _row: ""
     if kind in ("command line", "other"):
         return lambda _row: None
     host = "host_" in name
@@ -79,18 +96,49 @@ def mask(name: str, read: Getter, index: Index, view: View) -> Getter:
     if kind == "variables":
         return lambda row: view.variables.filter(read(row) or {}, host=host)
     if kind == "names":
-        return lambda row: [one for one in read(row) or () if visible(one, host=host)]
+        return lambda row: [one for one in _items(read(row)) if visible(text_of(one), host=host)]
     # Names and values belong together by position.
     names = itemgetter(index[_names_of(name)])
     return lambda row: [
         value
-        for one, value in zip(names(row) or (), read(row) or (), strict=False)
-        if visible(one, host=host)
+        for one, value in zip(_items(names(row)), _items(read(row)), strict=False)
+        if visible(text_of(one), host=host)
     ]
+
+
+_CONTACT = "current_contact_name"
+_LINE_KIND = "type"
+
+
+def _beside(name: str) -> tuple[str, ...]:
+    """Columns that tell what of ``name`` may be seen by somebody who may not see all of it."""
+    beside = []
+    if secret(name) == "values":
+        beside.append(_names_of(name))
+    if secret(name) == "event":
+        beside.append(_LINE_KIND)
+    if of_contact(name):
+        beside.append(_CONTACT)
+    return tuple(beside)
 
 
 def _names_of(values: str) -> str:
     return values.removesuffix("values") + "names"
+
+
+def _items(value: Any) -> Sequence[Any]:
+    """The elements of a list; a site that sends something else has sent none."""
+    return value if isinstance(value, list) else ()
+
+
+def _nothing(value: Any) -> Any:
+    """The empty value of the same type."""
+    return None if value is None else type(value)()
+
+
+def _handles(kind: Any) -> bool:
+    """Whether a log line of this type ends with the command of an event handler."""
+    return isinstance(kind, str) and kind.endswith("EVENT HANDLER")
 
 
 def cut_command(text: Any) -> Any:

@@ -200,7 +200,7 @@ class _Binder:
         for ref in references(self.plus(expression)):
             source = self.names.find(ref.name)
             if source is not None:
-                for name in needs(source):
+                for name in needs(source, self.view):
                     self.needed.setdefault(name)
 
     def plus(self, expression: Expression) -> Expression:
@@ -255,7 +255,7 @@ class _Binder:
         if source is None or (isinstance(source, PerfValue) and "(" in condition.column):
             unknown.append(condition.column)
             return CheckGroup("and", ())
-        for name in needs(source):
+        for name in needs(source, self.view):
             self.needed.setdefault(name)
         return Check(condition, "row", source, None, self._operand(condition, source.column))
 

@@ -16,7 +16,7 @@ from monrest.query.bind import Check, CheckGroup, CheckTree
 from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 from monrest.query.regex import pushability
-from monrest.query.resolve import Core, Variable, View
+from monrest.query.resolve import Core, Variable, View, secret
 from monrest.values import Capabilities
 
 _LONGEST = 10_000
@@ -160,10 +160,10 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
     source = check.source
     if isinstance(source, Variable):
         return _push_variable(check, source, table, capabilities, view)
-    if not isinstance(source, Core) or view.masks(source.name):
+    if not isinstance(source, Core) or not capabilities.has(table, source.name):
         return NOTHING
-    if not capabilities.has(table, source.name):
-        return NOTHING
+    if view.masks(source.name):
+        return _push_cut(check, source, capabilities)
     icinga = capabilities.kind == "icinga2"
     if icinga and source.name in ("state", "host_state", "state_type"):
         return _push_icinga_state(check, source)
@@ -212,6 +212,17 @@ def _push_text(check: Check, source: Core) -> Pushable:
         if how == "wider" and op not in _NEGATIVE:
             return Pushable(Test(source.name, op, value), exact=False)
     return NOTHING
+
+
+def _push_cut(check: Check, source: Core, capabilities: Capabilities) -> Pushable:
+    """A pattern found in a log line whose end is cut off is found in the whole line as well."""
+    if secret(source.name) != "event" or check.condition.op not in ("~", "~~"):
+        return NOTHING
+    if "$" in check.condition.value or (
+        capabilities.kind == "icinga2" and source.name not in _ICINGA_TEXT
+    ):
+        return NOTHING
+    return Pushable(_push_text(check, source).filter, exact=False)
 
 
 def _push_integer(check: Check, source: Core) -> Pushable:

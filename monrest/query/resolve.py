@@ -18,19 +18,29 @@ from monrest.query.customvars import Visibility
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, DerivedColumn, TableSchema
 from monrest.values import Column
 
-Secret: TypeAlias = Literal["command", "command line", "variables", "names", "values", "other", ""]
-"""What of a column only some may see: the arguments of a check command, all of a command line,
-custom variables in one of their three shapes, or variables in a shape that cannot be cut."""
+Secret: TypeAlias = Literal[
+    "command", "commands", "command line", "event", "variables", "names", "values", "other",
+    "address", "",
+]  # fmt: skip
+"""What of a column only some may see: the arguments of a command or of a list of them, all of a
+command line, the arguments of an event handler in a log line, custom variables in one of their
+three shapes or in one that cannot be cut, the address of a site."""
 
 # Under every prefix by which a table shows columns of another: host_, service_, current_host_ …
 _SECRETS: tuple[tuple[re.Pattern[str], Secret], ...] = (
-    (re.compile(r"(?:\w+_)?check_command"), "command"),
+    (re.compile(r"(?:\w+_)?(?:check_command|event_handler)"), "command"),
+    (re.compile(r"(?:\w+_)?(?:host|service)_notification_commands"), "commands"),
     (re.compile(r"(?:\w+_)?check_command_expanded|\w+_command_line"), "command line"),
     (re.compile(r"(?:\w+_)?custom_variables"), "variables"),
     (re.compile(r"(?:\w+_)?custom_variable_names"), "names"),
     (re.compile(r"(?:\w+_)?custom_variable_values"), "values"),
     (re.compile(r"(?:\w+_)?(?:vars_variable\w+|original_attributes)"), "other"),
+    # Columns of log lines; an LMD adds what it knows of the site to every table.
+    (re.compile(r"message|options|command_name"), "event"),
+    (re.compile(r"(?:peer|federation)_addr|peer_last_error"), "address"),
 )
+
+_CONTACT = re.compile(r"current_contact_(?!name$)\w+")
 
 
 @lru_cache(maxsize=4096)
@@ -39,6 +49,13 @@ def secret(column: str) -> Secret:
     return next((kind for pattern, kind in _SECRETS if pattern.fullmatch(column)), "")
 
 
+@lru_cache(maxsize=4096)
+def of_contact(column: str) -> bool:
+    """Whether a column of a log line tells about its contact more than the name."""
+    return _CONTACT.fullmatch(column) is not None
+
+
+_COMMANDS = frozenset({"command", "commands", "command line", "event"})
 _MOST_KEPT = 200
 
 _PEER_DESCRIPTIONS = {
@@ -50,16 +67,28 @@ _PEER_DESCRIPTIONS = {
 
 @frozen
 class View:
-    """What one identity may see inside a row: full command lines and which custom variables."""
+    """What one identity may see inside a row: full command lines and which custom variables.
+
+    ``contact``: the only contact whose attributes it may see in log lines, None for all.
+    ``addresses``: whether the addresses of sites are shown.
+    """
 
     commands: bool = True
     variables: Visibility = field(factory=lambda: Visibility(patterns=(), all_visible=True))
+    contact: str | None = None
+    addresses: bool = True
 
     def masks(self, column: str) -> bool:
         """Whether the core's value of the column is not shown as it is."""
+        return self.cuts(column) or (self.contact is not None and of_contact(column))
+
+    def cuts(self, column: str) -> bool:
+        """Whether parts of the column are hidden in every row."""
         kind = secret(column)
-        if kind in ("command", "command line"):
+        if kind in _COMMANDS:
             return not self.commands
+        if kind == "address":
+            return not self.addresses
         return bool(kind) and not self.variables.all_visible
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from monrest.auth.visibility import SYSTEM
 from monrest.query.model import Condition
 from monrest.query.regex import wildcard
 from monrest.query.schema import TableSchema
@@ -116,6 +117,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/processinfo",
         description="lists the core of every site",
+        roles=(SYSTEM,),
         handler=rows_of(PROCESSINFO),
         schema=PROCESSINFO,
     ),

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
+from monrest.auth.visibility import CONFIGURATION, SYSTEM
 from monrest.query.bind import Bound, bind
 from monrest.query.customvars import Visibility
 from monrest.query.model import Condition, CoreFilter, Query
@@ -21,8 +22,6 @@ from monrest.query.schema import TableSchema
 from monrest.resources.declare import Context
 from monrest.sites.site import Site
 from monrest.values import Capabilities, Identity, RestRequest
-
-CONFIGURATION = "authorized_for_configuration_information"
 
 
 def known_cores(sites: Sequence[Site]) -> tuple[Capabilities, ...]:
@@ -50,12 +49,28 @@ def names_of(schema: TableSchema, cores: Sequence[Capabilities]) -> Names:
 
 
 @lru_cache(maxsize=256)
-def _view(*, commands: bool, every: bool, patterns: tuple[str, ...]) -> View:
-    return View(commands=commands, variables=Visibility(patterns=patterns, all_visible=every))
+def _view(
+    *,
+    commands: bool,
+    every: bool,
+    patterns: tuple[str, ...],
+    contact: str | None,
+    addresses: bool,
+) -> View:
+    return View(
+        commands=commands,
+        variables=Visibility(patterns=patterns, all_visible=every),
+        contact=contact,
+        addresses=addresses,
+    )
 
 
-def view_of(context: Context, identity: Identity) -> View:
-    """What the identity may see inside rows (query-engine.md, section 12)."""
+def view_of(context: Context, identity: Identity, table: str = "") -> View:
+    """What the identity may see inside rows of a core's ``table`` (query-engine.md, section 12).
+
+    Only log lines carry attributes of contacts, which are those of the asker without the role
+    to list all contacts; views of other tables are the same for all who hold the same roles.
+    """
     display = context.config.display
     informed = identity.may(CONFIGURATION)
     level = display.show_full_commandline
@@ -63,6 +78,8 @@ def view_of(context: Context, identity: Identity) -> View:
         commands=level == 2 or (level == 1 and informed),
         every=informed,
         patterns=tuple(display.expose_custom_variables),
+        contact=None if informed or table != "log" else identity.user,
+        addresses=identity.may(SYSTEM),
     )
 
 
@@ -128,7 +145,7 @@ def prepared(
     Dashboards and scripts ask the same again and again, so binding and planning are kept.
     """
     cores = known_cores(sites)
-    view = view_of(context, request.identity)
+    view = view_of(context, request.identity, schema.table)
     key = (
         schema.name,
         request.parameters,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from monrest.auth.visibility import SYSTEM
 from monrest.query.schema import CoreType
 from monrest.resources.declare import LIST_PARAMETERS, Context, Endpoint
 from monrest.resources.local import local_schema, select
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Identity, RestRequest
-
-SYSTEM = "authorized_for_system_information"
 
 # Types are the labels of api.md, also where the values are lists. Only last_error is not labelled
 # as a time, which it is not: filters would read what they compare it with as one.
@@ -38,10 +37,15 @@ _SCHEMA = local_schema("sites", COLUMNS, (), _LISTS)
 
 
 def record(site: Site, identity: Identity) -> dict[str, Any]:
-    """One site as a record; a site that is not federated has its own values in the lists."""
-    address = site.address if identity.may(SYSTEM) else ""
+    """One site as a record; a site that is not federated has its own values in the lists.
+
+    Where the core is, what runs there and why it cannot be asked is for those with the role for
+    system information; everybody sees whether it works.
+    """
+    informed = identity.may(SYSTEM)
+    address = site.address if informed else ""
     capabilities = site.capabilities
-    version = capabilities.livestatus_version if capabilities else ""
+    version = capabilities.livestatus_version if informed and capabilities else ""
     return {
         "addr": address,
         "connected": int(site.connected),
@@ -51,7 +55,7 @@ def record(site: Site, identity: Identity) -> dict[str, Any]:
         "federation_type": [site.kind],
         "federation_version": [version],
         "id": site.id,
-        "last_error": site.last_error,
+        "last_error": site.last_error if informed else "",
         "localtime": int(site.health.localtime),
         "name": site.name,
         "section": site.section,

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
+from monrest.auth.visibility import SYSTEM
 from monrest.query.model import Condition
 from monrest.query.schema import TableSchema
 from monrest.query.totals import StatsField, StatsSpec
@@ -181,6 +182,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/processinfo/stats",
         description="counters of the cores",
+        roles=(SYSTEM,),
         handler=process,
         shape="object",
         parameters=STATISTICS_PARAMETERS,

@@ -122,7 +122,12 @@ S1 = [
 ]
 DISK = host("disk", 0, [], [], perf_data="used-01=7 rta=5")
 EVERYBODY = View()
-NOBODY = View(commands=False, variables=Visibility(patterns=("WORKER",), all_visible=False))
+NOBODY = View(
+    commands=False,
+    variables=Visibility(patterns=("WORKER",), all_visible=False),
+    contact="ann",
+    addresses=False,
+)
 
 
 def driven(steps: Steps[Any]) -> Any:
@@ -416,7 +421,18 @@ def test_plans_need_the_table() -> None:
         ("original_attributes", "other"),
         ("vars_variables", "other"),
         ("checks_enabled", ""),
-        ("event_handler", ""),
+        ("event_handler", "command"),
+        ("current_host_event_handler", "command"),
+        ("event_handler_enabled", ""),
+        ("host_notification_commands", "commands"),
+        ("current_contact_service_notification_commands", "commands"),
+        ("message", "event"),
+        ("options", "event"),
+        ("command_name", "event"),
+        ("peer_addr", "address"),
+        ("peer_last_error", "address"),
+        ("peer_name", ""),
+        ("address", ""),
         ("name", ""),
     ],
 )

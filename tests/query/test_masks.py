@@ -1,0 +1,166 @@
+"""What of a log line is shown to whom: commands of event handlers, attributes of contacts."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+import pytest
+
+from monrest.query.bind import bind
+from monrest.query.functions import Moment
+from monrest.query.parse import parse_query
+from monrest.query.plan import layout, plan
+from monrest.query.resolve import Names, View
+from monrest.query.schema import EMPTY, CoreColumn
+from monrest.resources.columns import LOGS
+from monrest.values import Capabilities
+from tests.query.test_pipeline import EVERYBODY, NOBODY, NOW, run
+
+TYPES = {name: one.core_type for name, one in LOGS.columns.items() if isinstance(one, CoreColumn)}
+NAEMON = Capabilities(kind="naemon", tables={"log": TYPES}, key="log")
+
+
+def line(kind: str, **given: Any) -> dict[str, Any]:
+    """A line with all columns of the table, empty unless given."""
+    row = {name: EMPTY[core_type] for name, core_type in TYPES.items()}
+    return {**row, "type": kind, "time": int(NOW), **given}
+
+
+HANDLER = line(
+    "SERVICE EVENT HANDLER",
+    message="[1795242791] SERVICE EVENT HANDLER: web01;http;CRITICAL;HARD;3;restart!httpd!s3cret",
+    options="web01;http;CRITICAL;HARD;3;restart!httpd!s3cret",
+    command_name="restart!httpd!s3cret",
+    lineno=1,
+)
+ALERT = line(
+    "SERVICE ALERT",
+    message="[1795242791] SERVICE ALERT: web01;http;CRITICAL;HARD;3;broken! EVENT HANDLER",
+    options="web01;http;CRITICAL;HARD;3;broken! EVENT HANDLER",
+    lineno=2,
+)
+
+
+def notified(name: str, number: int) -> dict[str, Any]:
+    return line(
+        "HOST NOTIFICATION",
+        lineno=number,
+        contact_name=name,
+        current_contact_name=name,
+        current_contact_alias=f"{name} Doe",
+        current_contact_email=f"{name}@example.org",
+        current_contact_can_submit_commands=1,
+        current_contact_groups=["team"],
+        current_contact_custom_variables={"PHONE": "123", "WORKER": "x"},
+        current_contact_host_notification_commands=["mail!fast", "sms"],
+    )
+
+
+LINES = {"s1": [HANDLER, ALERT, notified("ann", 3), notified("bob", 4)]}
+CONTACT = ",".join(
+    f"current_contact_{name}"
+    for name in (
+        *("name", "alias", "email", "can_submit_commands", "groups", "custom_variables"),
+        "host_notification_commands",
+    )
+)
+
+
+def rows(params: str, view: View = NOBODY) -> Any:
+    return run(params, sites=LINES, view=view, schema=LOGS, core=NAEMON)
+
+
+@pytest.mark.parametrize("columns", ["", "message,options,command_name", "command_name,options"])
+def test_arguments_of_event_handlers_are_cut(columns: str) -> None:
+    asked = f"&columns→{columns}" if columns else ""
+    (row,) = rows(f"type→SERVICE EVENT HANDLER{asked}")
+    assert row["command_name"] == "restart"
+    assert row["options"] == "web01;http;CRITICAL;HARD;3;restart"
+    assert row.get("message", "restart").endswith("restart")
+    assert "httpd" not in str(row)
+    (row,) = rows(f"type→SERVICE EVENT HANDLER{asked}", EVERYBODY)
+    assert row["options"] == HANDLER["options"]
+
+
+def test_other_lines_are_shown_as_they_are() -> None:
+    (row,) = rows("type→SERVICE ALERT")
+    assert (row["message"], row["options"]) == (ALERT["message"], ALERT["options"])
+
+
+def test_what_is_cut_is_not_found_by_a_filter() -> None:
+    for column in ("message", "options", "command_name"):
+        assert rows(f"{column}[regex]→s3cret") == []
+        assert len(rows(f"{column}[regex]→s3cret", EVERYBODY)) == 1
+        assert rows(f"{column}[regex]→restart&columns→lineno") == [{"lineno": 1}]
+
+
+def test_of_other_contacts_only_the_name_is_shown() -> None:
+    ann, bob = rows(f"type→HOST NOTIFICATION&columns→{CONTACT}")
+    assert ann == {
+        "current_contact_name": "ann",
+        "current_contact_alias": "ann Doe",
+        "current_contact_email": "ann@example.org",
+        "current_contact_can_submit_commands": 1,
+        "current_contact_groups": ["team"],
+        # What is one's own is cut as everywhere.
+        "current_contact_custom_variables": {"WORKER": "x"},
+        "current_contact_host_notification_commands": ["mail", "sms"],
+    }
+    assert bob == {
+        "current_contact_name": "bob",
+        "current_contact_alias": "",
+        "current_contact_email": "",
+        "current_contact_can_submit_commands": 0,
+        "current_contact_groups": [],
+        "current_contact_custom_variables": {},
+        "current_contact_host_notification_commands": [],
+    }
+    shown = rows(f"contact_name→bob&columns→{CONTACT}", EVERYBODY)
+    assert shown[0]["current_contact_email"] == "bob@example.org"
+    assert shown[0]["current_contact_host_notification_commands"] == ["mail!fast", "sms"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "current_contact_email→bob@example.org",
+        "current_contact_email[regex]→^bob",
+        "current_contact_groups[gte]→team&contact_name→bob",
+        "q→current_contact_alias ~ bob",
+    ],
+)
+def test_others_are_not_found_by_what_they_hide(condition: str) -> None:
+    assert rows(f"{condition}&columns→lineno") == []
+    assert rows(f"{condition}&columns→lineno", EVERYBODY) == [{"lineno": 4}]
+
+
+def test_others_do_not_show_in_groups_and_functions() -> None:
+    assert rows("type→HOST NOTIFICATION&columns→current_contact_email,count(*) as n") == [
+        {"current_contact_email": "", "n": 1},
+        {"current_contact_email": "ann@example.org", "n": 1},
+    ]
+    assert rows("lineno→4&columns→upper(current_contact_email) as e") == [{"e": ""}]
+
+
+def pushed(condition: str, view: View) -> str:
+    name, _, value = condition.partition("→")
+    bound = bind(parse_query(((name, value),)), Names(LOGS, {}), view, Moment(NOW, UTC))
+    made = plan(bound, layout(bound, [NAEMON]), NAEMON)
+    assert made is not None
+    return "" if made.pushed.filter is None else str(made.pushed.filter)
+
+
+@pytest.mark.parametrize(
+    ("condition", "sent"),
+    [
+        ("message[regex]→httpd", "httpd"),
+        ("message[regex]→restart$", ""),
+        ("message[nregex]→httpd", ""),
+        ("message→x", ""),
+        ("current_contact_email→x", ""),
+    ],
+)
+def test_cores_filter_only_where_nothing_gets_lost(condition: str, sent: str) -> None:
+    assert (sent in pushed(condition, NOBODY)) if sent else pushed(condition, NOBODY) == ""
+    assert pushed(condition, EVERYBODY) != ""
