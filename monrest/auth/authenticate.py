@@ -1,96 +1,327 @@
-"""From request headers to an identity (auth-and-commands.md, sections 4.1 and 4.2).
+"""From a caller to an identity (auth-and-commands.md, section 4).
 
-The key decides alone: a wrong one is refused whatever else the request carries.
+One method decides, in the order of section 4.1: key, session cookie, basic authentication, the
+user header of a trusted proxy, the user of a Unix socket, the default user. A key that is
+presented decides alone: a wrong one is refused whatever else the request carries.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+import os
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from monrest.auth.roles import RoleTable
+from monrest.audit import audit
+from monrest.auth.keys import hashed_key
+from monrest.auth.proxies import Proxies
+from monrest.auth.roles import EVERYTHING, RoleTable, restricted
 from monrest.auth.secret import is_key
+from monrest.auth.usernames import API, CLI, UserName, UserNames
 from monrest.config import AuthConfig
 from monrest.errors import BadRequest, Forbidden, NotAuthenticated
 from monrest.names import Names
-from monrest.values import Identity
+from monrest.values import READ_ONLY, Caller, Identity
 
-GroupsOf: TypeAlias = Callable[[str], Awaitable[frozenset[str]]]
-"""The contact groups of a user, as the cores know them."""
+if TYPE_CHECKING:
+    from monrest.auth.contacts import Contacts
+    from monrest.auth.keys import ApiKey, Keys
+    from monrest.auth.passwords import Passwords
+    from monrest.auth.sessions import Session, Sessions
+    from monrest.auth.slowdown import Slowdown
+    from monrest.auth.users import Users
 
-_LONGEST_USER = 255
+_BASIC = "basic"
+_BEARER = "bearer"
+_LOGIN_REQUIRED = "login required"
+_NO_CREDENTIALS = "no or invalid credentials used."
 _REMEMBERED = 4096
-_BEARER = "bearer "
+_NOBODY: frozenset[str] = frozenset()
+# A proxy that speaks to our Unix socket as root does not make everybody behind it root.
+_FORWARDED = ("x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via")
 
 
-@define(eq=False)
+@define(eq=False, kw_only=True)
 class Authenticator:
-    """Says who asks. ``groups_of`` is awaited only when contact groups give roles."""
+    """Says who asks; one for each generation of the configuration.
+
+    ``own_uid`` is the user of this process, who administers it over a Unix socket as root does.
+    """
 
     config: AuthConfig
     names: Names
     secret_key: str = field(repr=False)
-    groups_of: GroupsOf
+    keys: Keys
+    sessions: Sessions
+    users: Users
+    passwords: Passwords
+    slowdown: Slowdown
+    contacts: Contacts
+    own_uid: int = field(factory=os.geteuid)
+    proxies: Proxies = field(init=False)
+    user_names: UserNames = field(init=False)
     _by_user: RoleTable = field(init=False)
     _by_group: RoleTable = field(init=False)
-    _key: bytes = field(init=False, repr=False)
+    _secret: bytes = field(init=False, repr=False)
     _key_header: str = field(init=False)
     _user_header: str = field(init=False)
-    _identities: dict[str, Identity] = field(factory=dict, init=False)
+    _remote_header: str = field(init=False)
+    _cookie: str = field(init=False)
+    _identities: dict[tuple[object, ...], Identity] = field(factory=dict, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
+        self.proxies = Proxies(self.config.trusted_proxies)
+        self.user_names = UserNames(self.config)
         self._by_user = RoleTable.of(self.config.roles)
         self._by_group = RoleTable.of(self.config.contactgroup_roles)
-        self._key = self.secret_key.encode("ascii")
+        self._secret = self.secret_key.encode("ascii")
         self._key_header = self.names.header("Auth-Key")
         self._user_header = self.names.header("Auth-User")
+        self._remote_header = self.config.remote_user_header.lower()
+        self._cookie = f"{self.names.app}_auth"
 
-    async def authenticate(self, headers: Mapping[str, str]) -> Identity:
-        """Give the identity behind ``headers`` (lower-case names).
+    async def authenticate(self, caller: Caller) -> Identity:
+        """Give the identity behind ``caller``.
 
-        Raises NotAuthenticated without credentials, Forbidden for a wrong key, BadRequest for
-        the secret key without a user or with an impossible user name.
+        Raises NotAuthenticated without credentials or with a wrong password, Forbidden for a
+        wrong key and a locked user, BadRequest for credentials that contradict each other and
+        for impossible names, TooManyRequests after many wrong passwords, and Unavailable when a
+        key or a session cannot be looked up.
         """
-        key = self._presented(headers)
+        key = self._presented(caller)
+        identity = await (self._by_key(caller, key) if key is not None else self._otherwise(caller))
+        if not identity.superuser and await self.users.is_locked(identity.user):
+            raise Forbidden(self.config.locked_message)
+        return identity
+
+    # ---------------------------------------------------------------- keys
+
+    def _presented(self, caller: Caller) -> str | None:
+        """Give the key that the caller presents, from the one header that has one."""
+        key = caller.headers.get(self._key_header)
+        authorization = caller.headers.get("authorization")
+        if authorization is None:
+            return None if key is None else key.strip()
+        scheme, _, credentials = authorization.strip().partition(" ")
+        if scheme.lower() == _BASIC and key is not None:
+            raise BadRequest(
+                "contradicting credentials",
+                f"Authorization: expected no basic authentication beside "
+                f"{self._key_header.title()}",
+            )
+        if scheme.lower() != _BEARER:
+            return None if key is None else key.strip()
+        return credentials.strip() if key is None else key.strip()
+
+    async def _by_key(self, caller: Caller, plain: str) -> Identity:
+        if not is_key(plain):
+            raise self._wrong_key(caller, "")
+        if hmac.compare_digest(plain.encode("ascii"), self._secret):
+            return await self._by_secret(caller)
+        key = await self.keys.find(plain) if self.config.api_keys_enabled else None
         if key is None:
-            raise NotAuthenticated("login required", "no or invalid credentials used.")
-        if not is_key(key) or not hmac.compare_digest(key.encode("ascii"), self._key):
-            raise Forbidden("wrong authentication key")
-        user = headers.get(self._user_header, "").strip()
-        spelled = self._user_header.title()
-        if not user:
+            raise self._wrong_key(caller, plain)
+        identity = await self._by_api_key(caller, key)
+        self.keys.used(key, caller)
+        return identity
+
+    async def _by_secret(self, caller: Caller) -> Identity:
+        asked = self._asked_user(caller)
+        if asked is None:
+            spelled = self._user_header.title()
             raise BadRequest(
                 f"Authentication by secret key requires {spelled} header",
                 f"send the header {spelled} with the name of the user whose rights apply",
             )
-        if len(user) > _LONGEST_USER or not user.isprintable():
-            raise BadRequest(
-                "invalid user name",
-                f"{spelled}: expected up to {_LONGEST_USER} printable characters",
+        return await self._user(asked, "secret_key")
+
+    async def _by_api_key(self, caller: Caller, key: ApiKey) -> Identity:
+        limit = None if key.roles is None else frozenset(key.roles)
+        if not key.superuser:
+            owner = key.user or ""
+            return await self._user(UserName(owner, owner), "api_key", limit, key.hashed_key)
+        if key.force_user is not None:
+            forced = UserName(key.force_user, key.force_user)
+            return await self._user(forced, "api_key", limit, key.hashed_key, replaces=True)
+        asked = self._asked_user(caller) or self._default_user()
+        if asked is not None:
+            return await self._user(asked, "api_key", limit, key.hashed_key)
+        return Identity(
+            user=API,
+            original=API,
+            roles=restricted(EVERYTHING, limit),
+            source="api_key",
+            superuser=limit is None,
+            limit=limit,
+            key=key.hashed_key,
+        )
+
+    def _asked_user(self, caller: Caller) -> UserName | None:
+        """Give the user whose context a superuser asks for."""
+        text = caller.headers.get(self._user_header, "").strip()
+        return self.user_names.read(text, self._user_header.title()) if text else None
+
+    def _default_user(self) -> UserName | None:
+        text = self.config.default_user
+        return self.user_names.read(text, "auth.default_user") if text else None
+
+    def _wrong_key(self, caller: Caller, plain: str) -> Forbidden:
+        target = hashed_key(plain)[:_SHOWN_OF_HASH] if plain else ""
+        audit("", caller, "key refused", target=target, result="wrong authentication key")
+        return Forbidden("wrong authentication key")
+
+    # ---------------------------------------------------------------- everything else
+
+    async def _otherwise(self, caller: Caller) -> Identity:
+        identity = await self._by_cookie(caller)
+        if identity is None:
+            identity = await self._by_password(caller)
+        if identity is None:
+            identity = await self._by_proxy(caller)
+        if identity is None:
+            identity = await self._by_unix_peer(caller)
+        if identity is not None:
+            return identity
+        default = self._default_user()
+        if default is not None:
+            return await self._user(default, "default_user_name")
+        if self._cookie_of(caller):
+            raise NotAuthenticated("session is not valid (anymore)", _NO_CREDENTIALS)
+        raise NotAuthenticated(_LOGIN_REQUIRED, _NO_CREDENTIALS)
+
+    async def _by_cookie(self, caller: Caller) -> Identity | None:
+        value = self._cookie_of(caller)
+        session = await self.sessions.find(value) if value else None
+        if session is None:
+            return None
+        return await self._user(
+            UserName(session.username, session.username),
+            "cookie",
+            None if session.roles is None else frozenset(session.roles),
+            session=session,
+        )
+
+    def _cookie_of(self, caller: Caller) -> str:
+        """Give the value of the session cookie, empty when there is none."""
+        for part in caller.headers.get("cookie", "").split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == self._cookie:
+                return value.strip('"')
+        return ""
+
+    async def _by_password(self, caller: Caller) -> Identity | None:
+        scheme, _, encoded = caller.headers.get("authorization", "").strip().partition(" ")
+        if scheme.lower() != _BASIC:
+            return None
+        if not self.passwords.configured:
+            if self._remote_user(caller):
+                return None  # the proxy that sends the user's name has looked at the password
+            raise NotAuthenticated(
+                _LOGIN_REQUIRED,
+                "basic authentication is not available here: no auth.htpasswd_file is "
+                f"configured; send an API key in {self._key_header.title()}",
             )
-        known = self._identities.get(user)
-        if known is None:
-            known = self._remember(user)
-        if self._by_group.empty:
-            return known
-        roles = self._by_group.held(await self.groups_of(user))
-        return Identity(user=user, roles=known.roles | roles, source=known.source)
+        pair = _user_and_password(encoded)
+        if pair is None:
+            raise self._wrong_password()
+        user = self.user_names.read(pair[0], "Authorization")
+        if not await self._password_is_right(user, pair[1], caller):
+            raise self._wrong_password()
+        return await self._user(user, "basic auth")
 
-    def _presented(self, headers: Mapping[str, str]) -> str | None:
-        key = headers.get(self._key_header)
-        if key is not None:
-            return key.strip()
-        authorization = headers.get("authorization", "")
-        if authorization[: len(_BEARER)].lower() == _BEARER:
-            return authorization[len(_BEARER) :].strip()
-        return None
+    async def _password_is_right(self, user: UserName, password: str, caller: Caller) -> bool:
+        async with self.slowdown.attempt(caller.client, user.name) as attempt:
+            right = await self.passwords.check(user.name, password)
+            if right:
+                attempt.succeeded()
+        if not right:
+            await self.users.failed(user.name, caller)
+            audit(user.name, caller, "login failed", result=_NO_CREDENTIALS)
+        return right
 
-    def _remember(self, user: str) -> Identity:
+    def _wrong_password(self) -> NotAuthenticated:
+        error = NotAuthenticated(_LOGIN_REQUIRED, _NO_CREDENTIALS)
+        error.headers = (("WWW-Authenticate", f'Basic realm="{self.names.app}", charset="UTF-8"'),)
+        return error
+
+    async def _by_proxy(self, caller: Caller) -> Identity | None:
+        text = self._remote_user(caller)
+        if not text:
+            return None
+        user = self.user_names.read(text, self.config.remote_user_header)
+        return await self._user(user, "basic auth")
+
+    def _remote_user(self, caller: Caller) -> str:
+        """Give the name that a trusted proxy says; what others say is no name."""
+        if not self._remote_header or not self.proxies.trusts(caller.address):
+            return ""
+        return caller.headers.get(self._remote_header, "").strip()
+
+    async def _by_unix_peer(self, caller: Caller) -> Identity | None:
+        if caller.uid is None or caller.uid not in (0, self.own_uid):
+            return None
+        if any(name in caller.headers for name in _FORWARDED):
+            return None
+        asked = self._asked_user(caller)
+        if asked is not None:
+            return await self._user(asked, "cli")
+        return Identity(user=CLI, original=CLI, roles=EVERYTHING, source="cli", superuser=True)
+
+    # ---------------------------------------------------------------- roles
+
+    async def _user(
+        self,
+        user: UserName,
+        source: str,
+        limit: frozenset[str] | None = None,
+        key: str = "",
+        *,
+        replaces: bool = False,
+        session: Session | None = None,
+    ) -> Identity:
+        """Give the identity of an ordinary user with what ``limit`` leaves of his roles.
+
+        ``replaces``: a limit gives its roles whatever the user's own are, except that one who
+        may only read stays so.
+        """
+        groups = _NOBODY
+        if not self._by_group.empty:
+            groups = (await self.contacts.of(user.name)).groups
+        hashed_id = "" if session is None else session.hashed_id
+        known = (user.name, user.original, source, groups, key, hashed_id)
+        identity = self._identities.get(known)
+        if identity is not None:
+            return identity
+        roles = self._by_user.held((user.name,)) | self._by_group.held(groups)
+        if replaces and limit is not None:
+            roles = limit | (roles & {READ_ONLY})
+        identity = Identity(
+            user=user.name,
+            original=user.original,
+            roles=restricted(roles, limit),
+            source=source,
+            limit=limit,
+            key=key,
+            session=hashed_id,
+            csrf_token="" if session is None else session.csrf_token,
+        )
         if len(self._identities) >= _REMEMBERED:
             self._identities.clear()
-        identity = Identity(user=user, roles=self._by_user.held((user,)), source="secret_key")
-        self._identities[user] = identity
+        self._identities[known] = identity
         return identity
+
+
+_SHOWN_OF_HASH = 16
+
+
+def _user_and_password(encoded: str) -> tuple[str, str] | None:
+    """Read what follows ``Basic``; None unless it is base64 of UTF-8 with a colon."""
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+    user, colon, password = text.partition(":")
+    return (user, password) if colon else None

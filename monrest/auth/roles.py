@@ -1,6 +1,6 @@
-"""Roles by configuration: lists of users and of contact groups.
+"""Roles: who has which by configuration, and what a restriction leaves of them.
 
-Rules: auth-and-commands.md, section 2.
+Rules: auth-and-commands.md, sections 2 and 4.3.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ import re2
 from attrs import frozen
 
 from monrest.config.check import full_role
+from monrest.values import ADMIN, READ_ONLY, ROLES, Identity
 
 Matches: TypeAlias = Callable[[str], bool]
+
+EVERYTHING = frozenset(ROLES) - {READ_ONLY}
+"""What an administrator and the internal users hold."""
 
 
 @frozen
@@ -50,6 +54,34 @@ class RoleTable:
     def empty(self) -> bool:
         """Whether nobody can get a role from this table."""
         return not self.rules and not self.everybody
+
+
+def restricted(roles: frozenset[str], limit: frozenset[str] | None) -> frozenset[str]:
+    """Give what ``limit`` leaves of ``roles`` (full names; None: everything).
+
+    An administrator holds what he is limited to. read_only takes rights away, so a limit can add
+    it and never removes it.
+    """
+    if limit is None:
+        return roles
+    held = roles | EVERYTHING if ADMIN in roles else roles
+    return (held & limit) | ((roles | limit) & {READ_ONLY})
+
+
+def grantable(identity: Identity, asked: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Give the roles of a key that ``identity`` makes; None: the key restricts nothing.
+
+    ``asked`` are full names, None when nothing was asked for. What the maker does not hold is
+    left out, and who is limited himself gives on at most that.
+    """
+    if asked is None:
+        if identity.limit is None:
+            return None
+        asked = identity.limit
+    given = {role for role in asked if role == READ_ONLY or identity.may(role)}
+    if identity.limit is not None:
+        given = {role for role in given if role == READ_ONLY or role in identity.limit}
+    return tuple(role for role in ROLES if role in given)
 
 
 def _matcher(names: set[str]) -> Matches:

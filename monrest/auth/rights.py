@@ -1,0 +1,32 @@
+"""What an identity may do beside what its roles say (auth-and-commands.md, section 2)."""
+
+from __future__ import annotations
+
+from monrest.auth.contacts import Contacts
+from monrest.config import Config
+from monrest.values import READ_ONLY, Identity
+
+_COMMAND_ROLES = (
+    "authorized_for_all_host_commands",
+    "authorized_for_all_service_commands",
+    "authorized_for_system_commands",
+)
+
+
+async def may_submit(identity: Identity, contacts: Contacts, config: Config) -> bool:
+    """Whether ``identity`` may send commands at all.
+
+    A role for commands decides, then the role read_only, then the contact of this name, which
+    one site may forbid for all, and the configuration for who is no contact.
+    """
+    if any(identity.may(role) for role in _COMMAND_ROLES):
+        return True
+    if READ_ONLY in identity.roles:
+        return False
+    allowed = (await contacts.of(identity.user)).can_submit_commands
+    return config.commands.can_submit_commands if allowed is None else allowed
+
+
+async def is_read_only(identity: Identity, contacts: Contacts, config: Config) -> bool:
+    """Whether ``identity`` holds read_only, or has it because it may not send commands."""
+    return READ_ONLY in identity.roles or not await may_submit(identity, contacts, config)
