@@ -1,0 +1,1 @@
+"""State: SQLAlchemy Core tables, their migrations and an async door to the database."""

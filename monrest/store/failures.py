@@ -1,0 +1,121 @@
+"""What an error of a database means: try again, tell the caller, or a mistake of ours.
+
+The only module that knows SQLite's and PostgreSQL's error codes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from enum import Enum, auto
+
+import psycopg
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+
+class StoreError(Exception):
+    """The database cannot be used at all; the text says why and contains no password."""
+
+
+class Meaning(Enum):
+    """What became of a transaction that failed."""
+
+    BUSY = auto()
+    """Another one was in the way and nothing was changed; it may work in a moment."""
+    LOST = auto()
+    """No connection to the database, or not any more."""
+    FULL = auto()
+    """No room for more."""
+    SLOW = auto()
+    """It took too long and was ended."""
+    REFUSED = auto()
+    """The database is there and cannot be used: its files, its rights, its state."""
+    VALUE = auto()
+    """A value that this database cannot hold."""
+    OURS = auto()
+    """None of these, such as a violated constraint: whoever wrote the statement knows."""
+
+
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: Meaning.BUSY,
+    sqlite3.SQLITE_LOCKED: Meaning.BUSY,
+    sqlite3.SQLITE_FULL: Meaning.FULL,
+    sqlite3.SQLITE_INTERRUPT: Meaning.SLOW,
+    sqlite3.SQLITE_IOERR: Meaning.REFUSED,
+    sqlite3.SQLITE_CANTOPEN: Meaning.REFUSED,
+    sqlite3.SQLITE_READONLY: Meaning.REFUSED,
+    sqlite3.SQLITE_PERM: Meaning.REFUSED,
+    sqlite3.SQLITE_CORRUPT: Meaning.REFUSED,
+    sqlite3.SQLITE_NOTADB: Meaning.REFUSED,
+    sqlite3.SQLITE_NOMEM: Meaning.REFUSED,
+}
+# A file that may not grow (RLIMIT_FSIZE, a quota) is an input/output error to SQLite.
+_SQLITE_FULL = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
+
+_POSTGRES = {
+    "40001": Meaning.BUSY,  # serialization failure
+    "40P01": Meaning.BUSY,  # deadlock
+    "55P03": Meaning.BUSY,  # lock not available in time
+    "53100": Meaning.FULL,
+    "57014": Meaning.SLOW,  # statement_timeout
+    "25P03": Meaning.SLOW,  # idle_in_transaction_session_timeout
+    "25P04": Meaning.SLOW,  # transaction_timeout
+    "25006": Meaning.REFUSED,  # read-only: a standby, or our own reading connection
+    "57P01": Meaning.LOST,
+    "57P02": Meaning.LOST,
+    "57P03": Meaning.LOST,
+    "57P05": Meaning.LOST,
+}
+_POSTGRES_CLASSES = {
+    "08": Meaning.LOST,  # connection exception
+    "28": Meaning.REFUSED,  # authorization
+    "3D": Meaning.REFUSED,  # no such database
+    "42": Meaning.OURS,
+    "53": Meaning.REFUSED,  # too many connections, out of memory
+    "58": Meaning.REFUSED,  # input/output error of the server
+    "XX": Meaning.REFUSED,  # corrupt
+}
+
+
+def meaning_of(error: BaseException) -> Meaning:
+    """Tell what an exception that came out of a transaction means."""
+    if isinstance(error, PoolTimeout):
+        return Meaning.SLOW
+    if isinstance(error, UnicodeEncodeError):
+        return Meaning.VALUE
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, sqlite3.Error):
+        return _of_sqlite(cause)
+    if isinstance(cause, psycopg.Error):
+        return _of_postgres(cause)
+    return Meaning.OURS
+
+
+def _of_sqlite(error: sqlite3.Error) -> Meaning:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return Meaning.OURS
+    if code in _SQLITE_FULL:
+        return Meaning.FULL
+    return _SQLITE.get(code & 0xFF, Meaning.OURS)
+
+
+def _of_postgres(error: psycopg.Error) -> Meaning:
+    state = error.sqlstate
+    if state is not None:
+        known = _POSTGRES.get(state) or _POSTGRES_CLASSES.get(state[:2])
+        if known is not None:
+            return known
+    if isinstance(error, psycopg.DataError):
+        return Meaning.VALUE
+    # Without a state the server never answered: refused, timed out, cut off.
+    if state is None and isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+        return Meaning.LOST
+    return Meaning.OURS
+
+
+def told(error: BaseException) -> str:
+    """Give the text of a database's error in one line, without statement and parameters."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    text = " ".join(str(cause).split())
+    return text if text or not isinstance(error, SQLAlchemyError) else type(error).__name__

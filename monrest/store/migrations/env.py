@@ -1,0 +1,16 @@
+"""What Alembic runs: the migrations, in the transaction of the connection it was given."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from monrest.store.migrate import VERSION_TABLE
+from monrest.store.tables import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    version_table=VERSION_TABLE,
+    transactional_ddl=True,
+)
+context.run_migrations()
