@@ -1,0 +1,143 @@
+"""All external commands, read from ``commands.json`` (auth-and-commands.md, section 1.4).
+
+The templates are those of the cores; braces are placeholders, and ``[|{x}]`` is left out when
+``x`` is empty.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, Literal, TypeAlias, get_args
+
+from attrs import field, frozen
+
+from monrest.errors import NotFound
+
+Kind: TypeAlias = Literal[
+    "contactgroups", "contacts", "hostgroups", "hosts", "servicegroups", "services", "sites"
+]
+ArgumentType: TypeAlias = Literal[
+    "boolean", "integer", "timestamp", "duration", "timeperiod", "hostgroup", "string"
+]
+Permission: TypeAlias = Literal[
+    "host",
+    "service",
+    "hostgroup",
+    "servicegroup",
+    "contact",
+    "contactgroup",
+    "system",
+    "all_hosts+all_services",
+]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""Every kind of object that commands are for; ``sites`` are whole cores."""
+
+SINGULAR: Mapping[Kind, str] = {kind: kind.removesuffix("s") for kind in KINDS}
+"""The kind as parameters of ``/cmd`` and error texts name it."""
+
+_SPELLINGS: Mapping[str, Kind] = {
+    **{kind: kind for kind in KINDS},
+    **{singular: kind for kind, singular in SINGULAR.items()},
+    "system": "sites",
+    "core": "sites",
+}
+
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "comment_data": ("comment",),
+    "comment_author": ("author",),
+}
+_ATTEMPTS = ("attempts", "interval")
+
+
+@frozen(kw_only=True)
+class Argument:
+    """One argument; ``default`` may be symbolic: now, now + downtime_duration, current user.
+
+    ``aliases`` are further names under which it is accepted.
+    """
+
+    name: str
+    type: ArgumentType
+    required: bool = False
+    default: str | int | None = None
+    aliases: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Command:
+    """One command of one kind of object.
+
+    ``wants_comment``: a comment goes with it where the configuration requires one (section 1.8).
+    ``lookup``: sent once for every comment or downtime found (section 1.7). ``frontend``: its
+    name is none of the core's.
+    """
+
+    kind: Kind
+    name: str
+    template: str
+    arguments: tuple[Argument, ...]
+    permission: Permission
+    description: str = field(eq=False)
+    wants_comment: bool = False
+    lookup: bool = False
+    frontend: bool = False
+
+    @property
+    def core_name(self) -> str:
+        """The name in the core."""
+        return self.template.partition(";")[0]
+
+    def argument(self, name: str) -> Argument | None:
+        """The argument by its own name."""
+        return next((one for one in self.arguments if one.name == name), None)
+
+
+def kind_of(text: str) -> Kind | None:
+    """The kind by any spelling: singular, plural, ``system`` and ``core``; None for none."""
+    return _SPELLINGS.get(text)
+
+
+def find(kind: str, name: str) -> Command:
+    """The command by its name in any case. Raises NotFound, and LookupError for no kind."""
+    known = COMMANDS[_SPELLINGS[kind]]
+    found = known.get(name) or known.get(name.lower())
+    if found is None:
+        raise NotFound(
+            "no such command", f"there is no command {name} for type {SINGULAR[_SPELLINGS[kind]]}"
+        )
+    return found
+
+
+def _read() -> Mapping[Kind, Mapping[str, Command]]:
+    """The file's facts. Raises KeyError, TypeError and ValueError for a broken one."""
+    raw = json.loads((files("monrest.commands") / "commands.json").read_text("utf-8"))
+    return {
+        kind: {name: _command(kind, name, entry) for name, entry in raw[kind].items()}
+        for kind in KINDS
+    }
+
+
+def _command(kind: Kind, name: str, entry: Mapping[str, Any]) -> Command:
+    facts = dict(entry)
+    given = facts.pop("args")
+    arguments = tuple(_argument(name, one) for one in given)
+    return Command(kind=kind, name=name, arguments=arguments, **facts)
+
+
+def _argument(command: str, entry: Mapping[str, Any]) -> Argument:
+    name = entry["name"]
+    aliases = _ALIASES.get(name, ())
+    if re.fullmatch("change_max_.*_check_attempts", command):
+        aliases = tuple(other for other in _ATTEMPTS if other != name)
+    return Argument(**entry, aliases=aliases)
+
+
+COMMANDS: Mapping[Kind, Mapping[str, Command]] = _read()
+"""Kind to name to command."""
+
+ALL: tuple[Command, ...] = tuple(one for known in COMMANDS.values() for one in known.values())
+"""Every command, by kind and name."""

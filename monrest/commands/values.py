@@ -1,0 +1,40 @@
+"""What a command is sent to and what a core is told, as values."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from attrs import frozen
+
+Last: TypeAlias = Literal["field", "text", "output"]
+"""What the last field of a command may hold (auth-and-commands.md, section 1.5).
+
+``field``: no semicolon, like every field before it. ``text``: semicolons too. ``output``: as
+``text``, and the two characters backslash and n stand for a newline, so they reach a core that
+decodes backslashes as they are, whereas every other backslash is doubled.
+"""
+
+
+@frozen
+class Target:
+    """An object by its exact name: the plural kind, the name (of the host), the service.
+
+    ``Target("sites")`` is a core as a whole.
+    """
+
+    kind: str
+    name: str = ""
+    service: str = ""
+
+
+@frozen
+class CoreCommand:
+    """One command for a core: its name there and its fields, plain and free of control characters.
+
+    Nothing is escaped: doubling backslashes is for whoever writes the line, because only some
+    cores decode them. No field has a semicolon, except the last one as ``last`` says.
+    """
+
+    name: str
+    fields: tuple[str, ...] = ()
+    last: Last = "field"
