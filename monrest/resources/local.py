@@ -6,8 +6,11 @@ The same engine as for core rows, without a core: records become rows of a decla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
+
+from attrs import evolve
 
 from monrest.concurrency import sliced
 from monrest.query.bind import bind
@@ -18,7 +21,7 @@ from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, CoreType, TableSchema
 from monrest.resources.declare import Context
-from monrest.values import Column, Document, RestRequest, Rows
+from monrest.values import Column, Document, RestRequest, Row, Rows
 
 _CORE_TYPES: Mapping[str, CoreType] = {
     "number": "float",
@@ -72,3 +75,27 @@ async def select(
         constants={},
     )
     return await sliced(finish(bound, shape, [part]), context.clock)
+
+
+def sparse(
+    request: RestRequest, answer: Rows | Document, optional: frozenset[str]
+) -> Rows | Document:
+    """Leave out ``optional`` keys that are null from the JSON objects of a list.
+
+    Tables keep all their columns, as does whoever names the columns that he wants.
+    """
+    if isinstance(answer, Document) or request.format not in ("json", "wrapped_json"):
+        return answer
+    if any(name == "columns" for name, _ in request.parameters):
+        return answer
+    kept = [at for at, one in enumerate(answer.columns) if one.name not in optional]
+    left = [(at, one.name) for at, one in enumerate(answer.columns) if one.name in optional]
+    rows: list[Row] = [
+        [
+            *(row[at] for at in kept),
+            {name: row[at] for at, name in left if row[at] is not None},
+        ]
+        for row in answer.rows
+    ]
+    columns = tuple(answer.columns[at] for at in kept)
+    return evolve(answer, columns=columns, rows=rows, expand=itemgetter(len(kept)))

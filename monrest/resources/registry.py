@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from monrest.resources import commandline, core, index, instance, logs, sites, statistics
+from monrest.resources import api_keys, commandline, core, index, instance, logs, sites, statistics
 from monrest.resources.declare import Endpoint
 from monrest.resources.router import Router
 
@@ -16,6 +16,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *commandline.ENDPOINTS,
     *sites.ENDPOINTS,
     *instance.ENDPOINTS,
+    *api_keys.ENDPOINTS,
 )
 
 
