@@ -160,6 +160,14 @@ WRONG_VALUES = {
         "auth.htpasswd_file: expected a readable file",
     ),
     "command line": ("[display]\nshow_full_commandline = 3\n", "display.show_full_commandline"),
+    "hidden": (
+        '[display]\ncommandline_obfuscate_pattern = ["ok", "("]\n',
+        "display.commandline_obfuscate_pattern[1]: expected a regular expression",
+    ),
+    "source": (
+        '[display]\nshow_full_commandline_source = "a,b"\n',
+        "display.show_full_commandline_source: expected a name",
+    ),
     "zone": ('[display]\ntimezone = "Mars/Olympus"\n', "display.timezone: no such time zone"),
     "zone outside": ('[display]\ntimezone = "../../etc/passwd"\n', "display.timezone: no such"),
     "site id": (SITE.replace('"a"', '"a,b"'), "sites[0].id: expected up to 64 letters"),

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 import re2
 
 from monrest.config.addresses import parse_listener
+from monrest.config.expressions import Replacement
 from monrest.config.values import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
 from monrest.values import ROLES
 
@@ -165,6 +166,14 @@ def _front_end(config: Config) -> Iterator[str]:
     if config.display.show_full_commandline not in (0, 1, 2):
         value = config.display.show_full_commandline
         yield f"display.show_full_commandline: expected 0, 1 or 2, got {value}"
+    source = config.display.show_full_commandline_source
+    if not re.fullmatch("[A-Za-z0-9_]+", source, re.ASCII):
+        yield f"display.show_full_commandline_source: expected a name, got {source!r}"
+    for index, text in enumerate(config.display.commandline_obfuscate_pattern):
+        try:
+            Replacement(text)
+        except ValueError as error:
+            yield f"display.commandline_obfuscate_pattern[{index}]: {error}"
     if config.display.timezone:
         try:
             ZoneInfo(config.display.timezone)

@@ -126,10 +126,17 @@ class DisplayConfig:
     """The table ``[display]``.
 
     ``show_full_commandline``: 0 nobody, 1 users with configuration_information, 2 everybody.
+    ``show_full_commandline_source``: the attribute or custom variable that holds the command.
+    ``expand_user_macros``: names such as ``USER1``, ranges such as ``USER10-20``, patterns with
+    ``*``, ``ALL`` or ``NONE``. ``commandline_obfuscate_pattern``: regular expressions, what they
+    find is replaced by ``***``; or ``/expression/replacement/`` between any two equal signs.
     ``expose_custom_variables``: names or patterns with ``*``, a leading ``_`` is optional.
     """
 
     show_full_commandline: int = 1
+    show_full_commandline_source: str = "check_command"
+    expand_user_macros: tuple[str, ...] = ("ALL",)
+    commandline_obfuscate_pattern: tuple[str, ...] = ()
     expose_custom_variables: tuple[str, ...] = ()
     timezone: str = ""
 

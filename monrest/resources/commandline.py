@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
-from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 
+from monrest.auth.visibility import CONFIGURATION, SYSTEM
 from monrest.concurrency import sliced
+from monrest.config import DisplayConfig
+from monrest.config.expressions import MacroNames, Replacement
 from monrest.errors import Forbidden
 from monrest.query.model import Condition, Pushed
+from monrest.query.scalars import text_of
 from monrest.query.schema import TableSchema
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.core import matching
@@ -21,17 +24,19 @@ from monrest.resources.fetch import fetch
 from monrest.resources.local import local_schema, select
 from monrest.resources.macros import (
     CommandLine,
+    command_of,
     expand,
     hide,
     host_macros,
     service_macros,
     time_macros,
     user_macros,
+    variables,
 )
-from monrest.resources.prepared import CONFIGURATION, view_of
+from monrest.resources.prepared import view_of
 from monrest.sites.fanout import fan_out
 from monrest.sites.site import Site
-from monrest.values import Answer, Capabilities, Column, RestRequest, Rows
+from monrest.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
 
 log = Logger()
 
@@ -76,7 +81,7 @@ _SERVICE_FIELDS = [
 def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ...]) -> Handler:
     local = local_schema("commandline", columns, ())
     peers = ("peer_key", "peer_name", "peer_section")
-    wanted = ",".join(dict.fromkeys([*fields, *peers]))
+    wanted = (*fields, *peers)
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         if not view_of(context, request.identity).commands:
@@ -86,11 +91,16 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         extra: tuple[Condition, ...] = tuple(
             matching(name, one) for name, one in zip(names, arguments, strict=True)
         )
+        display = context.config.display
+        asked = list(wanted)
+        if not display.show_full_commandline_source.startswith("_"):
+            asked.append(display.show_full_commandline_source)
         backends = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
         # Who may see command lines sees what they are made of, and without the custom variables
         # nothing would be hidden that they ask to hide.
         identity = evolve(request.identity, roles=request.identity.roles | {CONFIGURATION})
-        inner = evolve(request, parameters=(("columns", wanted), *backends), identity=identity)
+        parameters = (("columns", ",".join(dict.fromkeys(asked))), *backends)
+        inner = evolve(request, parameters=parameters, identity=identity)
         # A reload may take sites away while their rows are on the way.
         known = {site.id: site for site in context.sites.sites}
         rows = await fetch(context, inner, schema, extra=extra)
@@ -98,16 +108,27 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         keys = [one.name for one in rows.columns]
         peer = keys.index("peer_key")
         sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
-        commands = await _commands(context, sites)
+        commands, problems = await _commands(context, sites)
+        shown = _Shown.of(display, addresses=request.identity.may(SYSTEM))
         present = time_macros(now, context.zone)
         sources = {
-            site.id: _Source(site, commands.get(site.id, {}), {**present, **await _resources(site)})
+            site.id: _Source(
+                site,
+                commands[site.id],
+                {**present, **await _resources(context, site, shown.user_macros)},
+            )
             for site in sites
+            if site.id in commands
         }
-        work = _records(rows.rows, keys, sources, schema, now)
-        records = await sliced(work, context.clock)
+        # Of a site that could not tell its commands nothing is known, which is not the same as
+        # a command that it does not have.
+        told = [row for row in rows.rows if row[peer] in sources]
+        records = await sliced(_records(told, keys, sources, schema, shown, now), context.clock)
         answer = await select(context, evolve(request, sites=()), local, records)
-        return evolve(answer, failed_sites=rows.failed_sites, backend_seconds=rows.backend_seconds)
+        failed = {one.site: one for one in (*rows.failed_sites, *problems)}
+        return evolve(
+            answer, failed_sites=tuple(failed.values()), backend_seconds=rows.backend_seconds
+        )
 
     return handler
 
@@ -121,26 +142,51 @@ class _Source:
     macros: Mapping[str, str]
 
 
+@frozen
+class _Shown:
+    """What of a line is shown: ``addresses`` of sites and the rest by the configuration."""
+
+    source: str
+    user_macros: MacroNames
+    replacements: tuple[Replacement, ...]
+    addresses: bool
+
+    @classmethod
+    def of(cls, display: DisplayConfig, *, addresses: bool) -> _Shown:
+        return cls(
+            display.show_full_commandline_source,
+            MacroNames(display.expand_user_macros),
+            tuple(map(Replacement, display.commandline_obfuscate_pattern)),
+            addresses,
+        )
+
+
 def _records(
     rows: Sequence[Sequence[Any]],
     keys: Sequence[str],
     sources: Mapping[str, _Source],
     schema: TableSchema,
+    shown: _Shown,
     now: float,
 ) -> Generator[None, None, list[dict[str, Any]]]:
     """The lines of all rows; a turn of the reactor may come after each."""
     records = []
     for values in rows:
         row = dict(zip(keys, values, strict=True))
-        records.append(_record(row, sources[row["peer_key"]], schema, now))
+        records.append(_record(row, sources[row["peer_key"]], schema, shown, now))
         yield
     return records
 
 
-async def _commands(context: Context, sites: Sequence[Site]) -> Mapping[str, Mapping[str, str]]:
-    """The command list of every site that has rows, one query per site."""
+async def _commands(
+    context: Context, sites: Sequence[Site]
+) -> tuple[Mapping[str, Mapping[str, str]], tuple[SiteProblem, ...]]:
+    """The command list of every site that has rows, one query per site; and who failed.
+
+    Raises SitesFailed when none of them answers.
+    """
     if not sites:
-        return {}
+        return {}, ()
 
     def plan(_site: Site, capabilities: Capabilities) -> Pushed | None:
         if not capabilities.has("commands", "line"):
@@ -149,30 +195,31 @@ async def _commands(context: Context, sites: Sequence[Site]) -> Mapping[str, Map
 
     layout = (("name", "string"), ("line", "string"))
     gathered = await fan_out(sites, plan, layout, context.clock)  # type: ignore[arg-type]  # "string" is a core type
-    return {answer.site.id: {row[0]: row[1] for row in answer.rows} for answer in gathered.answers}
+    failed = {problem.site for problem in gathered.problems}
+    found: dict[str, Mapping[str, str]] = {site.id: {} for site in sites if site.id not in failed}
+    for answer in gathered.answers:
+        found[answer.site.id] = {text_of(name): text_of(line) for name, line in answer.rows}
+    return found, gathered.problems
 
 
 def _record(
-    row: Mapping[str, Any], source: _Source, schema: TableSchema, now: float
+    row: Mapping[str, Any], source: _Source, schema: TableSchema, shown: _Shown, now: float
 ) -> dict[str, Any]:
     site = source.site
-    where = {
-        "BACKENDNAME": site.name,
-        "BACKENDADDRESS": site.address,
-        "BACKENDID": site.id,
-    }
+    where = {"BACKENDNAME": site.name, "BACKENDID": site.id}
+    if shown.addresses:
+        where["BACKENDADDRESS"] = site.address
     prefix = "" if schema is HOSTS else "host_"
     macros = {**source.macros, **host_macros(row, prefix, where, now)}
-    variables = [row.get(f"{prefix}custom_variables") or {}]
+    own = [variables(row, prefix)]
     if schema is SERVICES:
         macros.update(service_macros(row, where, now))
-        variables.append(row.get("custom_variables") or {})
-    line = expand(row["check_command"] or "", source.commands, macros)
-    line = hide(line, *variables)
-    return _shown(line, row, prefix, schema)
+        own.append(variables(row, ""))
+    line = expand(command_of(row, shown.source), source.commands, macros)
+    return _row(hide(line, shown.replacements, *own), row, prefix, schema)
 
 
-def _shown(
+def _row(
     line: CommandLine, row: Mapping[str, Any], prefix: str, schema: TableSchema
 ) -> dict[str, Any]:
     record = {
@@ -189,15 +236,15 @@ def _shown(
     return record
 
 
-async def _resources(site: Site) -> Mapping[str, str]:
+async def _resources(context: Context, site: Site, wanted: MacroNames) -> Mapping[str, str]:
     """User macros of the site's resource file; a file that cannot be read has none."""
     path = site.config.resource_file
-    return await deferToThread(_read_macros, path) if path else {}
+    return await context.threads.run(lambda: _read_macros(path, wanted)) if path else {}
 
 
-def _read_macros(path: str) -> Mapping[str, str]:
+def _read_macros(path: str, wanted: MacroNames) -> Mapping[str, str]:
     try:
-        return user_macros(Path(path).read_text(errors="replace"))
+        return user_macros(Path(path).read_text(errors="replace"), wanted)
     except OSError as error:
         log.warn("resource file not read: {error}", error=error)
         return {}

@@ -19,25 +19,42 @@ from monrest.values import ADMIN, Answer, Column, Identity, RestRequest
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
+    from monrest.auth.contacts import Contacts
+    from monrest.auth.keys import Keys
+    from monrest.auth.passwords import Passwords
+    from monrest.auth.sessions import Sessions
+    from monrest.auth.slowdown import Slowdown
+    from monrest.auth.users import Users
+    from monrest.concurrency import Threads
     from monrest.config import Config
     from monrest.names import Names
     from monrest.query.schema import TableSchema
-    from monrest.sites.registry import Registry
+    from monrest.sites.registry import Sites
+    from monrest.store.database import Database
 
 
 @define(eq=False, kw_only=True)
 class Context:
     """What handlers may use; made once by the composition root and swapped on reload.
 
+    ``sites`` are those that exist for the asker: all others are taken out before (``dispatch``).
     ``started`` is the daemon's start in Unix time, ``zone`` the zone of dates without one,
     ``config_path`` the file the configuration came from (empty for the demo).
     """
 
     clock: IReactorTime
-    sites: Registry
+    sites: Sites
     config: Config
     names: Names
     zone: tzinfo
+    database: Database
+    keys: Keys
+    sessions: Sessions
+    users: Users
+    contacts: Contacts
+    passwords: Passwords
+    slowdown: Slowdown
+    threads: Threads
     started: float = 0.0
     version: str = ""
     config_path: str = ""
@@ -101,6 +118,8 @@ class Endpoint:
     whether the answer is a list or one object. ``columns`` describe a row or the object; a
     collection of core rows has a ``schema`` instead. ``parameters`` are all that it takes.
     ``roles`` are written as in the error text: ``admin`` or a full name; all must be held.
+    ``public``: answers without asking who it is, as a login must. ``structured``: takes JSON
+    bodies that are lists or hold objects, which come as ``RestRequest.document``.
     """
 
     path: str
@@ -113,6 +132,8 @@ class Endpoint:
     columns: tuple[Column, ...] = ()
     schema: TableSchema | None = field(default=None, eq=False)
     roles: tuple[str, ...] = ()
+    public: bool = False
+    structured: bool = False
 
     @property
     def segments(self) -> tuple[str, ...]:

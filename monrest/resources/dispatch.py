@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
+from monrest.auth.visibility import visible_sites
 from monrest.errors import BadRequest
 from monrest.resources.declare import Context
 from monrest.resources.registry import router
@@ -12,9 +15,25 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
     """The answer of the endpoint that the request means; raises RestError."""
     match = router(context.names.app).find(request.method, request.path, request.segments)
     match.endpoint.check_roles(request.identity)
+    if context.config.server.demo_mode and "GET" not in match.endpoint.methods:
+        raise BadRequest(
+            "only GET requests allowed in demo_mode.", "server.demo_mode is on in the configuration"
+        )
+    if request.structured is not None and not match.endpoint.structured:
+        what = f"parameter {request.structured[:80]}" if request.structured else "request body"
+        raise BadRequest(
+            "failed to parse json data argument",
+            f"{what}: expected a text, number, boolean, null or a list of them"
+            if request.structured
+            else f"{what}: expected a JSON object {{…}}",
+        )
     if any(name == "background" and value not in ("", "0") for name, value in request.parameters):
         raise BadRequest(
             "background jobs are not available",
             "background: expected 0, this version answers every request at once",
         )
+    # Handlers know no other sites than those of the asker, so that none can forget to look.
+    sites = await visible_sites(request.identity, context.sites, context.contacts)
+    if sites is not context.sites:
+        context = evolve(context, sites=sites)
     return await match.endpoint.handler(context, request, match.arguments)

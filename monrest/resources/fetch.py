@@ -13,7 +13,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
-from monrest.auth.visibility import visibility
+from monrest.auth.visibility import SYSTEM, visibility
 from monrest.concurrency import sliced
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
@@ -40,7 +40,6 @@ from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 from monrest.values import Capabilities, Document, Identity, RestRequest, Rows
 
-SYSTEM = "authorized_for_system_information"
 _AT_ONCE = 20
 """Rows that need no slices, because a request for one object should not pay for them."""
 
@@ -122,7 +121,7 @@ def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     """``X-Mon-Columns: 1``: every exposed variable on every row (query-engine.md, section 12)."""
-    if request.headers.get(context.names.header("Columns")) != "1":
+    if request.caller.headers.get(context.names.header("Columns")) != "1":
         return rows
     names = {
         f"_{name.removeprefix('_').upper()}": ""
@@ -195,7 +194,7 @@ async def fetch_stats(
     bound = bind(
         evolve(query, items=None, sort=(), limit=None, offset=0),
         names_of(schema, cores),
-        view_of(context, request.identity),
+        view_of(context, request.identity, schema.table),
         context.moment(),
         extra,
     )

@@ -9,13 +9,15 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
 from attrs import frozen
 
+from monrest.config.expressions import HIDDEN, MacroNames, Replacement
 from monrest.errors import BadRequest
+from monrest.query.functions import number_of, text_of
 from monrest.query.regex import compile_pattern
 
 _MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")
@@ -23,7 +25,6 @@ _ARGUMENT = re.compile(r"ARG([0-9]+)\Z")
 _NOT_ESCAPED = re.compile(r"(?<!\\)!")
 NOT_EXPANDED = "could not expand all macros!"
 NO_COMMAND = "no command defined"
-HIDDEN = "***"
 
 _HOST_STATES = ("UP", "DOWN", "UNREACHABLE")
 _SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
@@ -82,13 +83,13 @@ def host_macros(
     def value(name: str) -> str:
         return _text(row.get(prefix + name))
 
-    state = int(row.get(f"{prefix}state") or 0)
+    state = _number(row.get(f"{prefix}state"))
     macros = {
         "HOSTADDRESS": value("address"),
         "HOSTNAME": value("name"),
         "HOSTALIAS": value("alias"),
         "HOSTSTATEID": str(state),
-        "HOSTSTATE": _HOST_STATES[state] if state < len(_HOST_STATES) else "",
+        "HOSTSTATE": _word(_HOST_STATES, state),
         "HOSTSTATETYPE": "HARD" if row.get(f"{prefix}state_type") else "SOFT",
         "HOSTLATENCY": value("latency"),
         "HOSTOUTPUT": value("plugin_output"),
@@ -99,21 +100,21 @@ def host_macros(
         "HOSTCHECKCOMMAND": value("check_command"),
         "HOSTNOTES": value("notes_expanded"),
         "HOSTNOTESURL": value("notes_url_expanded"),
-        "HOSTDURATION": str(int(now - (row.get(f"{prefix}last_state_change") or now))),
+        "HOSTDURATION": _since(row.get(f"{prefix}last_state_change"), now),
         **{f"HOST{name}": text for name, text in site.items()},
     }
-    for name, text in (row.get(f"{prefix}custom_variables") or {}).items():
+    for name, text in variables(row, prefix).items():
         macros[f"_HOST{name.upper()}"] = text
     return macros
 
 
 def service_macros(row: Mapping[str, Any], site: Mapping[str, str], now: float) -> dict[str, str]:
     """Macros of a service."""
-    state = int(row.get("state") or 0)
+    state = _number(row.get("state"))
     macros = {
         "SERVICEDESC": _text(row.get("description")),
         "SERVICESTATEID": str(state),
-        "SERVICESTATE": _SERVICE_STATES[state] if state < len(_SERVICE_STATES) else "",
+        "SERVICESTATE": _word(_SERVICE_STATES, state),
         "SERVICESTATETYPE": "HARD" if row.get("state_type") else "SOFT",
         "SERVICELATENCY": _text(row.get("latency")),
         "SERVICEOUTPUT": _text(row.get("plugin_output")),
@@ -122,13 +123,34 @@ def service_macros(row: Mapping[str, Any], site: Mapping[str, str], now: float) 
         "MAXSERVICEATTEMPTS": _text(row.get("max_check_attempts")),
         "SERVICECHECKCOMMAND": _text(row.get("check_command")),
         "SERVICENOTESURL": _text(row.get("notes_url_expanded")),
-        "SERVICEDURATION": str(int(now - (row.get("last_state_change") or now))),
+        "SERVICEDURATION": _since(row.get("last_state_change"), now),
         "SERVICEDOWNTIME": _text(row.get("scheduled_downtime_depth")),
         **{f"SERVICE{name}": text for name, text in site.items()},
     }
-    for name, text in (row.get("custom_variables") or {}).items():
+    for name, text in variables(row, "").items():
         macros[f"_SERVICE{name.upper()}"] = text
     return macros
+
+
+def variables(row: Mapping[str, Any], prefix: str) -> Mapping[str, str]:
+    """Custom variables as texts; a site that sends something else has sent none."""
+    sent = row.get(f"{prefix}custom_variables")
+    return {name: text_of(one) for name, one in sent.items()} if isinstance(sent, dict) else {}
+
+
+def command_of(row: Mapping[str, Any], source: str) -> str:
+    """The command of an object: what ``source`` holds, else its check command.
+
+    ``source`` is an attribute, or a custom variable with its underscore
+    (``display.show_full_commandline_source``).
+    """
+    if source.startswith("_"):
+        wanted = source[1:].upper()
+        own = variables(row, "")
+        text = next((one for name, one in own.items() if name.upper() == wanted), "")
+    else:
+        text = text_of(row.get(source))
+    return text or text_of(row.get("check_command"))
 
 
 def time_macros(now: float, zone: tzinfo) -> dict[str, str]:
@@ -143,9 +165,13 @@ def time_macros(now: float, zone: tzinfo) -> dict[str, str]:
     }
 
 
-def hide(line: CommandLine, *variables: Mapping[str, str]) -> CommandLine:
-    """Replace what the object's own variables ask to hide, in both texts."""
+def hide(
+    line: CommandLine, replacements: Sequence[Replacement], *variables: Mapping[str, str]
+) -> CommandLine:
+    """Replace what the configuration and the object's own variables ask to hide, in both texts."""
     command, text = line.check_command, line.command_line
+    for replacement in replacements:
+        command, text = replacement.apply(command), replacement.apply(text)
     for one in variables:
         for name, value in one.items():
             wanted = _decoded(value)
@@ -178,12 +204,24 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def user_macros(text: str) -> dict[str, str]:
-    """``$USERn$`` macros of a resource file."""
+def _number(value: Any) -> int:
+    return int(number_of(value) or 0)
+
+
+def _word(words: Sequence[str], state: int) -> str:
+    return words[state] if 0 <= state < len(words) else ""
+
+
+def _since(moment: Any, now: float) -> str:
+    return str(int(now - (number_of(moment) or now)))
+
+
+def user_macros(text: str, wanted: MacroNames) -> dict[str, str]:
+    """``$USERn$`` macros of a resource file, as far as they are ``wanted``."""
     found = {}
     for line in text.splitlines():
         name, equal, value = line.strip().partition("=")
         match = _MACRO.fullmatch(name.strip())
-        if equal and match:
+        if equal and match and wanted.has(match[1]):
             found[match[1]] = value.strip()
     return found

@@ -1,23 +1,22 @@
 """The commandline resource around the pure expansion: who sees what, of which objects."""
 
-from datetime import UTC
-
 import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from monrest.config import Config, DisplayConfig, SiteConfig
-from monrest.errors import Forbidden
-from monrest.names import Names
+from monrest.config import DisplayConfig, SiteConfig
+from monrest.errors import Forbidden, SitesFailed
 from monrest.resources import commandline
 from monrest.resources.columns import HOSTS, SERVICES
-from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
+from monrest.sites.fanout import Gathered, SiteAnswer
 from monrest.sites.registry import Registry
 from monrest.values import Column, Identity, RestRequest, Rows, SiteProblem
+from tests.fakes.context import make_context
 
 CONFIGURATION = "authorized_for_configuration_information"
+SYSTEM = "authorized_for_system_information"
 ANN = Identity(user="ann")
 PROBLEM = SiteProblem("b", "B", "gone")
 
@@ -28,6 +27,8 @@ class Cores:
     def __init__(self):
         self.asked = []
         self.objects = []
+        self.failing = ()
+        self.line = "$USER1$/x -H $HOSTADDRESS$ -p $ARG1$ $_HOSTKEY$"
 
     async def fetch(self, context, request, schema, *, extra=()):
         self.asked.append((request, schema, extra))
@@ -40,33 +41,46 @@ class Cores:
             backend_seconds=0.25,
         )
 
-    async def commands(self, context, sites):
-        return {
-            one.id: {"check_x": "$USER1$/x -H $HOSTADDRESS$ -p $ARG1$ $_HOSTKEY$"} for one in sites
-        }
+    async def fan_out(self, sites, plan, layout, clock):
+        assert [name for name, _ in layout] == ["name", "line"]
+        if self.failing:
+            problems = tuple(SiteProblem(one.id, one.name, "gone") for one in sites)
+            failed = [one for one in problems if one.site in self.failing]
+            if len(failed) == len(sites):
+                raise SitesFailed(failed)
+        answers = tuple(
+            SiteAnswer(site, [["check_x", self.line]], None, None, 0.0)
+            for site in sites
+            if site.id not in self.failing
+        )
+        return Gathered(answers, tuple(failed) if self.failing else (), 0.0)
 
 
 @pytest.fixture
 def cores(monkeypatch):
     made = Cores()
     monkeypatch.setattr(commandline, "fetch", made.fetch)
-    monkeypatch.setattr(commandline, "_commands", made.commands)
-    monkeypatch.setattr(commandline, "deferToThread", lambda f, *args: succeed(f(*args)))
+    monkeypatch.setattr(commandline, "fan_out", made.fan_out)
     return made
+
+
+class Threads:
+    """Runs everything at once."""
+
+    def run(self, function):
+        return succeed(function())
 
 
 @pytest.fixture
 def context(tmp_path):
     clock = Clock()
     file = tmp_path / "resource.cfg"
-    file.write_text("$USER1$=/plug\n")
+    file.write_text("$USER1$=/plug\n$USER2$=topsecret\n")
     sites = [
         SiteConfig(id="a", name="A", address="unix:/live", resource_file=str(file)),
         SiteConfig(id="b", name="B", address="unix:/live", resource_file=str(tmp_path / "none")),
     ]
-    return Context(
-        clock=clock, sites=Registry(clock, sites), config=Config(), names=Names(), zone=UTC
-    )
+    return make_context(clock, sites=Registry(clock, sites), threads=Threads())
 
 
 def web01(**more):
@@ -95,8 +109,9 @@ def records(found):
     return [dict(zip([c.name for c in found.columns], row, strict=False)) for row in found.rows]
 
 
-def shown(context, level):
-    context.config = evolve(context.config, display=DisplayConfig(show_full_commandline=level))
+def shown(context, level, **more):
+    display = DisplayConfig(show_full_commandline=level, **more)
+    context.config = evolve(context.config, display=display)
 
 
 @pytest.mark.parametrize(
@@ -206,10 +221,102 @@ def test_a_site_that_is_taken_away_meanwhile(context, cores, monkeypatch):
     assert found["command_line"] == "/plug/x -H 10.1 -p secret k1"
 
 
+def test_the_address_of_a_site_needs_its_own_role(context, cores):
+    cores.line = "x $HOSTBACKENDNAME$ $HOSTBACKENDID$ $HOSTBACKENDADDRESS$"
+    cores.objects = [web01()]
+    identity = Identity(user="ann", roles=frozenset({CONFIGURATION}))
+    (found,) = records(answer(context, "/hosts/web01/commandline", identity=identity))
+    assert found["command_line"] == "x A a $HOSTBACKENDADDRESS$"
+    assert found["error"] == "could not expand all macros!"
+    identity = Identity(user="ann", roles=frozenset({CONFIGURATION, SYSTEM}))
+    (found,) = records(answer(context, "/hosts/web01/commandline", identity=identity))
+    assert found["command_line"] == "x A a /live"
+
+
+def test_a_site_that_does_not_tell_its_commands_has_failed(context, cores):
+    shown(context, 2)
+    cores.objects = [web01(), web01(peer_key="b", peer_name="B", name="web02")]
+    cores.failing = ("a",)
+    found = answer(context, "/hosts/web*/commandline")
+    assert [one["host_name"] for one in records(found)] == ["web02"]
+    assert found.failed_sites == (PROBLEM, SiteProblem("a", "A", "gone"))
+    cores.failing = ("a", "b")
+    with pytest.raises(SitesFailed):
+        answer(context, "/hosts/web*/commandline")
+
+
+@pytest.mark.parametrize(
+    ("names", "line", "error"),
+    [
+        (("ALL",), "/plug topsecret", ""),
+        (("NONE",), "$USER1$ $USER2$", "could not expand all macros!"),
+        (("USER1",), "/plug $USER2$", "could not expand all macros!"),
+        (("NONE", "USER2-9"), "$USER1$ topsecret", "could not expand all macros!"),
+    ],
+)
+def test_user_macros_that_are_expanded(context, cores, names, line, error):
+    shown(context, 2, expand_user_macros=names)
+    cores.line = "$USER1$ $USER2$"
+    cores.objects = [web01()]
+    (found,) = records(answer(context, "/hosts/web01/commandline"))
+    assert (found["command_line"], found["error"]) == (line, error)
+
+
+def test_the_configuration_hides_by_expressions(context, cores):
+    shown(context, 2, commandline_obfuscate_pattern=(r"/(-p )\S+/\1xx/", "k[0-9]"))
+    cores.objects = [web01()]
+    (found,) = records(answer(context, "/hosts/web01/commandline"))
+    assert found["command_line"] == "/plug/x -H 10.1 -p xx ***"
+    assert found["check_command"] == "check_x!secret"
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "line"),
+    [
+        ("notes_url_expanded", {"notes_url_expanded": "check_x!n"}, "/plug/x -H 10.1 -p n k1"),
+        ("notes_url_expanded", {"notes_url_expanded": ""}, "/plug/x -H 10.1 -p secret k1"),
+        ("_REAL", {"custom_variables": {"real": "check_x!v"}}, "/plug/x -H 10.1 -p v "),
+        ("_REAL", {}, "/plug/x -H 10.1 -p secret k1"),
+    ],
+)
+def test_the_command_may_be_held_elsewhere(context, cores, source, more, line):
+    shown(context, 2, show_full_commandline_source=source)
+    cores.objects = [web01(**more)]
+    (found,) = records(answer(context, "/hosts/web01/commandline"))
+    assert found["command_line"].replace("$_HOSTKEY$", "") == line
+    ((request, _, _),) = cores.asked
+    asked = dict(request.parameters)["columns"].split(",")
+    assert source.startswith("_") or source in asked
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"custom_variables": ["KEY"]},
+        {"custom_variables": {"KEY": ["a"], "OBFUSCATE_ME": 5, "OBFUSCATE_STR": None}},
+        {"state": "up", "last_state_change": "long ago"},
+        {"state": -7, "last_state_change": [1]},
+        {"state": 1e300},
+        {"check_command": ["check_x"]},
+        {"check_command": {"a": 1}},
+        {"name": None, "address": [["x"]]},
+    ],
+)
+def test_rows_of_wrong_types_make_lines_all_the_same(context, cores, lie):
+    shown(context, 2)
+    cores.objects = [web01(**lie)]
+    assert len(records(answer(context, "/hosts/web01/commandline"))) == 1
+    host = {f"host_{name}": value for name, value in web01(**lie).items() if "peer" not in name}
+    cores.objects = [web01(name=None, address=None, description="x", **host) | lie]
+    assert len(records(answer(context, "/services/web01/x/commandline"))) == 1
+
+
 def test_the_reactor_gets_a_turn_after_every_line(context):
     source = commandline._Source(context.sites.sites[0], {"check_x": "x"}, {})
+    all_of_it = commandline._Shown.of(DisplayConfig(), addresses=True)
     rows = [list(web01(name=f"h{number}").values()) for number in range(100)]
-    work = commandline._records(rows, list(web01()), {"a": source}, HOSTS, 0.0)
+    work = commandline._records(rows, list(web01()), {"a": source}, HOSTS, all_of_it, 0.0)
     for _ in rows:
         next(work)
     with pytest.raises(StopIteration) as end:

@@ -1,24 +1,23 @@
 """What every handler adds to a request, with the road to the cores replaced by a recorder."""
 
-from datetime import UTC
+from types import SimpleNamespace
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from monrest.config import Config
 from monrest.errors import BadRequest, Forbidden, SitesFailed
 from monrest.names import Names
 from monrest.query.model import Condition
 from monrest.resources import core, instance, logs, statistics
 from monrest.resources.columns import CONTACTS, HOSTS, LOGS, PROCESSINFO, SERVICES
-from monrest.resources.declare import Context, Endpoint, holds
+from monrest.resources.declare import Endpoint, holds
 from monrest.resources.dispatch import dispatch
 from monrest.resources.logs import ALERTS, NOTIFICATIONS
 from monrest.resources.registry import ENDPOINTS
 from monrest.resources.specs import HOST_STATS, SERVICE_STATS, SERVICE_TOTALS
-from monrest.sites.registry import Registry
 from monrest.values import ADMIN, READ_ONLY, Document, Identity, RestRequest, Rows, SiteProblem
+from tests.fakes.context import make_context
 
 ROOT = Identity(user="root", superuser=True)
 ANN = Identity(user="ann")
@@ -30,15 +29,7 @@ DAY = Condition("time", ">=", str(NOW - 86_400), "path")
 def context():
     clock = Clock()
     clock.advance(NOW + 0.5)
-    return Context(
-        clock=clock,
-        sites=Registry(clock, []),
-        config=Config(),
-        names=Names(),
-        zone=UTC,
-        version="1.2.3",
-        config_path="/etc/monrest/monrest.toml",
-    )
+    return make_context(clock, version="1.2.3", config_path="/etc/monrest/monrest.toml")
 
 
 @pytest.fixture
@@ -385,7 +376,7 @@ def test_whoami_while_no_core_answers(context, monkeypatch):
         raise SitesFailed([problem])
 
     monkeypatch.setattr(instance, "fan_out", fan_out)
-    context.sites.sites = (object(),)
+    context.sites = SimpleNamespace(sites=(object(),), restricted=False)
     found = answer(context, "/mon/whoami", identity=ANN)
     assert found.value["alias"] is None
     assert found.failed_sites == (problem,)

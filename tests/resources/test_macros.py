@@ -5,8 +5,8 @@ from datetime import UTC
 
 import pytest
 
+from monrest.config.expressions import HIDDEN, MacroNames
 from monrest.resources.macros import (
-    HIDDEN,
     NO_COMMAND,
     NOT_EXPANDED,
     CommandLine,
@@ -121,7 +121,9 @@ def test_time_macros():
 
 def test_user_macros():
     text = "# plugins\n$USER1$=/usr/lib/plugins\n  $USER2$ = a=b \n\nUSER3=x\n$USER4$\n$USER5$=\n"
-    assert user_macros(text) == {"USER1": "/usr/lib/plugins", "USER2": "a=b", "USER5": ""}
+    found = user_macros(text, MacroNames(("ALL",)))
+    assert found == {"USER1": "/usr/lib/plugins", "USER2": "a=b", "USER5": ""}
+    assert user_macros(text, MacroNames(("USER5",))) == {"USER5": ""}
 
 
 def encoded(text, mark="b64:"):
@@ -148,7 +150,7 @@ def encoded(text, mark="b64:"):
     ],
 )
 def test_hiding(variables, shown):
-    found = hide(CommandLine("x!secret1", "x -p secret1", "e"), {"A": "b"}, variables)
+    found = hide(CommandLine("x!secret1", "x -p secret1", "e"), (), {"A": "b"}, variables)
     assert found.command_line == shown
     assert ("secret1" in found.check_command) == ("secret1" in shown)
     assert found.error == "e"

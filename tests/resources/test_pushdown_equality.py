@@ -85,13 +85,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     )
     core.startService()
     registry.startService()
-    yield Context(
-        clock=standstill,
-        sites=registry,
-        config=Config(),
-        names=Config().names,
-        zone=Config().display.zone(),
-    )
+    yield make_context(standstill, sites=registry, zone=Config().display.zone())
     blockon(registry.stopService())
     blockon(core.stopService())
 

@@ -1,17 +1,16 @@
 """The list of sites: what it tells, to whom, and that it is a list like any other (section 18)."""
 
-from datetime import UTC
-
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.config import Config
-from monrest.names import Names
+from monrest.errors import BadRequest
+from monrest.resources import dispatch as dispatching
 from monrest.resources import sites
-from monrest.resources.declare import Context
+from monrest.resources.declare import Endpoint
 from monrest.resources.dispatch import dispatch
-from monrest.sites.registry import Registry
-from monrest.values import Identity, RestRequest
+from monrest.resources.router import Router
+from monrest.values import ADMIN, ANONYMOUS, ROLES, Document, Identity, RestRequest
+from tests.fakes.context import KnownContacts, make_context
 from tests.fakes.sites import Town
 
 INFORMED = Identity(user="ann", roles=frozenset({"authorized_for_system_information"}))
@@ -30,15 +29,12 @@ def town():
 @pytest.fixture
 def context(town):
     """A living, a hidden, a dead and a site that is not asked yet, in this order."""
-    registry = Registry(town.clock, [])
-    registry.sites = (
+    return make_context(
+        town.clock,
         town.site("up", name="Berlin", section="Europe"),
         town.site("hid", name="athens", hidden=True),
         town.site("dead", up=False),
         town.site("new", start=False),
-    )
-    return Context(
-        clock=town.clock, sites=registry, config=Config(), names=Names(), zone=UTC, version="1"
     )
 
 
@@ -118,6 +114,99 @@ def test_addresses_need_the_role(context):
     # Who may not see an address must not find it by a filter either.
     assert ids(ask(context, ("addr", ADDRESS), identity=ANN)) == []
     assert ids(ask(context, ("federation_addr[gte]", ADDRESS), identity=ANN)) == []
+
+
+def test_what_runs_there_and_why_it_fails_need_the_role(context):
+    for row in records(ask(context, identity=ANN)):
+        assert (row["last_error"], row["federation_version"]) == ("", [""])
+        assert row["connected"] == int(row["id"] in ("up", "hid"))
+    assert ids(ask(context, ("last_error[ne]", ""), identity=ANN)) == []
+    assert ids(ask(context, ("last_error[ne]", ""))) == ["dead"]
+
+
+@pytest.fixture
+def divided(town):
+    """A site for all, one for two groups, a hidden one for one group."""
+    return make_context(
+        town.clock,
+        town.site("open"),
+        town.site("team", name="Team", section="Asia", groups=("web", "db")),
+        town.site("night", section="Asia", groups=("night",), hidden=True),
+        contacts=KnownContacts(ann=("db", "x"), eve=("night", "web"), bob=("webs", "")),
+    )
+
+
+ROOT = Identity(user="root", roles=frozenset({"authorized_for_admin"}))
+
+
+@pytest.mark.parametrize(
+    ("identity", "expected"),
+    [
+        (ANN, ["open", "team"]),
+        (Identity(user="eve"), ["open", "team", "night"]),
+        (Identity(user="bob"), ["open"]),
+        (Identity(user="nobody"), ["open"]),
+        (Identity(user="bob", roles=frozenset(ROLES) - {ADMIN}), ["open"]),
+        (ROOT, ["open", "team", "night"]),
+        (Identity(user="(api)", superuser=True), ["open", "team", "night"]),
+        (ANONYMOUS, ["open"]),
+    ],
+)
+def test_sites_of_other_groups_do_not_exist(divided, identity, expected):
+    assert ids(ask(divided, identity=identity)) == expected
+
+
+def test_groups_are_asked_only_where_they_matter(divided, context):
+    ask(divided, identity=ROOT)
+    ask(divided, identity=ANONYMOUS)
+    assert divided.contacts.asked == []
+    ask(divided, identity=ANN)
+    assert divided.contacts.asked == ["ann"]
+    ask(context, identity=ANN)
+    assert context.contacts.asked == []
+
+
+@pytest.fixture
+def selecting(monkeypatch):
+    """An endpoint that answers with the ids of the sites that it selects."""
+
+    async def handler(context, request, arguments):
+        chosen = context.sites.select(request.sites)
+        return Document(value=[site.id for site in chosen])
+
+    made = Router("mon")
+    made.add([Endpoint(path="/chosen", description="", handler=handler)])
+    monkeypatch.setattr(dispatching, "router", lambda app: made)
+
+
+@pytest.mark.parametrize(
+    ("selected", "expected"),
+    [
+        ((), ["open", "team"]),
+        (("ALL",), ["open", "team"]),
+        (("LOCAL",), ["open", "team"]),
+        (("Asia",), ["team"]),
+        (("Team",), ["team"]),
+        (("night",), None),
+        (("open", "night"), None),
+    ],
+)
+def test_a_forbidden_site_is_as_unknown_as_one_that_is_not_there(
+    divided, selecting, selected, expected
+):
+    def chosen(names):
+        return ask(divided, identity=ANN, path="/chosen", selected=names).value
+
+    if expected is not None:
+        assert chosen(selected) == expected
+        return
+    with pytest.raises(BadRequest) as forbidden:
+        chosen(selected)
+    with pytest.raises(BadRequest) as unknown:
+        chosen(tuple(one.replace("night", "nope") for one in selected))
+    assert forbidden.value.message == "failed to find backend(s): night"
+    assert forbidden.value.message.replace("night", "nope") == unknown.value.message
+    assert forbidden.value.description == unknown.value.description
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""What handlers get, with only those parts that a test is about."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from attrs import fields, frozen
+
+from monrest.config import Config
+from monrest.names import Names
+from monrest.resources.declare import Context
+from monrest.sites.registry import SiteList
+
+
+@frozen
+class Groups:
+    """A contact, as far as its groups go."""
+
+    groups: frozenset[str]
+
+
+class KnownContacts:
+    """Contacts by name with their groups; ``asked`` are the names that were looked up."""
+
+    def __init__(self, **groups):
+        self.groups = groups
+        self.asked = []
+
+    async def of(self, user):
+        self.asked.append(user)
+        return Groups(frozenset(self.groups.get(user, ())))
+
+
+def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
+    """A context of these sites; parts that are not ``given`` are missing."""
+    known = {
+        **dict.fromkeys([one.name for one in fields(Context)]),
+        "clock": clock,
+        "sites": SiteList(sites),
+        "config": Config(),
+        "names": Names(),
+        "zone": UTC,
+        "contacts": KnownContacts(),
+        "started": 0.0,
+        "version": "1",
+        "config_path": "",
+    }
+    return Context(**{**known, **given})
