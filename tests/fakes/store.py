@@ -1,0 +1,37 @@
+"""The real database without threads: what is asked of it is done when the call returns."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import maybeDeferred, succeed
+
+from monrest.store.database import Database
+
+
+class InlineThreads:
+    """Runs at once what ``Threads`` runs in a thread."""
+
+    def __init__(self, reactor, size, title):
+        self.running = False
+
+    def startService(self):
+        self.running = True
+
+    def run(self, function):
+        assert self.running
+        return maybeDeferred(function)
+
+    def stopService(self):
+        self.running = False
+        return succeed(None)
+
+
+def inline_database(clock, url):
+    """A started ``Database`` of ``url`` whose Deferreds have fired already; stop it at the end."""
+    database = Database(None, url, clock, threads=InlineThreads)
+    database.startService()
+    return database
+
+
+def sqlite_url(folder):
+    """The URL of a database in ``folder``, a path."""
+    return f"sqlite:///{folder}/monrest.sqlite"
