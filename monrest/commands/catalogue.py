@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from monrest.errors import NotFound
-
 Kind: TypeAlias = Literal[
     "contactgroups", "contacts", "hostgroups", "hosts", "servicegroups", "services", "sites"
 ]
@@ -101,15 +99,18 @@ def kind_of(text: str) -> Kind | None:
     return _SPELLINGS.get(text)
 
 
-def find(kind: str, name: str) -> Command:
-    """The command by its name in any case. Raises NotFound, and LookupError for no kind."""
-    known = COMMANDS[_SPELLINGS[kind]]
-    found = known.get(name) or known.get(name.lower())
-    if found is None:
-        raise NotFound(
-            "no such command", f"there is no command {name} for type {SINGULAR[_SPELLINGS[kind]]}"
-        )
-    return found
+def singular(kind: str) -> str:
+    """The kind as permission texts and parameters name it, for example ``host``."""
+    return SINGULAR[_SPELLINGS[kind]]
+
+
+def find(kind: str, name: str) -> Command | None:
+    """The command by its name in any case; None for no such command or kind."""
+    spelled = _SPELLINGS.get(kind)
+    if spelled is None:
+        return None
+    known = COMMANDS[spelled]
+    return known.get(name) or known.get(name.lower())
 
 
 def _read() -> Mapping[Kind, Mapping[str, Command]]:

@@ -1,0 +1,282 @@
+"""Arguments of commands: from what a client sent to the texts that a core gets.
+
+auth-and-commands.md, sections 1.4 to 1.6, as "Ours" says.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import tzinfo
+from typing import Any
+
+from attrs import frozen
+
+from monrest.commands import texts, times
+from monrest.commands.catalogue import Argument, Command
+from monrest.config.values import CommandsConfig
+from monrest.errors import BadRequest
+
+COMMON = frozenset(
+    {"backend", "backends", "background", "headers", "test_only", "wait", "CSRFtoken", "token"}
+)
+"""Parameters that every request may have and no command takes."""
+
+LARGEST = 2**31 - 1
+"""Cores keep ids and numbers in 32 bits, and show no more of them."""
+
+UNNAMED = "(api)"
+"""The author when nobody in particular is asking."""
+
+_BOOLEANS = {"0": "0", "1": "1", "false": "0", "true": "1"}
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
+
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "sticky_ack": (0, 2),
+    "options": (0, 7),
+    "plugin_state": (0, 3),
+    "comment_id": (1, LARGEST),
+    "downtime_id": (1, LARGEST),
+    "attempts": (1, LARGEST),
+}
+_SPECIAL_RANGES: Mapping[str, tuple[int, int]] = {
+    # A host is up, down or unreachable.
+    "process_host_check_result": (0, 2),
+    # Without a try or an interval a core would never, or always, check.
+    "change_max_host_check_attempts": (1, LARGEST),
+    "change_retry_host_check_interval": (1, LARGEST),
+    "change_retry_svc_check_interval": (1, LARGEST),
+}
+
+_MAY_BE_EMPTY = frozenset({"value", "plugin_output"})
+"""Required texts for which a core takes nothing at all as a value."""
+
+_COMMENTED = (
+    Argument(name="comment_author", type="string", default="current user", aliases=("author",)),
+    Argument(name="comment_data", type="string", aliases=("comment",)),
+)
+"""What a command takes besides that wants a comment (section 1.8)."""
+
+
+@frozen(kw_only=True)
+class Defaults:
+    """What arguments are read with: who asks, when (Unix time), where dates are meant."""
+
+    user: str
+    now: float
+    zone: tzinfo
+    config: CommandsConfig
+
+
+def arguments_of(command: Command, *, required: bool = False) -> tuple[Argument, ...]:
+    """What ``command`` takes, the comment included; ``required`` if there must be one."""
+    if not command.wants_comment:
+        return command.arguments
+    author, text = _COMMENTED
+    if required:
+        text = Argument(name=text.name, type=text.type, required=True, aliases=text.aliases)
+    return (*command.arguments, author, text)
+
+
+def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Mapping[str, str]:
+    """The texts of all arguments by name, valid and ready for the template.
+
+    ``given`` has for each parameter the tuple of its values, or one JSON value. Parameters of
+    every request (``COMMON``) are left out. A command that wants a comment has ``comment_data``
+    and ``comment_author`` only if there is one. Raise BadRequest naming the argument.
+    """
+    known = arguments_of(command, required=defaults.config.require_comments_for_disable)
+    given = {name: value for name, value in given.items() if name not in COMMON}
+    _refuse_unknown(command, known, given)
+    found: dict[str, str] = {}
+    for argument in known:
+        text = _sent(argument, given)
+        if text is None or (not text.strip() and argument.name not in _MAY_BE_EMPTY):
+            found[argument.name] = _default(command, argument, defaults)
+        else:
+            found[argument.name] = _read(command, argument, text, defaults)
+    if "comment_author" in found:
+        found["comment_author"] = _author(found["comment_author"], defaults)
+    if command.wants_comment and not found["comment_data"]:
+        del found["comment_data"], found["comment_author"]
+    _check_downtime(command, found, defaults.config)
+    return found
+
+
+def _refuse_unknown(
+    command: Command, known: tuple[Argument, ...], given: Mapping[str, Any]
+) -> None:
+    names = {name for argument in known for name in (argument.name, *argument.aliases)}
+    for name in given:
+        if name not in names:
+            taken = ", ".join(argument.name for argument in known) or "no arguments"
+            raise BadRequest(f"unknown argument: {name}", f"{name}: {command.name} takes {taken}")
+
+
+def _sent(argument: Argument, given: Mapping[str, Any]) -> str | None:
+    """The text that was sent for the argument under any of its names; None for none."""
+    names = [name for name in (argument.name, *argument.aliases) if name in given]
+    values = {name: text for name in names if (text := scalar(name, given[name])) is not None}
+    if len(values) > 1:
+        raise BadRequest(
+            f"invalid value for {argument.name}",
+            f"{argument.name}: expected one value, got {' and '.join(values)}",
+        )
+    return next(iter(values.values()), None)
+
+
+def scalar(name: str, value: Any) -> str | None:
+    """One value as text: JSON null is absent (None), true is 1. Raise BadRequest for a list."""
+    if isinstance(value, tuple):
+        if not value:
+            return None
+        if len(value) == 1:
+            return scalar(name, value[0])
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() else repr(value)
+    got = "several" if isinstance(value, (tuple, list)) else "none"
+    raise BadRequest(f"invalid value for {name}", f"{name}: expected one value, got {got}")
+
+
+# ---------------------------------------------------------------- defaults
+
+
+def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
+    config = defaults.config
+    if argument.required:
+        raise BadRequest(
+            f"missing argument: {argument.name}", f"{argument.name} is a required argument"
+        )
+    now = math.floor(defaults.now)
+    match argument.name:
+        case "sticky_ack":
+            return str(config.sticky_ack)
+        case "send_notification":
+            return str(config.send_notification)
+        case "persistent_comment" if command.name.startswith("acknowledge_"):
+            return str(config.persistent_ack)
+        case "persistent_comment":
+            return str(config.persistent_comments)
+    match argument.default:
+        case "now":
+            return str(now)
+        case "now + downtime_duration":
+            return str(now + math.floor(config.downtime_duration))
+        case None | "current user":
+            return ""
+    return str(argument.default)
+
+
+def _author(sent: str, defaults: Defaults) -> str:
+    """Who signs: nobody signs for others while author names are locked."""
+    author = defaults.user or UNNAMED
+    if not defaults.config.lock_author_names and sent:
+        author = sent
+    texts.check("comment_author", author)
+    texts.no_semicolon("comment_author", author)
+    return author
+
+
+# ---------------------------------------------------------------- types
+
+
+def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -> str:
+    match argument.type:
+        case "boolean":
+            return _boolean(argument.name, text)
+        case "integer":
+            return str(_integer(command, argument.name, text))
+        case "timestamp":
+            found = times.moment(text, defaults.now, defaults.zone)
+            if found is None:
+                raise _no_time(argument.name, text, "time")
+            return str(found)
+        case "duration":
+            found = times.duration(text)
+            if found is None:
+                raise _no_time(argument.name, text, "duration")
+            return str(_within(argument.name, found, (0, LARGEST)))
+        case "timeperiod" | "hostgroup":
+            texts.check(argument.name, text)
+            texts.no_semicolon(argument.name, text)
+            return text
+    text = texts.cleaned(argument.name, text)
+    if not may_hold_semicolons(command, argument.name):
+        texts.no_semicolon(argument.name, text)
+    return text
+
+
+def may_hold_semicolons(command: Command, name: str) -> bool:
+    """Whether a semicolon in the argument is data: in the last text field of a command."""
+    last = command.template.rpartition(";")[2]
+    argument = command.argument(name)
+    if argument is None:
+        return name == "comment_data" and command.wants_comment
+    return argument.type == "string" and f"{{{name}}}" in last
+
+
+def _boolean(name: str, text: str) -> str:
+    found = _BOOLEANS.get(text.strip().lower())
+    if found is None:
+        raise BadRequest(f"invalid value for {name}", f"{name}: expected 0, 1, true or false")
+    return found
+
+
+def _integer(command: Command, name: str, text: str) -> int:
+    limits = _SPECIAL_RANGES.get(command.name) or _RANGES.get(name, (0, LARGEST))
+    if not _INTEGER.fullmatch(text.strip()):
+        raise BadRequest(
+            f"invalid value for {name}",
+            f"{name}: expected a whole number from {limits[0]} to {limits[1]}",
+        )
+    return _within(name, int(text), limits)
+
+
+def _within(name: str, number: int, limits: tuple[int, int]) -> int:
+    if not limits[0] <= number <= limits[1]:
+        raise BadRequest(
+            f"invalid value for {name}",
+            f"{name}: expected a number from {limits[0]} to {limits[1]}, got {number}",
+        )
+    return number
+
+
+def _no_time(name: str, text: str, what: str) -> BadRequest:
+    return BadRequest(
+        f"failed to parse time in {name}", f"{shown(text)} is not a valid {what} definition"
+    )
+
+
+def shown(text: str) -> str:
+    """A sent value as an error may repeat it: printable and not long."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in text.strip())
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+# ---------------------------------------------------------------- downtimes
+
+
+def _check_downtime(command: Command, found: Mapping[str, str], config: CommandsConfig) -> None:
+    """Refuse downtimes that are too long, and those that end before they start."""
+    if not re.fullmatch(r"schedule_.*downtime", command.name):
+        return
+    length = int(found["end_time"]) - int(found["start_time"])
+    if length <= 0:
+        raise BadRequest(
+            "invalid value for end_time",
+            f"end_time: expected a time after start_time ({found['start_time']}), "
+            f"got {found['end_time']}",
+        )
+    longest = math.floor(config.downtime_max_duration)
+    if longest > 0 and max(length, int(found["duration"])) > longest:
+        raise BadRequest(
+            f"Downtime duration exceeds maximum allowed duration: {times.spelled(longest)}",
+            "end_time: expected an earlier time, or a shorter duration",
+        )

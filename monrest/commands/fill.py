@@ -1,0 +1,171 @@
+"""From a command with its arguments to what a core is told (auth-and-commands.md, 1.7, 1.8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
+
+from attrs import frozen
+
+from monrest.commands import texts
+from monrest.commands.arguments import may_hold_semicolons
+from monrest.commands.catalogue import COMMANDS, Command, Kind, singular
+from monrest.commands.values import CoreCommand, Last, Target
+from monrest.errors import BadRequest
+
+LONGEST = 30_000
+"""Bytes of all fields together: a core reads lines of 65,536, and backslashes may be doubled."""
+
+_OPTIONAL = re.compile(r"\[(\|)\{(\w+)\}\]")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def orders(
+    command: Command, target: Target, arguments: Mapping[str, str]
+) -> tuple[CoreCommand, ...]:
+    """What every site is told: the command, and the comment that goes with it if there is one.
+
+    ``arguments`` are those of ``parse``. A command that is resolved by lookup gives nothing: its
+    orders are those of ``removal``. Raise BadRequest for a name that must not be in a line.
+    """
+    check_target(target)
+    if command.lookup:
+        return ()
+    first = _filled(command, target, arguments)
+    if command.wants_comment and arguments.get("comment_data"):
+        return _checked((first, _comment(command, target, arguments)))
+    return _checked((first,))
+
+
+def check_target(target: Target) -> None:
+    """Raise BadRequest unless the names can stand in a line and name something."""
+    names = {} if target.kind == "sites" else {singular(target.kind): target.name}
+    if target.kind == "services":
+        names = {"host": target.name, "service": target.service}
+    for word, text in names.items():
+        if not text:
+            raise BadRequest(f"missing argument: {word}", f"{word} is a required argument")
+        texts.check(word, text)
+        texts.no_semicolon(word, text)
+
+
+def _filled(command: Command, target: Target, arguments: Mapping[str, str]) -> CoreCommand:
+    name, *fields = command.template.split(";")
+    values = {**_names(target), **arguments}
+    return CoreCommand(
+        name, tuple(_field(template, values) for template in fields), _last(command, fields)
+    )
+
+
+def _names(target: Target) -> Mapping[str, str]:
+    if target.kind == "sites":
+        return {}
+    if target.kind == "services":
+        return {"host": target.name, "service": target.service}
+    return {singular(target.kind): target.name}
+
+
+def _field(template: str, values: Mapping[str, str]) -> str:
+    template = _OPTIONAL.sub(
+        lambda match: f"{match[1]}{{{match[2]}}}" if values[match[2]] else "", template
+    )
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
+
+
+def _last(command: Command, fields: list[str]) -> Last:
+    names = _PLACEHOLDER.findall(fields[-1]) if fields else []
+    if "plugin_output" in names:
+        return "output"
+    return "text" if any(may_hold_semicolons(command, name) for name in names) else "field"
+
+
+def _comment(command: Command, target: Target, arguments: Mapping[str, str]) -> CoreCommand:
+    name = "ADD_SVC_COMMENT" if target.kind == "services" else "ADD_HOST_COMMENT"
+    owner = tuple(_names(target).values())
+    text = f"{command.core_name}: {arguments['comment_data']}"
+    return CoreCommand(name, (*owner, "1", arguments["comment_author"], text), "text")
+
+
+def _checked(found: tuple[CoreCommand, ...]) -> tuple[CoreCommand, ...]:
+    for order in found:
+        if sum(len(text.encode()) for text in order.fields) > LONGEST:
+            raise BadRequest(
+                "command too long", f"{order.name}: expected at most {LONGEST} bytes of arguments"
+            )
+    return found
+
+
+# ---------------------------------------------------------------- what is to be deleted
+
+Table: TypeAlias = Literal["comments", "downtimes"]
+
+_UNDONE: Mapping[tuple[Kind, str], str] = {
+    **{
+        ("hosts", f"enable_host_{rest}"): f"DISABLE_HOST_{rest.upper()}"
+        for rest in (
+            "check",
+            "svc_checks",
+            "and_child_notifications",
+            "notifications",
+            "svc_notifications",
+            "event_handler",
+        )
+    },
+    **{
+        ("services", f"enable_svc_{rest}"): f"DISABLE_SVC_{rest.upper()}"
+        for rest in ("check", "notifications", "event_handler")
+    },
+}
+"""Commands to the one whose comments they take away."""
+
+
+@frozen(kw_only=True)
+class Removal:
+    """Comments or downtimes of one host or service that are to be deleted, by id on each site.
+
+    ``id``: only this one. ``started_by``: only those that start at or before this Unix time.
+    ``about``: only comments that were made with this command.
+    """
+
+    table: Table
+    target: Target
+    id: int | None = None
+    started_by: float | None = None
+    about: str = ""
+
+    def matches(self, number: int, text: str, start: float) -> bool:
+        """Whether an entry of the target is meant; ``start`` counts for downtimes only."""
+        return (
+            (self.id is None or number == self.id)
+            and (self.started_by is None or start <= self.started_by)
+            and (not self.about or text == self.about or text.startswith(f"{self.about}:"))
+        )
+
+    def order(self, number: int) -> CoreCommand:
+        """What deletes the entry with this id."""
+        kind = "SVC" if self.target.kind == "services" else "HOST"
+        word = "DOWNTIME" if self.table == "downtimes" else "COMMENT"
+        return CoreCommand(f"DEL_{kind}_{word}", (str(number),))
+
+    def orders(self, numbers: Iterable[int]) -> tuple[CoreCommand, ...]:
+        """What deletes the entries with these ids."""
+        return tuple(self.order(number) for number in numbers)
+
+
+def removal(
+    command: Command, target: Target, arguments: Mapping[str, str], now: float
+) -> Removal | None:
+    """What the command deletes by lookup, instead of or beside its own line; None for nothing."""
+    if not command.lookup:
+        about = _UNDONE.get((command.kind, command.name))
+        return Removal(table="comments", target=target, about=about) if about else None
+    table: Table = "downtimes" if command.core_name.endswith("_DOWNTIME") else "comments"
+    name = next((name for name in ("comment_id", "downtime_id") if name in arguments), None)
+    if name is None:
+        return Removal(table=table, target=target, started_by=now)
+    return Removal(table=table, target=target, id=int(arguments[name]))
+
+
+UNDOING: tuple[Command, ...] = tuple(COMMANDS[kind][name] for kind, name in _UNDONE)
+"""The commands that take away comments beside what they do."""

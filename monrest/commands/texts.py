@@ -1,0 +1,49 @@
+"""What texts of commands may hold (auth-and-commands.md, section 1.5): the injection defence.
+
+A line below a command is a request of its own to a core, and a semicolon ends a field.
+"""
+
+from __future__ import annotations
+
+import re
+
+from monrest.errors import BadRequest
+
+BLANKED = frozenset({"comment_data", "plugin_output", "log"})
+"""Arguments in which line ends and tabs become blanks; in plugin output the two characters."""
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def cleaned(name: str, text: str) -> str:
+    r"""The text of argument ``name`` as a core may get it.
+
+    Line ends and tabs become blanks in ``BLANKED``; in ``plugin_output`` line ends become the two
+    characters backslash and n, by which cores know further lines. Raise BadRequest for every
+    other control character.
+    """
+    if name in BLANKED:
+        text = _LINE_END.sub(r"\\n" if name == "plugin_output" else " ", text).replace("\t", " ")
+    check(name, text)
+    return text
+
+
+def check(name: str, text: str) -> None:
+    """Raise BadRequest unless ``text`` is free of control characters and of half characters."""
+    found = _FORBIDDEN.search(text)
+    if found is not None:
+        raise BadRequest(
+            f"invalid value for {name}",
+            f"{name}: expected text without control characters, got {_called(found[0])}",
+        )
+
+
+def no_semicolon(name: str, text: str) -> None:
+    """Raise BadRequest if there is a semicolon, which would shift the fields that follow."""
+    if ";" in text:
+        raise BadRequest(f"invalid value for {name}", f"{name}: expected text without semicolons")
+
+
+def _called(character: str) -> str:
+    return f"U+{ord(character):04X}"
