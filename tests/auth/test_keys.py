@@ -1,0 +1,348 @@
+"""API keys: what is stored, how long a look-up is good, revocation, use, a database that is away."""
+
+import hashlib
+import re
+
+import pytest
+from sqlalchemy import select, text
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from monrest.auth.keys import Keys, hashed_key
+from monrest.errors import Forbidden, Unavailable
+from monrest.store.tables import api_keys
+from monrest.values import Caller
+from tests.fakes.keystore import Store, result
+
+NOW = 1_700_000_000
+HOME = Caller(address="192.0.2.7", client="192.0.2.7")
+
+
+@pytest.fixture
+def clock():
+    made = Clock()
+    made.advance(NOW)
+    return made
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    made = Store(tmp_path, clock)
+    made.startService()
+    yield made
+    made.down = made.held = False
+    result(made.stopService())
+
+
+@pytest.fixture
+def keys(store, clock):
+    return Keys(store, clock)
+
+
+def make(keys, **given):
+    return result(keys.create(**{"user": "ann", **given}))
+
+
+def find(keys, plain):
+    return result(keys.find(plain))
+
+
+# -------------------------------------------------------------------- what is stored
+
+
+def test_form_of_a_key_and_of_its_hash(keys):
+    key, plain = make(keys)
+    assert re.fullmatch(r"[0-9a-f]{64}_1", plain)
+    assert key.hashed_key == hashlib.sha256(plain.encode()).hexdigest()
+    assert (key.digest, key.created) == ("SHA-256", NOW)
+    assert key.file == f"api_keys/{key.hashed_key}.SHA-256"
+    assert make(keys)[1] != plain
+
+
+def test_the_key_itself_is_nowhere_in_the_database(keys, store, tmp_path):
+    _, plain = make(keys, comment="for the cron job")
+    result(store.change(lambda connection: connection.execute(text("PRAGMA user_version"))))
+    files = [path.read_bytes() for path in tmp_path.iterdir()]
+    assert any(hashed_key(plain).encode() in content for content in files)
+    assert not any(plain.encode() in content for content in files)
+    assert not any(plain.removesuffix("_1").encode() in content for content in files)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"user": "ann"},
+        {"user": "ann", "roles": ()},
+        {"user": "ann", "roles": ("authorized_for_all_hosts",), "comment": "ü;'\"\\ 😀"},
+        {"user": None, "superuser": True},
+        {"user": None, "superuser": True, "force_user": "bob", "roles": ("authorized_for_admin",)},
+    ],
+)
+def test_everything_comes_back_as_it_was_made(keys, store, clock, given):
+    key, plain = make(keys, **given)
+    for name, value in given.items():
+        assert getattr(key, name) == value
+    other = Keys(store, clock)  # another daemon, which remembers nothing
+    assert find(other, plain) == key
+    assert result(other.get(key.hashed_key)) == key
+    assert result(other.list()) == [key]
+
+
+def test_owner_and_forced_user_exclude_each_other(keys):
+    assert make(keys, user="ann", superuser=True)[0].user is None
+    assert make(keys, user="ann", force_user="bob")[0].force_user is None
+
+
+def test_lists_are_by_owner_and_in_the_order_of_creation(keys, clock):
+    made = []
+    for user in ("ann", "bob", "ann"):
+        made.append(make(keys, user=user)[0])
+        clock.advance(1)
+    made.append(make(keys, user=None, superuser=True)[0])
+    assert result(keys.list()) == made
+    assert result(keys.list("ann")) == [made[0], made[2]]
+    assert result(keys.list("nobody")) == []
+    assert result(keys.list("")) == []
+    assert result(keys.owned("ann")) == 2
+    assert result(keys.get("0" * 64)) is None
+
+
+def test_no_more_keys_than_allowed(keys):
+    for _ in range(3):
+        make(keys, creator="ann", most=3)
+    with pytest.raises(Forbidden, match=r"maximum number of api keys \(3\) reached, cannot create"):
+        make(keys, creator="ann", most=3)
+    assert result(keys.owned("ann")) == 3
+    # It is the maker's own keys that count, not those of whom he makes one for.
+    make(keys, user="ann", creator="admin", most=3)
+    assert result(keys.owned("ann")) == 4
+
+
+def test_the_limit_is_checked_in_the_transaction_that_stores(keys, store):
+    """Two requests at the same moment have both counted before either has stored."""
+    store.held = True
+    waiting = [
+        Deferred.fromCoroutine(keys.create(user="ann", creator="ann", most=1)) for _ in range(2)
+    ]
+    outcomes = []
+    for one in waiting:
+        one.addBoth(outcomes.append)
+    store.release()
+    assert len([one for one in outcomes if isinstance(one, tuple)]) == 1
+    assert result(keys.owned("ann")) == 1
+
+
+# -------------------------------------------------------------------- looking up
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda plain: plain[:-2],
+        lambda plain: plain.upper(),
+        lambda plain: plain[:-1] + "2",
+        lambda plain: plain + "_1",
+        lambda plain: " " + plain,
+        lambda plain: plain + "\n",
+        lambda plain: plain[:-1] + "\u0661",
+        hashed_key,
+        lambda plain: "",
+        lambda plain: "a" * 100_000,
+        lambda plain: "' OR 1=1 --",
+        lambda plain: "%",
+    ],
+)
+def test_what_is_no_key_finds_none(keys, spoil):
+    _, plain = make(keys)
+    assert find(keys, plain) is not None
+    assert find(keys, spoil(plain)) is None
+
+
+def test_a_look_up_is_good_for_five_seconds(keys, store, clock):
+    key, plain = make(keys)
+    assert find(keys, plain) == key
+    read = store.reads
+    clock.advance(4.9)
+    assert find(keys, plain) == key
+    assert store.reads == read
+    clock.advance(0.1)
+    assert find(keys, plain) == key
+    assert store.reads == read + 1
+
+
+def test_a_deleted_key_is_refused_at_once(keys):
+    key, plain = make(keys)
+    find(keys, plain)
+    assert result(keys.delete(key.hashed_key)) is True
+    assert find(keys, plain) is None
+    assert result(keys.delete(key.hashed_key)) is False
+
+
+def test_a_key_deleted_by_another_daemon_is_refused_after_five_seconds(keys, store, clock):
+    key, plain = make(keys)
+    find(keys, plain)
+    assert result(Keys(store, clock).delete(key.hashed_key))
+    clock.advance(5)
+    assert find(keys, plain) is None
+
+
+def test_a_look_up_that_runs_beside_a_deletion_does_not_bring_the_key_back(keys, store):
+    key, plain = make(keys)
+    store.held = True
+    running = Deferred.fromCoroutine(keys.find(plain))  # has read, and has not answered yet
+    late, store.waiting, store.held = store.waiting, [], False
+    assert result(keys.delete(key.hashed_key))
+    store.waiting = late
+    store.release()
+    result(running)
+    assert find(keys, plain) is None
+
+
+def test_a_deletion_that_failed_leaves_nothing_remembered(keys, store):
+    key, plain = make(keys)
+    find(keys, plain)
+    store.down = True
+    with pytest.raises(Unavailable):
+        result(keys.delete(key.hashed_key))
+    # It may have been stored before the connection was lost.
+    with pytest.raises(Unavailable):
+        find(keys, plain)
+    store.down = False
+    assert find(keys, plain) == key
+
+
+def test_only_the_owner_s_key_is_deleted_for_him(keys):
+    key, plain = make(keys, user="ann")
+    other, _ = make(keys, user=None, superuser=True)
+    assert result(keys.delete(key.hashed_key, "bob")) is False
+    assert result(keys.delete(other.hashed_key, "ann")) is False
+    assert find(keys, plain) == key
+    assert result(keys.delete(key.hashed_key, "ann")) is True
+
+
+def test_misses_are_remembered_shortly_and_not_for_ever(keys, store, clock):
+    unknown = "f" * 64 + "_1"
+    assert find(keys, unknown) is None
+    read = store.reads
+    assert find(keys, unknown) is None
+    assert store.reads == read
+    clock.advance(1)
+    assert find(keys, unknown) is None
+    assert store.reads == read + 1
+
+
+def test_misses_are_bounded(keys, monkeypatch):
+    monkeypatch.setattr("monrest.auth.keys._MOST_MISSES", 3)
+    for number in range(10):
+        assert find(keys, f"{number:064d}_1") is None
+    assert len(keys._misses) == 3
+
+
+def test_many_keys_are_not_remembered_for_ever(keys, monkeypatch):
+    monkeypatch.setattr("monrest.auth.keys._MOST_KEPT", 3)
+    plains = [make(keys)[1] for _ in range(5)]
+    for plain in plains:
+        assert find(keys, plain) is not None
+    assert len(keys._kept) == 3
+    assert find(keys, plains[0]) is not None
+
+
+def test_while_the_database_is_away_keys_work_as_long_as_they_are_remembered(keys, store, clock):
+    _, plain = make(keys)
+    _, other = make(keys)
+    find(keys, plain)
+    store.down = True
+    clock.advance(4)
+    assert find(keys, plain) is not None
+    with pytest.raises(Unavailable):
+        find(keys, other)
+    clock.advance(1)
+    with pytest.raises(Unavailable):
+        find(keys, plain)
+    store.down = False
+    assert find(keys, plain) is not None
+    assert find(keys, other) is not None
+
+
+# -------------------------------------------------------------------- use
+
+
+def used(store):
+    query = select(api_keys.c.last_used, api_keys.c.last_from)
+    return [tuple(row) for row in result(store.run(lambda c: c.execute(query).all()))]
+
+
+def test_uses_are_stored_together_every_ten_seconds(keys, store, clock):
+    key, _ = make(keys)
+    keys.startService()
+    for _ in range(1000):
+        keys.used(key, HOME)
+    changes = store.changes
+    clock.advance(9.9)
+    assert (store.changes, used(store)) == (changes, [(None, None)])
+    # Who looks sees the last use at once.
+    assert result(keys.get(key.hashed_key)).last_used == NOW
+    assert result(keys.list())[0].last_from == "192.0.2.7"
+    clock.advance(0.1)
+    assert (store.changes, used(store)) == (changes + 1, [(NOW, "192.0.2.7")])
+    clock.advance(20)
+    assert store.changes == changes + 1
+    result(keys.stopService())
+
+
+@pytest.mark.parametrize(
+    ("caller", "shown"),
+    [
+        (Caller(address="192.0.2.7", client="192.0.2.7"), "192.0.2.7"),
+        (Caller(address="127.0.0.1", client="192.0.2.7"), "127.0.0.1 (192.0.2.7)"),
+        (Caller(address="", client="unix", uid=0), "unix"),
+    ],
+)
+def test_where_a_key_was_used(keys, caller, shown):
+    key, _ = make(keys)
+    keys.used(key, caller)
+    assert result(keys.get(key.hashed_key)).last_from == shown
+
+
+def test_the_last_uses_are_stored_when_the_daemon_stops(keys, store, clock):
+    key, _ = make(keys)
+    keys.startService()
+    clock.advance(3)
+    keys.used(key, HOME)
+    result(keys.stopService())
+    assert used(store) == [(NOW + 3, "192.0.2.7")]
+    assert not clock.getDelayedCalls()
+
+
+def test_uses_wait_for_a_database_that_is_away(keys, store, clock):
+    key, _ = make(keys)
+    other, _ = make(keys)
+    keys.startService()
+    keys.used(key, HOME)
+    keys.used(other, HOME)
+    store.down = True
+    clock.advance(10)
+    keys.used(key, Caller(address="192.0.2.8", client="192.0.2.8"))
+    store.down = False
+    clock.advance(10)
+    assert sorted(used(store)) == [(NOW, "192.0.2.7"), (NOW + 10, "192.0.2.8")]
+    result(keys.stopService())
+
+
+def test_an_older_use_does_not_replace_a_newer_one(keys, store, clock):
+    key, _ = make(keys)
+    peer = Keys(store, clock)
+    keys.used(key, HOME)
+    clock.advance(5)
+    peer.used(key, Caller(address="192.0.2.8", client="192.0.2.8"))
+    result(peer.flush())
+    result(keys.flush())
+    assert used(store) == [(NOW + 5, "192.0.2.8")]
+
+
+def test_the_use_of_a_deleted_key_is_forgotten(keys, store):
+    key, _ = make(keys)
+    keys.used(key, HOME)
+    result(keys.delete(key.hashed_key))
+    result(keys.flush())
+    assert used(store) == []

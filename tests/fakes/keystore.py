@@ -1,0 +1,61 @@
+"""The database without threads, which a test can take away, hold back and count."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred, execute
+
+from monrest.errors import Unavailable
+from monrest.store.database import Database
+from tests.fakes.store import InlineThreads, sqlite_url
+
+
+class Store(Database):
+    """The database, which can be ``down``, ``held`` (answers come with ``release``), and counts."""
+
+    __slots__ = ("changes", "down", "held", "reads", "waiting")
+
+    def __init__(self, folder, clock):
+        self.reads = self.changes = 0
+        self.down = self.held = False
+        self.waiting = []
+        super().__init__(None, sqlite_url(folder), clock, threads=InlineThreads)
+
+    def run(self, work):
+        self.reads += 1
+        return self._answer(super().run, work)
+
+    def change(self, work):
+        self.changes += 1
+        return self._answer(super().change, work)
+
+    def _answer(self, door, work):
+        if self.down:
+            return execute(refuse)
+        done = door(work)
+        if not self.held:
+            return done
+        late = Deferred()
+        self.waiting.append((late, done))
+        return late
+
+    def release(self):
+        """Let the results through that were held back; what they hold is as old as the call."""
+        waiting, self.waiting, self.held = self.waiting, [], False
+        for late, done in waiting:
+            done.chainDeferred(late)
+
+
+def refuse():
+    raise Unavailable("cannot read", "no connection to the database")
+
+
+def result(awaitable):
+    """The value of what must be done by now; raises what it raised."""
+    found = []
+    deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
+    deferred.addBoth(found.append)
+    assert found, "not done yet"
+    (value,) = found
+    if hasattr(value, "raiseException"):
+        value.raiseException()
+    return value
