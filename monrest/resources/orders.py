@@ -1,0 +1,283 @@
+"""From what a client asks for to what each core is told (auth-and-commands.md, 1.3 to 1.10).
+
+One command or thousands: every step is done for all of them, so that a core is asked once for
+each table. What is wrong is collected for each command; nothing is sent from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+
+from attrs import define, field
+
+from monrest.auth.commands import Grant, grant, refusal
+from monrest.auth.rights import may_submit
+from monrest.commands.arguments import Defaults, parse
+from monrest.commands.catalogue import Command, find, singular
+from monrest.commands.fill import Removal, check_target, orders, removal
+from monrest.commands.values import CoreCommand, Target
+from monrest.concurrency import sliced
+from monrest.errors import BadRequest, Forbidden, NotFound, RestError
+from monrest.resources.asked import Asked
+from monrest.resources.declare import Context
+from monrest.resources.lookups import Entries, Found, commanded, entries, existing
+from monrest.sites.site import Site
+from monrest.values import Identity, SiteProblem
+
+_UNKNOWN = {
+    "hosts": "host",
+    "services": "service",
+    "hostgroups": "hostgroup",
+    "servicegroups": "servicegroup",
+    "contacts": "contact",
+    "contactgroups": "contactgroup",
+    "sites": "system",
+}
+"""The permission that decides who hears that there is no such command."""
+
+_LONGEST_NAME = 4096
+
+
+@define(eq=False, kw_only=True)
+class Job:
+    """One command that may be sent: to which sites, and what each of them is told.
+
+    ``failed`` are the sites that were meant and could not be asked. A site with no orders has
+    nothing that the command matches.
+    """
+
+    asked: Asked
+    command: Command
+    arguments: Mapping[str, str] = field(factory=dict)
+    sites: tuple[Site, ...] = ()
+    failed: tuple[SiteProblem, ...] = ()
+    removal: Removal | None = None
+    orders: dict[str, tuple[CoreCommand, ...]] = field(factory=dict)
+
+
+@define(eq=False)
+class Preparation:
+    """All commands of one request on their way; ``problems`` by index."""
+
+    context: Context
+    identity: Identity
+    jobs: list[Job] = field(factory=list, init=False)
+    problems: dict[int, RestError] = field(factory=dict, init=False)
+    seconds: float = field(default=0.0, init=False)
+
+    async def run(self, asked: Sequence[Asked]) -> None:
+        """Fill ``jobs`` with what can be sent and ``problems`` with why the others cannot.
+
+        Raise SitesFailed when no site answers the questions that have to be asked first.
+        """
+        clock = self.context.clock
+        granted = await self._permitted(asked)
+        await sliced(self._read([one for one in asked if one.index in granted]), clock)
+        await self._locate(granted)
+        await self._resolve()
+
+    # ------------------------------------------------------------ who may (1.9)
+
+    async def _permitted(self, asked: Sequence[Asked]) -> dict[int, Found | None]:
+        """The commands that are allowed; with where, if that is for a contact to say."""
+        allowed = await may_submit(self.identity, self.context.contacts, self.context.config)
+        granted: dict[int, Found | None] = {}
+        open_: list[Asked] = []
+        await sliced(self._by_roles(asked, allowed, granted, open_), self.context.clock)
+        if not open_:
+            return granted
+        found = await commanded(
+            _sites(open_),
+            {one.target for one in open_},
+            self.identity.user,
+            self.context.clock,
+            strict=self.context.config.auth.strict_host_authorization,
+        )
+        self.seconds += found.seconds
+        for one in open_:
+            if found.on(one.target).isdisjoint(site.id for site in one.sites):
+                failed = _failed(one, found)
+                self.problems[one.index] = self._refused(one, failed)
+            else:
+                granted[one.index] = found
+        return granted
+
+    def _by_roles(
+        self,
+        asked: Sequence[Asked],
+        allowed: bool,
+        granted: dict[int, Found | None],
+        open_: list[Asked],
+    ) -> Generator[None]:
+        for one in asked:
+            yield
+            if (wrong := _malformed(one.target)) is not None:
+                self.problems[one.index] = wrong
+                continue
+            verdict = grant(self.identity, _permission(one), one.target.name, may_submit=allowed)
+            if verdict is Grant.ALLOWED:
+                granted[one.index] = None
+            elif verdict is Grant.CONTACT:
+                open_.append(one)
+            else:
+                self.problems[one.index] = self._refused(one, ())
+
+    def _refused(self, one: Asked, failed: Sequence[SiteProblem]) -> Forbidden:
+        target = one.target
+        error = refusal(
+            self.identity, _permission(one), singular(target.kind), target.name, target.service
+        )
+        if failed:
+            error.extra = {**error.extra, "failed_sites": told(failed)}
+        return error
+
+    # ------------------------------------------------------------ what is meant (1.4 to 1.6)
+
+    def _read(self, asked: Iterable[Asked]) -> Generator[None]:
+        defaults = Defaults(
+            user=self.identity.user,
+            now=self.context.clock.seconds(),
+            zone=self.context.zone,
+            config=self.context.config.commands,
+        )
+        for one in asked:
+            yield
+            command = find(one.target.kind, one.command)
+            if command is None:
+                self.problems[one.index] = NotFound(
+                    "no such command",
+                    f"there is no command {one.command} for type {singular(one.target.kind)}",
+                )
+                continue
+            job = Job(asked=one, command=command)
+            self.jobs.append(job)
+            try:
+                job.arguments = parse(command, one.given, defaults)
+            except BadRequest as error:
+                self._wrong(job, error)
+
+    def _wrong(self, job: Job, error: RestError) -> None:
+        error.extra = {**error.extra, "help": help_text(job.command)}
+        self.problems.setdefault(job.asked.index, error)
+
+    # ------------------------------------------------------------ where (1.10)
+
+    async def _locate(self, granted: Mapping[int, Found | None]) -> None:
+        """Say to which sites each command goes: those where its object is."""
+        unknown = [
+            job
+            for job in self.jobs
+            if job.asked.target.kind != "sites" and granted[job.asked.index] is None
+        ]
+        found = Found()
+        if unknown:
+            asked = [job.asked for job in unknown]
+            targets = {one.target for one in asked}
+            found = await existing(_sites(asked), targets, self.context.clock)
+            self.seconds += found.seconds
+        for job in self.jobs:
+            one = job.asked
+            if one.target.kind == "sites":
+                job.sites = one.sites
+                continue
+            where = granted[one.index] or found
+            job.sites = tuple(site for site in one.sites if site.id in where.on(one.target))
+            job.failed = _failed(one, where)
+            if not job.sites:
+                self._wrong(job, _nowhere(one.target, job.failed))
+
+    # ------------------------------------------------------------ which entries (1.7, 1.8)
+
+    async def _resolve(self) -> None:
+        """Fill the orders; ids of comments and downtimes are those of each site."""
+        now = self.context.clock.seconds()
+        good = [job for job in self.jobs if job.asked.index not in self.problems]
+        await sliced(self._fill(good, now), self.context.clock)
+        for table in ("comments", "downtimes"):
+            jobs = [job for job in good if job.removal and job.removal.table == table]
+            if jobs:
+                await self._look_up(table, jobs)
+
+    def _fill(self, jobs: Sequence[Job], now: float) -> Generator[None]:
+        for job in jobs:
+            yield
+            target = job.asked.target
+            try:
+                common = orders(job.command, target, job.arguments)
+            except BadRequest as error:
+                self._wrong(job, error)
+                continue
+            job.removal = removal(job.command, target, job.arguments, now)
+            job.orders = {site.id: common for site in job.sites}
+
+    async def _look_up(self, table: str, jobs: Sequence[Job]) -> None:
+        targets = {job.asked.target for job in jobs}
+        found, problems = await entries(table, _sites_of(jobs), targets, self.context.clock)
+        for job in jobs:
+            job.failed += tuple(problems[site.id] for site in job.sites if site.id in problems)
+            job.sites = tuple(site for site in job.sites if site.id not in problems)
+        await sliced(_remove(jobs, found), self.context.clock)
+
+
+def _remove(jobs: Sequence[Job], known: Entries) -> Generator[None]:
+    for job in jobs:
+        assert job.removal is not None
+        for site in job.sites:
+            yield
+            found = known.get((site.id, job.asked.target), ())
+            numbers = [one.id for one in found if job.removal.matches(one.id, one.text, one.start)]
+            job.orders[site.id] += job.removal.orders(numbers)
+
+
+def help_text(command: Command) -> str:
+    """What the command does and takes, for error documents."""
+    return command.description
+
+
+def told(problems: Iterable[SiteProblem]) -> list[dict[str, str]]:
+    """Failed sites as members of a document."""
+    return [{"site": one.site, "name": one.name, "reason": one.reason} for one in problems]
+
+
+def _permission(one: Asked) -> str:
+    command = find(one.target.kind, one.command)
+    return command.permission if command is not None else _UNKNOWN[one.target.kind]
+
+
+def _malformed(target: Target) -> BadRequest | None:
+    try:
+        check_target(target)
+    except BadRequest as error:
+        return error
+    if max(len(target.name), len(target.service)) > _LONGEST_NAME:
+        return BadRequest(
+            "invalid name",
+            f"{singular(target.kind)}: expected at most {_LONGEST_NAME} characters",
+        )
+    return None
+
+
+def _nowhere(target: Target, failed: Sequence[SiteProblem]) -> BadRequest:
+    what = f"{singular(target.kind)}={target.name}"
+    if target.kind == "services":
+        what = f"host={target.name} service={target.service}"
+    message = (
+        f"cannot send command, affected backend list is empty. no object found by filter: {what}"
+    )
+    extra = {}
+    if failed:
+        message += f", unreachable sites: {', '.join(one.name for one in failed)}"
+        extra = {"failed_sites": told(failed)}
+    return BadRequest(message, f"{what}: expected an object of the selected sites", extra=extra)
+
+
+def _sites(asked: Iterable[Asked]) -> tuple[Site, ...]:
+    return tuple({site.id: site for one in asked for site in one.sites}.values())
+
+
+def _sites_of(jobs: Iterable[Job]) -> tuple[Site, ...]:
+    return tuple({site.id: site for job in jobs for site in job.sites}.values())
+
+
+def _failed(one: Asked, found: Found) -> tuple[SiteProblem, ...]:
+    return tuple(found.problems[site.id] for site in one.sites if site.id in found.problems)
