@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import re2
 
+from monrest.config import databases
 from monrest.config.addresses import parse_listener
 from monrest.config.expressions import Replacement
 from monrest.config.values import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
@@ -24,7 +25,6 @@ from monrest.values import ROLES
 _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
-_DATABASES = ("sqlite:///", "postgresql+psycopg://")
 _HIGHEST_URL = 1048576
 
 
@@ -155,8 +155,8 @@ def _roles(path: str, roles: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
 
 def _front_end(config: Config) -> Iterator[str]:
     for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
-        if url and not url.startswith(_DATABASES):
-            yield f"{path}: expected {' or '.join(f'{known}…' for known in _DATABASES)}"
+        if url and (problem := databases.problem_of(url)):
+            yield f"{path}: {problem}"
     yield from _positive("logcache.update_interval", config.logcache.update_interval)
     yield from _positive("cluster.heartbeat_interval", config.cluster.heartbeat_interval)
     if config.cluster.nodes:

@@ -8,22 +8,21 @@ beside it. PostgreSQL has several of both. A database that is full, gone or hung
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from attrs import define, field
 from sqlalchemy import Connection, Engine
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
-from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.concurrency import Threads, pause, shielded
 from monrest.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
+from monrest.store.door import Door, Job, GivenUpError
 from monrest.store.failures import Meaning, StoreError, meaning_of, told
 
 __all__ = ["Database", "StoreError"]
@@ -36,12 +35,21 @@ _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.5
 _GRACE = 5.0
 
+_REASONS = {
+    Meaning.BUSY: "the database is too busy",
+    Meaning.LOST: "no connection to the database",
+    Meaning.FULL: "the disk of the database is full",
+    Meaning.SLOW: "the database did not answer in time",
+    Meaning.REFUSED: "the database cannot be used, the log says why",
+}
+
 
 @define(eq=False)
 class Database(Service):
     """The database of ``url``; ``timeout`` in seconds for one transaction, retries included.
 
-    ``threads`` makes a thread pool from (reactor, size, title).
+    A database that does not even answer is given up 5 s later. ``threads`` makes a thread pool
+    from (reactor, size, title).
     """
 
     log: ClassVar[Logger] = Logger()
@@ -51,10 +59,9 @@ class Database(Service):
     clock: IReactorTime = field(default=None)
     timeout: float = field(default=15.0, kw_only=True)
     threads: Callable[[Any, int, str], Threads] = field(default=Threads, kw_only=True)
-    _readers: _Door | None = field(init=False, default=None)
-    _writers: _Door | None = field(init=False, default=None)
-    _changes: set[Deferred[Any]] = field(init=False, factory=set)
-    _lost: bool = field(init=False, default=False)
+    _readers: Door | None = field(init=False, default=None)
+    _writers: Door | None = field(init=False, default=None)
+    _open: set[Deferred[None]] = field(init=False, factory=set)
 
     def __attrs_post_init__(self) -> None:
         if self.clock is None:
@@ -63,37 +70,30 @@ class Database(Service):
     def startService(self) -> None:
         """Open the database and migrate it, which may block shortly; raises StoreError."""
         url = engines.parse(self.url)
-        sqlite = url.drivername.startswith("sqlite")
-        if sqlite:
-            try:
-                engines.prepare_file(Path(url.database or ""))
-            except OSError as error:
-                raise StoreError(
-                    f"database.url: {url.database}: {error.strerror or error}"
-                ) from None
+        embedded = engines.is_sqlite(url)
+        if embedded:
+            engines.prepare_file(Path(url.database or ""))
         migrate.upgrade(url)
         super().startService()
-        self._readers = _Door.open(
-            engines.reading(url, _READERS, self.timeout),
-            self.threads(self.reactor, _READERS, "database readers"),
-        )
-        writers = 1 if sqlite else _WRITERS
-        self._writers = _Door.open(
-            engines.writing(url, writers, self.timeout),
-            self.threads(self.reactor, writers, "database writers"),
-        )
+        writers = 1 if embedded else _WRITERS
+        self._readers = self._door(engines.reading(url, _READERS, self.timeout), _READERS)
+        self._writers = self._door(engines.writing(url, writers, self.timeout), writers)
 
-    async def _stop(self, doors: list[_Door]) -> None:
-        if self._changes:
-            await DeferredList(list(self._changes), consumeErrors=True)
-        for door in doors:
-            await door.close()
+    def _door(self, engine: Engine, size: int) -> Door:
+        threads = self.threads(self.reactor, size, "database")
+        threads.startService()
+        return Door(engine, threads)
 
     def stopService(self) -> Deferred[None]:
         """Take no more work; fires when every transaction has ended and all files are closed."""
         super().stopService()
-        doors = [door for door in (self._readers, self._writers) if door is not None]
-        return Deferred.fromCoroutine(self._stop(doors))
+        doors, self._readers, self._writers = (self._readers, self._writers), None, None
+        return Deferred.fromCoroutine(self._stop([door for door in doors if door is not None]))
+
+    async def _stop(self, doors: list[Door]) -> None:
+        await DeferredList(list(self._open))
+        for door in doors:
+            await door.close()
 
     def run(self, work: Callable[[Connection], T]) -> Deferred[T]:
         """Read: the result of ``work`` with a connection that sees one state and changes nothing.
@@ -101,7 +101,9 @@ class Database(Service):
         ``work`` runs in a thread, perhaps more than once. Cancelling ends the wait. Unavailable
         when the database is; what ``work`` raises otherwise comes out as it is.
         """
-        return Deferred.fromCoroutine(self._until_done(self._readers, work, "cannot read"))
+        return Deferred.fromCoroutine(
+            self._counted(self._until_done(self._readers, work, "cannot read what is stored"))
+        )
 
     def change(self, work: Callable[[Connection], T]) -> Deferred[T]:
         """Write: ``work`` as one transaction, which is on the disk before the Deferred fires.
@@ -110,149 +112,69 @@ class Database(Service):
         have no effect but on the connection. What it raises undoes the transaction. Cancelling
         ends the wait and not the transaction. Unavailable when the database is, or is full.
         """
+        return shielded(self._counted(self._until_done(self._writers, work, "cannot store")))
 
-        async def changing() -> T:
-            return await self._until_done(self._writers, work, "cannot store")
-
-        return shielded(self._counted(changing()))
-
-    async def _counted(self, changing: Coroutine[Deferred[Any], Any, T]) -> T:
+    async def _counted(self, transaction: Coroutine[Deferred[Any], Any, T]) -> T:
         ended: Deferred[None] = Deferred()
-        self._changes.add(ended)
+        self._open.add(ended)
         try:
-            return await changing
+            return await transaction
         finally:
-            self._changes.discard(ended)
+            self._open.discard(ended)
             ended.callback(None)
 
     async def _until_done(
-        self, door: _Door | None, work: Callable[[Connection], T], message: str
+        self, door: Door | None, work: Callable[[Connection], T], message: str
     ) -> T:
-        if door is None or not self.running:
-            raise Unavailable(message, "the service is stopping")
+        if door is None:
+            raise Unavailable(message, "the service does not run")
         end = self.clock.seconds() + self.timeout
         wait = _FIRST_PAUSE
-        again = True
+        reconnected = False
         while True:
-            job = _Job(door.engine, work)
+            job = Job(door.engine, work)
+            left = max(0.0, end + _GRACE - self.clock.seconds())
             try:
-                value = await self._once(door, job, end + _GRACE)
+                value = await door.attempt(job, self.clock, left)
             except CancelledError:
                 raise
-            except Exception as error:
-                meaning = Meaning.SLOW if isinstance(error, TooLate) else meaning_of(error)
-                late = self.clock.seconds() + wait > end
-                if meaning is Meaning.BUSY and not late:
-                    # Of two transactions in each other's way one has to come first.
+            except Exception as error:  # noqa: BLE001  most are raised again, by meaning
+                meaning = Meaning.SLOW if isinstance(error, GivenUpError) else meaning_of(error)
+                if meaning is Meaning.LOST and not reconnected and not job.committing:
+                    # Mostly a connection that died while it was idle; the next one is new.
+                    reconnected = True
+                elif meaning is Meaning.BUSY and self.clock.seconds() + wait <= end:
+                    # Chance decides which of two that hinder each other comes first.
                     await pause(self.clock, wait * random.uniform(0.5, 1.0))  # noqa: S311  no secret
                     wait = min(2 * wait, _LONGEST_PAUSE)
-                    continue
-                if meaning is Meaning.LOST and again and not job.committing:
-                    again = False
-                    continue
-                self._raise(meaning, error, message, committing=job.committing)
-                raise
-            if self._lost:
-                self._lost = False
-                self.log.info("the database is back")
-            return value
+                else:
+                    self._fail(door, meaning, error, message, maybe=job.committing)
+            else:
+                if door.troubled:
+                    door.troubled = False
+                    self.log.info("the database can be used again")
+                return value
 
-    async def _once(self, door: _Door, job: _Job[T], end: float) -> T:
-        left = max(0.0, end - self.clock.seconds())
-        overdue = self.clock.callLater(left, job.give_up)
-        try:
-            return await door.threads.run(job).addTimeout(left, self.clock)
-        except CancelledError:
-            job.forget()
-            raise
-        finally:
-            if overdue.active():
-                overdue.cancel()
-
-    def _raise(self, meaning: Meaning, error: Exception, message: str, *, committing: bool) -> None:
-        """Raise what the caller is told, unless the error is none of the database's."""
+    def _fail(
+        self, door: Door, meaning: Meaning, error: Exception, message: str, *, maybe: bool
+    ) -> NoReturn:
+        """Raise what the caller is told; ``maybe``: the change may have been stored."""
         if meaning is Meaning.OURS:
-            return
+            raise error
         if meaning is Meaning.VALUE:
             raise BadRequest(
-                message, "expected text without NUL and unpaired surrogates, and numbers in range"
+                message, "expected text without NUL and unpaired surrogates, and 64-bit numbers"
             ) from None
-        if meaning is Meaning.BUSY:
-            raise Unavailable(message, "the database is too busy") from None
-        if not self._lost:
-            self._lost = True
-            reason = engines.without_secrets(told(error), engines.parse(self.url))
-            self.log.warn("the database cannot be used: {reason}", reason=reason)
-        text = _REASONS[meaning]
-        if committing:
-            text += "; the change may have been stored or not"
-        raise Unavailable(message, text) from None
-
-
-_REASONS = {
-    Meaning.LOST: "no connection to the database",
-    Meaning.FULL: "the disk of the database is full",
-    Meaning.SLOW: "the database did not answer in time",
-    Meaning.REFUSED: "the database refuses, the log says why",
-}
-
-
-@define(eq=False)
-class _Door:
-    """An engine and the threads that use it, as many as it has connections."""
-
-    engine: Engine
-    threads: Threads
-
-    @classmethod
-    def open(cls, engine: Engine, threads: Threads) -> _Door:
-        threads.startService()
-        return cls(engine, threads)
-
-    async def close(self) -> None:
-        await self.threads.stopService()
-        self.engine.dispose()
-
-
-@define(eq=False)
-class _Job(Generic[T]):
-    """One attempt at a transaction; called in a thread, given up from the reactor."""
-
-    engine: Engine
-    work: Callable[[Connection], T]
-    committing: bool = False
-    _connection: Any = None
-    _dropped: bool = False
-    _lock: threading.Lock = field(factory=threading.Lock, init=False)
-
-    def __call__(self) -> T:
-        with self._lock:
-            if self._dropped:
-                raise CancelledError
-        with self.engine.connect() as connection:
-            self._take(connection.connection.driver_connection)
-            try:
-                value = self.work(connection)
-                self.committing = True
-                connection.commit()
-            finally:
-                self._take(None)
-            self.committing = False
-            return value
-
-    def _take(self, connection: Any) -> None:
-        with self._lock:
-            self._connection = connection
-            if self._dropped and connection is not None:
-                raise CancelledError
-
-    def forget(self) -> None:
-        """Do not begin any more; what runs goes on."""
-        self._dropped = True
-
-    def give_up(self) -> None:
-        """Do not begin any more, and end what runs, so that its thread is free again."""
-        with self._lock:
-            self._dropped = True
-            if self._connection is not None:
-                engines.interrupt(self._connection)
+        reason = _REASONS[meaning]
+        if not door.troubled and meaning is not Meaning.BUSY:
+            door.troubled = True
+            text = "no answer" if isinstance(error, GivenUpError) else told(error)
+            self.log.warn(
+                "{message}: {reason}: {text}",
+                message=message,
+                reason=reason,
+                text=engines.without_secrets(text, engines.parse(self.url)),
+            )
+        if maybe:
+            reason += "; the change may have been made or not"
+        raise Unavailable(message, reason) from None

@@ -11,39 +11,36 @@ import socket
 import sqlite3
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
-from monrest.store.failures import StoreError
+from monrest.config import databases
+from monrest.store.failures import FileReplacedError, StoreError
 
 CONNECT_SECONDS = 5
-"""How long making a connection to PostgreSQL may take."""
+"""How long making a connection to PostgreSQL may take, unless the URL says otherwise."""
 
 _BUSY_SECONDS = 1.0
-_SECRET_OPTIONS = ("password", "passfile", "sslpassword")
+_MIGRATION_SECONDS = 60.0
+_SECRET_OPTIONS = ("password", "sslpassword", "oauth_client_secret")
 
 
 def parse(url: str) -> URL:
     """Read ``database.url``; StoreError, without the url, when it is none that can be used."""
+    if problem := databases.problem_of(url):
+        raise StoreError(f"database.url: {problem}")
     try:
-        parsed = make_url(url)
+        return make_url(url)
     except (ArgumentError, ValueError):
-        raise StoreError(
-            "database.url: expected sqlite:////path/to/file or "
-            "postgresql+psycopg://user@host/database"
-        ) from None
-    if parsed.drivername == "postgresql+psycopg":
-        return parsed
-    if parsed.drivername in ("sqlite", "sqlite+pysqlite") and parsed.database not in (
-        None,
-        "",
-        ":memory:",
-    ):
-        return parsed
-    raise StoreError(
-        "database.url: expected sqlite:////path/to/file or postgresql+psycopg://user@host/database"
-    )
+        raise StoreError("database.url: expected a URL") from None
+
+
+def is_sqlite(url: URL) -> bool:
+    """Whether it is the embedded database."""
+    return url.drivername == "sqlite"
 
 
 def shown(url: URL) -> str:
@@ -67,15 +64,19 @@ def without_secrets(text: str, url: URL) -> str:
 def prepare_file(path: Path) -> None:
     """Make an empty database file that only its owner can read, or take others' rights away.
 
-    SQLite gives its write-ahead log the mode of the file. Raises OSError.
+    SQLite gives its write-ahead log the mode of the file. The directory is made when only it is
+    missing. Raises StoreError.
     """
-    if not path.parent.exists():
-        path.parent.mkdir(mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    for suffix in ("", "-wal", "-shm"):
-        file = path.with_name(path.name + suffix)
-        if file.exists() and file.stat().st_mode & 0o077:
-            file.chmod(0o600)
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        for suffix in ("", "-wal", "-shm"):
+            file = path.with_name(path.name + suffix)
+            if file.exists() and file.stat().st_mode & 0o077:
+                file.chmod(0o600)
+    except OSError as error:
+        raise StoreError(f"database.url: {path}: {error.strerror or error}") from None
 
 
 def writing(url: URL, size: int, seconds: float) -> Engine:
@@ -84,45 +85,52 @@ def writing(url: URL, size: int, seconds: float) -> Engine:
     They see each other's changes as if they had run one after the other. ``seconds`` is how
     long a statement may take.
     """
-    if url.drivername.startswith("sqlite"):
-        return _sqlite(url, size, "BEGIN IMMEDIATE", query_only=False)
-    return _postgres(url, size, seconds, "SERIALIZABLE", read_only=False)
+    if is_sqlite(url):
+        return _sqlite(url, size, "BEGIN IMMEDIATE", _BUSY_SECONDS)
+    return _postgres(url, size, "SERIALIZABLE", statement=seconds, lock=seconds)
 
 
 def reading(url: URL, size: int, seconds: float) -> Engine:
     """Make an engine whose transactions see one state of the database and cannot change it."""
-    if url.drivername.startswith("sqlite"):
-        return _sqlite(url, size, "BEGIN", query_only=True)
-    return _postgres(url, size, seconds, "REPEATABLE READ", read_only=True)
+    if is_sqlite(url):
+        return _sqlite(url, size, "BEGIN", _BUSY_SECONDS, "PRAGMA query_only = ON")
+    return _postgres(url, size, "REPEATABLE READ", statement=seconds, lock=seconds, read_only=True)
 
 
 def migrating(url: URL) -> Engine:
     """Make an engine for the one transaction of a migration, whose statements may take long."""
-    if url.drivername.startswith("sqlite"):
-        return _sqlite(url, 1, "BEGIN IMMEDIATE", query_only=False)
+    if is_sqlite(url):
+        return _sqlite(url, 1, "BEGIN IMMEDIATE", _MIGRATION_SECONDS, "PRAGMA journal_mode = WAL")
     # Whoever waited for the lock must see the tables that the other one made meanwhile.
-    return _postgres(url, 1, 0, "READ COMMITTED", read_only=False)
+    return _postgres(url, 1, "READ COMMITTED", statement=0, lock=_MIGRATION_SECONDS)
 
 
-def _sqlite(url: URL, size: int, begin: str, *, query_only: bool) -> Engine:
+def _sqlite(url: URL, size: int, begin: str, busy: float, *settings: str) -> Engine:
+    path = url.database or ""
+
+    def connect() -> sqlite3.Connection:
+        # Never make the file: where it went missing, an empty one would hide it.
+        connection = sqlite3.connect(
+            f"file:{quote(path)}?mode=rw",
+            uri=True,
+            timeout=busy,
+            isolation_level=None,  # the driver begins nothing on its own
+            check_same_thread=False,  # it wanders between threads, never used by two at a time
+        )
+        for setting in (*settings, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"):
+            connection.execute(setting)
+        return connection
+
     engine = create_engine(
-        url,
-        pool_size=size,
-        max_overflow=0,
-        hide_parameters=True,
-        # A connection wanders between the threads of one pool, never used by two at a time.
-        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+        "sqlite:///file", creator=connect, pool_size=size, max_overflow=0, hide_parameters=True
     )
 
-    def connected(connection: sqlite3.Connection, _: object) -> None:
-        connection.isolation_level = None  # the driver begins nothing on its own
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        if query_only:
-            connection.execute("PRAGMA query_only = ON")
+    def connected(_: object, record: Any) -> None:
+        record.info["file"] = _identity(path)
 
     def begun(connection: Connection) -> None:
+        if connection.info["file"] != _identity(path):
+            raise FileReplacedError(f"{path} is not the file any more that was opened")
         connection.exec_driver_sql(begin)
 
     event.listen(engine, "connect", connected)
@@ -130,30 +138,49 @@ def _sqlite(url: URL, size: int, begin: str, *, query_only: bool) -> Engine:
     return engine
 
 
-def _postgres(url: URL, size: int, seconds: float, isolation: Any, *, read_only: bool) -> Engine:
-    given = url.query.get("connect_timeout")
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  with each transaction: a Path costs more than the call
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _postgres(
+    url: URL,
+    size: int,
+    isolation: Any,
+    *,
+    statement: float,
+    lock: float,
+    read_only: bool = False,
+) -> Engine:
+    defaults = {
+        "connect_timeout": str(CONNECT_SECONDS),
+        "application_name": "monrest",
+        "keepalives_idle": "30",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+    }
     engine = create_engine(
-        url,
+        url.update_query_dict({**defaults, **url.query}),
         pool_size=size,
         max_overflow=0,
-        pool_pre_ping=True,  # a connection that died while idle is replaced before it is used
         pool_use_lifo=True,
         hide_parameters=True,
         isolation_level=isolation,
-        connect_args={
-            "connect_timeout": int(str(given)) if given else CONNECT_SECONDS,
-            "application_name": url.query.get("application_name", "monrest"),
-            "keepalives_idle": 30,
-            "keepalives_interval": 5,
-            "keepalives_count": 3,
-        },
     )
-    milliseconds = int(seconds * 1000)
+    settings = {
+        "statement_timeout": statement,
+        "lock_timeout": lock,
+        "idle_in_transaction_session_timeout": statement,
+    }
 
-    def connected(connection: Any, _: object) -> None:
+    def connected(connection: psycopg.Connection[Any], _: object) -> None:
+        # Not as start-up options: connection poolers refuse those.
         connection.autocommit = True
-        for setting in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
-            connection.execute(f"SET {setting} = {milliseconds}")
+        for name, seconds in settings.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, str(int(seconds * 1000))))
         connection.autocommit = False
         connection.read_only = read_only
 
@@ -170,5 +197,8 @@ def interrupt(connection: Any) -> None:
     if isinstance(connection, sqlite3.Connection):
         connection.interrupt()
         return
-    with socket.socket(fileno=os.dup(connection.fileno())) as copy:
-        copy.shutdown(socket.SHUT_RDWR)
+    try:
+        with socket.socket(fileno=os.dup(connection.fileno())) as copy:
+            copy.shutdown(socket.SHUT_RDWR)
+    except (OSError, psycopg.Error):
+        return  # it is closed already

@@ -9,12 +9,16 @@ import sqlite3
 from enum import Enum, auto
 
 import psycopg
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 
 class StoreError(Exception):
     """The database cannot be used at all; the text says why and contains no password."""
+
+
+class FileReplacedError(Exception):
+    """The file of the embedded database was taken away or is another one now."""
 
 
 class Meaning(Enum):
@@ -79,9 +83,11 @@ _POSTGRES_CLASSES = {
 
 def meaning_of(error: BaseException) -> Meaning:
     """Tell what an exception that came out of a transaction means."""
+    if isinstance(error, FileReplacedError):
+        return Meaning.LOST
     if isinstance(error, PoolTimeout):
         return Meaning.SLOW
-    if isinstance(error, UnicodeEncodeError):
+    if isinstance(error, (UnicodeEncodeError, OverflowError)):
         return Meaning.VALUE
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, sqlite3.Error):
@@ -118,4 +124,4 @@ def told(error: BaseException) -> str:
     """Give the text of a database's error in one line, without statement and parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     text = " ".join(str(cause).split())
-    return text if text or not isinstance(error, SQLAlchemyError) else type(error).__name__
+    return text or type(cause).__name__
