@@ -117,9 +117,18 @@ def _replacement(pair: tuple[str, ...]) -> Iterator[str]:
         yield "auth.user_replace: expected a pattern and its replacement"
         return
     try:
-        re2.compile(pair[0])
+        groups = re2.compile(pair[0]).groups
     except re2.error as error:
         yield f"auth.user_replace[0]: expected a regular expression: {error}"
+        return
+    # Looked at here, because a wrong one fails only for names that the pattern is found in.
+    for escaped in re.findall(r"\\(.?)", pair[1], re.DOTALL):
+        if escaped != "\\" and not ("0" <= escaped <= "9" and int(escaped) <= groups):
+            yield (
+                "auth.user_replace[1]: expected a text with \\1 to \\9 for groups of the pattern "
+                f"and \\\\ for a backslash, got {pair[1]!r}"
+            )
+            return
 
 
 def _commands(commands: CommandsConfig) -> Iterator[str]:

@@ -1,0 +1,228 @@
+"""What the cores say about a user: kept, shared, merged over sites, and kept while they are away."""
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from monrest.auth.contacts import NOBODY, Contact, Contacts
+from tests.fakes.livestatus import (
+    NAEMON_COLUMNS,
+    Script,
+    as_json,
+    columns_of,
+    framed,
+    hang,
+    table_of,
+)
+from tests.fakes.sites import Town, outcome
+
+CONTACT_COLUMNS = [
+    *NAEMON_COLUMNS,
+    ["contacts", "name", "string"],
+    ["contacts", "alias", "string"],
+    ["contacts", "email", "string"],
+    ["contacts", "can_submit_commands", "int"],
+    ["contactgroups", "name", "string"],
+    ["contactgroups", "members", "list"],
+]
+
+
+class Phonebook:
+    """A core's contacts: name to (alias, email, can_submit_commands), and groups of everybody."""
+
+    def __init__(self, entries=None, groups=()):
+        self.entries = entries or {}
+        self.groups = list(groups)
+        self.asked = []
+
+    def __call__(self, talk, request):
+        self.asked.append(request)
+        if table_of(request) == "contactgroups":
+            found = [[name] for name in self.groups]
+        else:
+            wanted = columns_of(request)
+            found = []
+            for name, values in self.entries.items():
+                if f"Filter: name = {name}".encode() in request.splitlines():
+                    entry = dict(
+                        zip(
+                            ("name", "alias", "email", "can_submit_commands"),
+                            (name, *values),
+                            strict=True,
+                        )
+                    )
+                    found.append([entry[column] for column in wanted])
+        talk.write(framed(as_json(found)))
+
+
+class Hall:
+    """``sites`` as a registry has them."""
+
+    def __init__(self, *sites):
+        self.sites = sites
+
+
+@pytest.fixture
+def town():
+    made = Town()
+    made.clock.advance(1_000_000)
+    yield made
+    made.stop()
+
+
+def core(town, id="a", book=None, **options):
+    return town.site(id, Script(default=book or Phonebook(), columns=CONTACT_COLUMNS), **options)
+
+
+def of(town, contacts, user="ann", seconds=0.5):
+    found = outcome(Deferred.fromCoroutine(contacts.of(user)))
+    if not found:
+        town.pass_time(seconds)
+    assert found, "no answer yet"
+    (value,) = found
+    if hasattr(value, "raiseException"):
+        value.raiseException()
+    return value
+
+
+def test_a_contact(town):
+    book = Phonebook({"ann": ("Ann A.", "ann@example.org", 1)}, ["ops", "web"])
+    contacts = Contacts(Hall(core(town, book=book)), town.clock)
+    assert of(town, contacts) == Contact(
+        groups=frozenset({"ops", "web"}),
+        alias="Ann A.",
+        email="ann@example.org",
+        can_submit_commands=True,
+    )
+    assert len(book.asked) == 2
+    (groups,) = [one for one in book.asked if table_of(one) == "contactgroups"]
+    assert b"Filter: members >= ann" in groups.splitlines()
+
+
+def test_who_is_no_contact(town):
+    assert of(town, Contacts(Hall(core(town)), town.clock)) == NOBODY
+    assert of(town, Contacts(Hall(), town.clock)) == NOBODY
+
+
+def test_several_sites_are_put_together(town):
+    first = Phonebook({"ann": ("First", "1@example.org", 1)}, ["ops"])
+    second = Phonebook({"ann": ("Second", "2@example.org", 0)}, ["web", "ops"])
+    contacts = Contacts(
+        Hall(core(town, "a"), core(town, "b", first), core(town, "c", second)), town.clock
+    )
+    assert of(town, contacts) == Contact(
+        groups=frozenset({"ops", "web"}),
+        alias="First",
+        email="1@example.org",
+        can_submit_commands=False,  # one site forbids it for all
+    )
+
+
+def test_a_core_without_the_column_says_nothing_about_commands(town):
+    columns = [one for one in CONTACT_COLUMNS if one[1] != "can_submit_commands"]
+    book = Phonebook({"ann": ("Ann", "a@example.org", 0)})
+    site = town.site("a", Script(default=book, columns=columns))
+    contact = of(town, Contacts(Hall(site), town.clock))
+    assert (contact.alias, contact.can_submit_commands) == ("Ann", None)
+
+
+def test_what_is_known_is_good_for_300_seconds(town):
+    book = Phonebook(groups=["ops"])
+    contacts = Contacts(Hall(core(town, book=book)), town.clock)
+    assert of(town, contacts).groups == {"ops"}
+    book.groups = ["new"]
+    town.pass_time(299, 1)
+    assert of(town, contacts).groups == {"ops"}
+    assert len(book.asked) == 2
+    town.pass_time(1)
+    assert of(town, contacts).groups == {"new"}
+    assert len(book.asked) == 4
+
+
+def test_users_do_not_share_what_is_known(town):
+    book = Phonebook({"ann": ("Ann", "a@example.org", 1)})
+    contacts = Contacts(Hall(core(town, book=book)), town.clock)
+    assert of(town, contacts).alias == "Ann"
+    assert of(town, contacts, "bob") == NOBODY
+    assert of(town, contacts, "Ann") == NOBODY
+
+
+def test_everybody_who_asks_at_the_same_time_shares_one_question(town):
+    book = Phonebook(groups=["ops"])
+    contacts = Contacts(Hall(core(town, book=book)), town.clock)
+    found = [outcome(Deferred.fromCoroutine(contacts.of("ann"))) for _ in range(20)]
+    town.pass_time(0.5)
+    assert [one[0].groups for one in found] == [{"ops"}] * 20
+    assert len(book.asked) == 2
+
+
+def test_a_client_that_leaves_does_not_end_the_question_of_the_others(town, stray_failures):
+    contacts = Contacts(Hall(core(town, book=Phonebook(groups=["ops"]))), town.clock)
+    leaving = Deferred.fromCoroutine(contacts.of("ann"))
+    gone = outcome(leaving)
+    staying = outcome(Deferred.fromCoroutine(contacts.of("ann")))
+    leaving.cancel()
+    assert gone
+    town.pass_time(0.5)
+    assert staying[0].groups == {"ops"}
+
+
+def test_nothing_known_and_no_site_to_ask(town):
+    contacts = Contacts(Hall(core(town, up=False)), town.clock)
+    assert of(town, contacts) == NOBODY
+
+
+def test_what_is_known_stays_while_the_cores_are_away(town):
+    script = Script(default=Phonebook({"ann": ("Ann", "", 0)}, ["ops"]), columns=CONTACT_COLUMNS)
+    site = town.site("a", script, timeout=2.0)
+    contacts = Contacts(Hall(site), town.clock)
+    known = of(town, contacts)
+    script.default = hang
+    town.pass_time(300, 1)
+    assert of(town, contacts, seconds=4) == known
+    assert of(town, contacts, "bob", seconds=4) == NOBODY
+    script.default = Phonebook(groups=["new"])
+    town.pass_time(60, 1)
+    assert of(town, contacts).groups == {"new"}
+
+
+def test_one_site_that_is_away_leaves_in_force_what_it_said(town):
+    away = Script(default=Phonebook(groups=["wheel"]), columns=CONTACT_COLUMNS)
+    other = Phonebook(groups=["ops"])
+    hall = Hall(town.site("a", away, timeout=2.0), core(town, "b", other))
+    contacts = Contacts(hall, town.clock)
+    assert of(town, contacts).groups == {"wheel", "ops"}
+    away.default, other.groups = hang, ["web"]
+    town.pass_time(300, 1)
+    assert of(town, contacts, seconds=4).groups == {"wheel", "web"}
+
+
+def test_a_site_that_is_no_longer_configured_says_nothing_more(town):
+    hall = Hall(core(town, "a", Phonebook(groups=["wheel"])), core(town, "b"))
+    contacts = Contacts(hall, town.clock)
+    assert of(town, contacts).groups == {"wheel"}
+    hall.sites = hall.sites[1:]
+    town.pass_time(300, 1)
+    assert of(town, contacts).groups == frozenset()
+
+
+def test_a_slow_core_holds_up_nobody_who_is_known(town):
+    script = Script(default=Phonebook(groups=["ops"]), columns=CONTACT_COLUMNS)
+    contacts = Contacts(Hall(town.site("a", script, timeout=30.0)), town.clock)
+    assert of(town, contacts).groups == {"ops"}
+    script.default = hang
+    town.pass_time(300, 1)
+    found = outcome(Deferred.fromCoroutine(contacts.of("ann")))
+    town.pass_time(4.8)
+    assert found == []
+    town.pass_time(0.4)
+    assert found[0].groups == {"ops"}
+    town.pass_time(40)
+
+
+def test_users_are_not_kept_for_ever(town, monkeypatch):
+    monkeypatch.setattr("monrest.auth.contacts._REMEMBERED", 3)
+    contacts = Contacts(Hall(core(town)), town.clock)
+    for number in range(10):
+        of(town, contacts, f"user{number}")
+    assert len(contacts._known) == 3
+    assert not contacts._running
