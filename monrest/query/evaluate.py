@@ -6,7 +6,7 @@ Every predicate is a function of one value; trees of them become functions of on
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from monrest.errors import BadRequest
@@ -120,10 +120,10 @@ def _list_test(condition: Condition, operand: str | float, *, folded: bool) -> V
         )
     if op in ("~", "~~"):
         found = _pattern(condition).found
-        return lambda value: any(_plain(one) and found(text_of(one)) for one in value or ())
+        return lambda value: any(_plain(one) and found(text_of(one)) for one in _elements(value))
 
     def contains(value: Any) -> bool:
-        return any(_plain(one) and equal(one) for one in value or ())
+        return any(_plain(one) and equal(one) for one in _elements(value))
 
     if op == ">=":
         return contains
@@ -134,6 +134,11 @@ def _list_test(condition: Condition, operand: str | float, *, folded: bool) -> V
         f"{condition.parameter}: operator '{op}' not implemented for lists, {condition.column} "
         "is one; expected one of = != ~ !~ ~~ !~~ >= <= !>=",
     )
+
+
+def _elements(value: Any) -> Sequence[Any]:
+    """What a list holds; a site that sends something else has sent an empty one."""
+    return value if isinstance(value, list) else ()
 
 
 def _plain(value: Any) -> bool:

@@ -1,8 +1,9 @@
 """Rows of one core in the common layout: what it lacks is empty, what it says otherwise is fixed.
 
-icinga2-livestatus.md, "Values that differ" and "Rules for the service". A Naemon that was asked
-for the whole layout in its order costs nothing; everything else happens while the rows arrive,
-column by column, so that the work per value is done by the interpreter's own loops.
+icinga2-livestatus.md, "Values that differ" and "Rules for the service". Of a Naemon that was asked
+for the whole layout in its order only those columns are looked at that are taken apart later;
+everything else happens while the rows arrive, column by column, so that the work per value is
+done by the interpreter's own loops.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import orjson
@@ -23,6 +25,9 @@ Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
 """Names and types of the columns that every row shall have, in order."""
 
 Values: TypeAlias = Sequence[Any]
+
+_ADDED = frozenset({"hostgroups", "servicegroups"})
+"""Tables whose rows of several sites become one: their numbers are added, their lists joined."""
 
 _LOOSE = frozenset({"icinga2", "shinken"})
 """Cores that give null, true or "" where a number, a text or a list belongs."""
@@ -39,7 +44,11 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "1" if value else "0"
-    return orjson.dumps(value).decode()
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        # Deeper than JSON writers go, or a whole number beyond 64 bits.
+        return str(value) if isinstance(value, int) else ""
 
 
 def as_int(value: Any) -> int | float:
@@ -87,6 +96,29 @@ def _typed(core_type: CoreType) -> Callable[[Values], Values]:
         return values if set(map(type, values)) <= right else list(map(fix, values))
 
     return column
+
+
+def _taken_apart(table: str, name: str, core_type: CoreType) -> bool:
+    """Whether our own code relies on the type of the column.
+
+    Everything else takes values as they are, so that a lie in it shows and breaks nothing.
+    """
+    return core_type == "dict" or name.endswith("perf_data") or table in _ADDED
+
+
+def _checked(layout: Layout, positions: Iterable[int]) -> Transform:
+    """Rows as they are, with what is of a wrong type in these columns replaced in place."""
+    columns = [(at, itemgetter(at), *_FIX[layout[at][1]]) for at in positions]
+    checks = [(at, pick, {wanted}, fix) for at, pick, wanted, fix in columns]
+
+    def transform(rows: list[Row]) -> list[Row]:
+        for at, pick, right, fix in checks:
+            if not set(map(type, map(pick, rows))) <= right:
+                for row in rows:
+                    row[at] = fix(row[at])
+        return rows
+
+    return transform
 
 
 # ---------------------------------------------------------------- Icinga 2: pending objects
@@ -259,14 +291,12 @@ def normaliser(
     """What turns rows of ``columns`` into rows of ``layout``; None when they are that already."""
     kind = capabilities.kind
     names = tuple(name for name, _ in layout)
-    if kind in ("naemon", "lmd") and columns == names:
-        return None
     known = capabilities.tables.get(table, {})
     position = {name: at for at, name in enumerate(columns)}
     cells = []
     for name, core_type in layout:
         at = position.get(name)
-        loose = kind in _LOOSE or (kind == "mk" and core_type == "dict")
+        loose = kind in _LOOSE or _taken_apart(table, name, core_type)
         rule = _rule(name, known) if kind == "icinga2" else None
         if rule is not None and not all(need in position for need in rule[0]):
             rule = None
@@ -280,8 +310,9 @@ def normaliser(
                 _list_fix(table, name) if kind == "icinga2" else None,
             )
         )
-    if columns == names and not any(cell.typed or cell.rule or cell.lists for cell in cells):
-        return None
+    if columns == names and not any(cell.rule or cell.lists for cell in cells):
+        loosely = [at for at, cell in enumerate(cells) if cell.typed]
+        return _checked(layout, loosely) if loosely else None
 
     def transform(rows: list[Row]) -> list[Row]:
         if not rows:

@@ -5,12 +5,18 @@ import time
 
 import pytest
 from harness.daemon import Daemon, site
-from harness.lying import DEEDS, FAST, LyingSite
+from harness.lying import DEEDS, FAST, TYPED, LyingSite
 from harness.waiting import until
 
 TIMEOUT = 1.0
 IN_TIME = 8.0
 """Far above the site's time-out, far below that of the request: hanging is what would fail."""
+
+TABLES = (
+    *("hosts", "services", "hostgroups", "servicegroups", "comments", "downtimes", "contacts"),
+    *("contactgroups", "timeperiods", "commands", "log"),
+)
+"""Every table except the one that tells how the core is."""
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +136,43 @@ def test_statistics_and_logs_survive_a_liar(client, liar):
         response = ask(client, path)
         assert response.headers["x-mon-failed-sites"] == "liar"
         assert response.json
+
+
+PATHS = (
+    *("/hosts", "/services", "/hostgroups", "/servicegroups", "/comments", "/downtimes"),
+    *("/contacts", "/contactgroups", "/timeperiods", "/commands", "/logs", "/alerts"),
+    *("/processinfo", "/hosts/totals", "/services/stats", "/checks/stats", "/processinfo/stats"),
+    *("/hosts?num_services[gt]=1", "/hosts?groups[gte]=linux", "/hosts?q=parents !~ a"),
+    *("/hosts?sort=-latency", "/hosts?columns=name,count(*)", "/hosts?_WORKER=local"),
+    *("/hosts?columns=sum(num_services)", "/services?columns=to_rows(contacts) as c"),
+    *("/csv/services?limit=5", "/wrapped_json/hostgroups", "/text/comments", "/xls/hosts"),
+    *("/hosts/web01/commandline", "/services/web01/ping/commandline", "/mon/whoami", "/sites"),
+)
+
+
+@pytest.mark.parametrize("deed", TYPED)
+@pytest.mark.parametrize("user", ["admin", "olga"])
+def test_values_of_wrong_types_break_nothing(daemon, client, liar, deed, user):
+    """The good site's part is always there; what the liar says is shown, empty or its failure."""
+    with daemon.client(user) as asking:
+        for path in PATHS:
+            liar.lie(deed, *TABLES)
+            response = asking.get(path.replace(" ", "%20"), timeout=IN_TIME)
+            assert response.status in (200, 403), (path, response)
+            alone = asking.get(f"/sites/liar{path}".replace(" ", "%20"), timeout=IN_TIME)
+            assert alone.status in (200, 400, 403, 502), (path, alone)
+    assert "Traceback" not in daemon.log
+
+
+def test_wrong_types_in_what_tells_how_a_core_is(client, liar, daemon):
+    for deed in TYPED:
+        liar.lie(deed)
+        for path in ("/hosts?columns=name,peer_key", "/processinfo", "/sites"):
+            assert ask(client, path).json, path
+        liar.cut()
+        liar.lie(None)
+        recovered(client)
+    assert "Traceback" not in daemon.log
 
 
 def test_sites_shows_the_liar_as_down(client, liar):

@@ -38,11 +38,42 @@ def icinga(table, row, *wanted):
 
 
 def test_a_naemon_costs_nothing():
-    layout = typed("hosts", "name", "state", "custom_variables")
-    names = ("name", "state", "custom_variables")
+    layout = typed("hosts", "name", "state", "groups")
+    names = ("name", "state", "groups")
     assert normaliser("hosts", names, NAEMON_CORE, layout) is None
     assert prepare(Pushed(table="hosts", columns=names), NAEMON_CORE, layout).transform is None
     assert with_companions("hosts", names, NAEMON_CORE) is names
+
+
+def test_columns_that_are_taken_apart_are_looked_at_and_nothing_else_is_touched():
+    layout = typed("services", "description", "custom_variables", "state", "host_perf_data")
+    names = tuple(name for name, _ in layout)
+    transform = normaliser("services", names, NAEMON_CORE, layout)
+    good, bad = ["ping", {"A": "b"}, 0, "rta=1"], [7, ["A"], "up", ["rta"]]
+    rows = [good, bad]
+    variables = good[1]
+    assert transform(rows) is rows
+    assert rows == [["ping", {"A": "b"}, 0, "rta=1"], [7, {}, "up", '["rta"]']]
+    assert rows[0] is good
+    assert good[1] is variables
+    assert transform([]) == []
+
+
+@pytest.mark.parametrize("kind", ["naemon", "mk", "lmd"])
+def test_all_columns_of_groups_are_looked_at(kind):
+    core = Capabilities(kind=kind, tables=NAGIOS, key=kind)
+    names = ("name", "num_hosts", "worst_host_state", "members")
+    transform = normaliser("hostgroups", names, core, typed("hostgroups", *names))
+    assert transform([[["a"], "many", None, 5]]) == [['["a"]', 0, 0, []]]
+    assert transform([["web", 2, 1, ["h"]]]) == [["web", 2, 1, ["h"]]]
+
+
+def test_numbers_and_lists_that_no_json_can_hold_as_text():
+    transform = normaliser("hosts", ("perf_data",), NAEMON_CORE, typed("hosts", "perf_data"))
+    deep = []
+    for _ in range(500):
+        deep = [deep]
+    assert transform([[2**70], [deep]]) == [[str(2**70)], [""]]
 
 
 def test_missing_columns_are_empty_by_type():

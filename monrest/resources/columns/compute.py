@@ -9,11 +9,19 @@ from typing import Any
 def info(entries: Sequence[Sequence[Any]] | None) -> str:
     """Write comments or downtimes as ``id:<id> author:<author>: text:<text>``, joined by ``, ``.
 
-    ``entries`` are the records of a ``…_with_info`` column, which start with id, author, text.
+    ``entries`` are the records of a ``…_with_info`` column, which start with id, author, text;
+    whatever is no such record is left out.
     """
-    if not entries:
+    if not entries or not isinstance(entries, list):
         return ""
-    return ", ".join(f"id:{entry[0]} author:{entry[1]}: text:{entry[2]}" for entry in entries)
+    return ", ".join(
+        f"id:{entry[0]} author:{entry[1]}: text:{entry[2]}"
+        for entry in entries
+        if isinstance(entry, list) and len(entry) >= _RECORD
+    )
+
+
+_RECORD = 3
 
 
 def state_order(state: Any) -> Any:

@@ -26,7 +26,7 @@ def wrong_columns(rows):
 class LyingSite:
     """Listens on ``path``; answers come from the core at ``target``, bent by ``deed``.
 
-    ``deed`` is None (honest) or a name of ``DEEDS``. ``tables`` limits it to these tables, so
+    ``deed`` is None (honest) or a name of ``DEEDS`` or ``TYPED``. ``tables`` limits it to these tables, so
     that a probe of the status table can still look healthy. ``hold`` keeps answers back until
     ``release`` is called; ``waiting`` is set when one is kept.
     """
@@ -133,7 +133,7 @@ class LyingSite:
         ]
         rows = ask(self.target, "\n".join(kept))
         if chosen and self.deed is not None:
-            return DEEDS[self.deed](self, connection, rows)
+            return (DEEDS | TYPED)[self.deed](self, connection, rows)
         connection.sendall(framed(json.dumps(rows).encode()))
         return True
 
@@ -203,6 +203,26 @@ DEEDS = {
     "silent": send(),
 }
 """Name of a misdeed to what is done instead of answering (``silent`` never gets that far)."""
+
+WRONG = {
+    "text": "text",
+    "number": 7,
+    "float": 1e300,
+    "null": None,
+    "true": True,
+    "list": ["a", 1, ["b"]],
+    "empty list": [],
+    "list of lists": [["a"], [1, 2]],
+    "object": {"A": "b", "B": [1]},
+}
+"""Values that are of the wrong type for nearly every column."""
+
+TYPED = {
+    name: send(lambda rows, wrong=wrong: framed(body([[wrong] * len(row) for row in rows])),
+               close=False)
+    for name, wrong in WRONG.items()
+}  # fmt: skip
+"""Lies in every value of an answer that has the right form; nothing has to fail for them."""
 
 FAST = [name for name in DEEDS if name not in ("drip", "silent", "length too long and open",
                                                "length absurd")]  # fmt: skip
