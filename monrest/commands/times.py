@@ -96,7 +96,8 @@ def duration(text: str) -> int | None:
         return None
     sign, whole, fraction, unit = match.groups()
     digits = fraction or ""
-    seconds, rest = divmod(int(whole + digits) * UNITS[unit or "s"], 10 ** len(digits))
+    scale: int = 10 ** len(digits)
+    seconds, rest = divmod(int(whole + digits) * UNITS[unit or "s"], scale)
     if rest:
         return None
     return -seconds if sign else seconds

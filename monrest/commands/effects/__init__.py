@@ -1,0 +1,56 @@
+"""How to see in a core that a command had its effect, declared for every command.
+
+Cores acknowledge a command before it acts, and most say nothing at all; what they show
+afterwards is in their tables (livestatus.md, section 13; icinga2-livestatus.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+from monrest.commands.catalogue import Command, Kind
+from monrest.commands.effects.entries import comments, downtimes
+from monrest.commands.effects.events import checks, logged, process
+from monrest.commands.effects.model import Effect, Reading, Sent, Unseen, columns_of
+from monrest.commands.effects.switches import settings, switches
+from monrest.commands.values import Target
+from monrest.values import Capabilities
+
+__all__ = ["READINGS", "UNKNOWN_TO_ICINGA2", "Effect", "Unseen", "expected"]
+
+READINGS: Mapping[tuple[Kind, str], Reading] = {
+    (kind, name): reading
+    for kind, name, reading in chain(
+        switches(), settings(), comments(), downtimes(), checks(), logged(), process()
+    )
+}
+"""Kind and name of every command to how its effect is read back."""
+
+UNKNOWN_TO_ICINGA2: frozenset[str] = frozenset()
+"""Core names of commands that Icinga 2 refuses."""
+
+
+def expected(
+    command: Command,
+    target: Target,
+    arguments: Mapping[str, str],
+    now: float,
+    core: Capabilities | None = None,
+    ids: tuple[int, ...] = (),
+) -> Effect | Unseen:
+    """What to look for after ``command`` was sent with ``arguments`` (those of ``parse``).
+
+    ``now`` is the time of the request in Unix time, ``core`` what the site can do (None: a
+    Naemon). ``ids`` are the comments or downtimes found for a command resolved by lookup.
+    """
+    if core is not None and core.kind == "icinga2" and command.core_name in UNKNOWN_TO_ICINGA2:
+        return Unseen("Icinga 2 does not know this command")
+    sent = Sent(command=command, target=target, arguments=arguments, now=now, core=core, ids=ids)
+    found = READINGS[command.kind, command.name](sent)
+    if core is None or isinstance(found, Unseen):
+        return found
+    for column in (*found.columns, *columns_of(found.filter)):
+        if not core.has(found.table, column):
+            return Unseen(f"the core has no column {column} in its table {found.table}")
+    return found

@@ -1,0 +1,289 @@
+"""Effects of commands on comments, acknowledgements and downtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from monrest.commands.catalogue import Kind
+from monrest.commands.effects.model import (
+    HOST,
+    HOSTS_OF_HOSTGROUP,
+    HOSTS_OF_SERVICEGROUP,
+    SERVICE,
+    SERVICES_OF_HOST,
+    SERVICES_OF_HOSTGROUP,
+    SERVICES_OF_SERVICEGROUP,
+    WITH_CHILDREN,
+    Effect,
+    Place,
+    Reading,
+    Rows,
+    Sent,
+    Unseen,
+    alike,
+    none_of,
+)
+from monrest.commands.effects.switches import Declared
+from monrest.query.model import Any_, CoreFilter, Every, Test
+
+_KINDS: tuple[tuple[Kind, str, Place], ...] = (
+    ("hosts", "host", HOST),
+    ("services", "svc", SERVICE),
+)
+
+
+def _ids(infos: Iterable[Any]) -> set[int]:
+    return {int(info[0]) for info in infos}
+
+
+def _signed(info: Any, sent: Sent) -> bool:
+    """Whether an element of a ``…_with_info`` column is the comment or downtime that was sent."""
+    return alike(info[1], sent.arguments["comment_author"]) and alike(
+        info[2], sent.arguments["comment_data"]
+    )
+
+
+# ---------------------------------------------------------------- comments
+
+
+def _comment(place: Place) -> Reading:
+    def read(sent: Sent) -> Effect:
+        def seen(before: Rows, after: Rows) -> bool:
+            known = {number for row in before for number in _ids(row[0])}
+            return any(
+                int(info[0]) not in known and _signed(info, sent)
+                for row in after
+                for info in row[0]
+            )
+
+        return Effect(
+            table=place.table,
+            columns=("comments_with_info",),
+            filter=place.limit(sent.target),
+            before=True,
+            what=f"comment by {sent.arguments['comment_author']} on {place.called(sent.target)}",
+            is_seen=seen,
+            is_nothing=none_of(place, sent.target),
+        )
+
+    return read
+
+
+def _acknowledged(place: Place) -> Reading:
+    def read(sent: Sent) -> Effect:
+        def seen(before: Rows, after: Rows) -> bool:
+            known = {number for row in before for number in _ids(row[2])}
+            return any(
+                row[1] == 1
+                and any(int(info[0]) not in known and _signed(info, sent) for info in row[2])
+                for row in after
+            )
+
+        def nothing(rows: Rows) -> str:
+            if rows and all(row[0] == 0 for row in rows):
+                return f"{place.called(sent.target)} has no problem to acknowledge"
+            return none_of(place, sent.target)(rows)
+
+        return Effect(
+            table=place.table,
+            columns=("state", "acknowledged", "comments_with_info"),
+            filter=place.limit(sent.target),
+            before=True,
+            what=f"acknowledgement by {sent.arguments['comment_author']} "
+            f"on {place.called(sent.target)}",
+            is_seen=seen,
+            is_nothing=nothing,
+        )
+
+    return read
+
+
+def _unacknowledged(place: Place) -> Reading:
+    def read(sent: Sent) -> Effect:
+        def nothing(rows: Rows) -> str:
+            if rows and all(row[0] == 0 for row in rows):
+                return f"{place.called(sent.target)} is not acknowledged"
+            return none_of(place, sent.target)(rows)
+
+        return Effect(
+            table=place.table,
+            columns=("acknowledged",),
+            filter=place.limit(sent.target),
+            before=True,
+            what=f"acknowledged = 0 for {place.called(sent.target)}",
+            is_seen=lambda _before, rows: bool(rows) and all(row[0] == 0 for row in rows),
+            is_nothing=nothing,
+        )
+
+    return read
+
+
+def _no_comments(place: Place) -> Reading:
+    def read(sent: Sent) -> Effect:
+        def seen(before: Rows, after: Rows) -> bool:
+            gone = {number for row in before for number in row[0]}
+            return bool(after) and gone.isdisjoint(number for row in after for number in row[0])
+
+        def nothing(rows: Rows) -> str:
+            return "" if any(row[0] for row in rows) else _no("comments", place, sent)
+
+        return Effect(
+            table=place.table,
+            columns=("comments",),
+            filter=place.limit(sent.target),
+            before=True,
+            what=f"no more of the comments of {place.called(sent.target)}",
+            is_seen=seen,
+            is_nothing=nothing,
+        )
+
+    return read
+
+
+def _no(what: str, place: Place, sent: Sent) -> str:
+    return f"{place.called(sent.target)} has no {what}"
+
+
+def comments() -> Declared:
+    """add_…_comment, del_…_comment…, acknowledge_… and remove_…_acknowledgement."""
+    for kind, word, place in _KINDS:
+        yield kind, f"add_{word}_comment", _comment(place)
+        yield kind, f"del_all_{word}_comments", _no_comments(place)
+        yield kind, f"acknowledge_{word}_problem", _acknowledged(place)
+        yield kind, f"acknowledge_{word}_problem_expire", _acknowledged(place)
+        yield kind, f"remove_{word}_acknowledgement", _unacknowledged(place)
+        yield kind, "del_comment", _gone("comments")
+        yield "sites", f"del_{word}_comment", _deleted("comments", service=kind == "services")
+
+
+# ---------------------------------------------------------------- downtimes
+
+
+def _downtime(place: Place) -> Reading:
+    """Every object of the place has a new downtime."""
+
+    def read(sent: Sent) -> Effect:
+        start, end = int(sent.arguments["start_time"]), int(sent.arguments["end_time"])
+
+        def meant(info: Any) -> bool:
+            # Some cores tell only id, author and text.
+            return _signed(info, sent) and (len(info) < 6 or (info[4], info[5]) == (start, end))
+
+        def seen(before: Rows, after: Rows) -> bool:
+            known = {number for row in before for number in _ids(row[0])}
+            return bool(after) and all(
+                any(int(info[0]) not in known and meant(info) for info in row[0]) for row in after
+            )
+
+        def nothing(rows: Rows) -> str:
+            if end <= sent.now:
+                return "the downtime is over already"
+            return none_of(place, sent.target)(rows)
+
+        return Effect(
+            table=place.table,
+            columns=(f"{place.prefix}downtimes_with_info",),
+            filter=place.limit(sent.target),
+            before=True,
+            what=f"downtime by {sent.arguments['comment_author']} for {place.called(sent.target)}",
+            is_seen=seen,
+            is_nothing=nothing,
+        )
+
+    return read
+
+
+def _gone(table: str) -> Reading:
+    """The entries that were found before are there no more."""
+
+    def read(sent: Sent) -> Effect | Unseen:
+        if not sent.ids:
+            return Unseen(f"there are no {table} to delete")
+        tests = tuple(Test("id", "=", str(number)) for number in sent.ids)
+        return Effect(
+            table=table,
+            columns=("id",),
+            filter=tests[0] if len(tests) == 1 else Any_(tests),
+            what=f"no more of the {table} {', '.join(map(str, sent.ids))}",
+            is_seen=lambda _before, rows: not rows,
+        )
+
+    return read
+
+
+def _deleted(table: str, *, service: bool) -> Reading:
+    def read(sent: Sent) -> Effect:
+        number = next(iter(sent.arguments.values()))
+        what = f"{'service' if service else 'host'} {table.removesuffix('s')} {number}"
+        tests = (Test("id", "=", number), Test("is_service", "=", "1" if service else "0"))
+        return Effect(
+            table=table,
+            columns=("id",),
+            filter=Every(tests),
+            before=True,
+            what=f"no more {what}",
+            is_seen=lambda _before, rows: not rows,
+            is_nothing=lambda rows: "" if rows else f"there is no {what}",
+        )
+
+    return read
+
+
+_FILTERS = (
+    ("hostgroup_name", "host_groups", ">="),
+    ("hostname", "host_name", "="),
+    ("service_desc", "service_description", "="),
+    ("start_time", "start_time", "="),
+)
+
+
+def _matching(sent: Sent) -> Effect:
+    """No downtime is left of those that fit the filters (section 1.7)."""
+    arguments = sent.arguments
+    tests: tuple[CoreFilter, ...] = tuple(
+        Test(column, op, arguments[name]) for name, column, op in _FILTERS if arguments.get(name)
+    )
+    text = arguments["comment"]
+
+    def matching(rows: Rows) -> set[int]:
+        return {int(row[0]) for row in rows if not text or alike(row[1], text)}
+
+    def nothing(rows: Rows) -> str:
+        if not tests and not text:
+            return "without any filter no downtime is deleted"
+        return "" if matching(rows) else "no downtime matches"
+
+    return Effect(
+        table="downtimes",
+        columns=("id", "comment"),
+        filter=Every(tests) if len(tests) > 1 else next(iter(tests), None),
+        before=True,
+        what="no more of the downtimes that match",
+        is_seen=lambda before, after: matching(before).isdisjoint(int(row[0]) for row in after),
+        is_nothing=nothing,
+    )
+
+
+def downtimes() -> Declared:
+    """schedule_…_downtime and del_…downtime…."""
+    scheduled: tuple[tuple[Kind, str, Place], ...] = (
+        ("hosts", "host", HOST),
+        ("hosts", "host_svc", SERVICES_OF_HOST),
+        ("hosts", "and_propagate_host", WITH_CHILDREN),
+        ("hosts", "and_propagate_triggered_host", WITH_CHILDREN),
+        ("services", "svc", SERVICE),
+        ("hostgroups", "hostgroup_host", HOSTS_OF_HOSTGROUP),
+        ("hostgroups", "hostgroup_svc", SERVICES_OF_HOSTGROUP),
+        ("servicegroups", "servicegroup_host", HOSTS_OF_SERVICEGROUP),
+        ("servicegroups", "servicegroup_svc", SERVICES_OF_SERVICEGROUP),
+    )
+    for kind, name, place in scheduled:
+        yield kind, f"schedule_{name}_downtime", _downtime(place)
+    yield "hosts", "del_active_host_downtimes", _gone("downtimes")
+    yield "services", "del_active_service_downtimes", _gone("downtimes")
+    for kind, word, _place in _KINDS:
+        yield kind, "del_downtime", _gone("downtimes")
+        yield "sites", f"del_{word}_downtime", _deleted("downtimes", service=kind == "services")
+    for word in ("host_name", "hostgroup_name", "start_time_comment"):
+        yield "sites", f"del_downtime_by_{word}", _matching

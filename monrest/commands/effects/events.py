@@ -1,0 +1,204 @@
+"""Effects of commands that make something happen: checks, results, notifications, log lines."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from monrest.commands.catalogue import Kind
+from monrest.commands.effects.model import (
+    HOST,
+    SERVICE,
+    SERVICES_OF_HOST,
+    Effect,
+    Place,
+    Reading,
+    Rows,
+    Sent,
+    alike,
+    none_of,
+    unseen,
+)
+from monrest.commands.effects.switches import Declared
+from monrest.query.model import CoreFilter, Every, Test
+from monrest.values import Row
+
+_KINDS: tuple[tuple[Kind, str, Place], ...] = (
+    ("hosts", "host", HOST),
+    ("services", "svc", SERVICE),
+)
+_SKEW = 60
+"""Seconds by which a core's clock may be behind ours."""
+
+_DAY = 86400
+
+
+# ---------------------------------------------------------------- checks
+
+
+def _checked(place: Place, *, forced: bool) -> Reading:
+    """Every object was checked since, or will be at the time that was asked for."""
+
+    def read(sent: Sent) -> Effect:
+        start = int(sent.arguments["start_time"])
+        latest = max(start, math.floor(sent.now)) + 1
+
+        def meant(rows: Rows) -> list[Row]:
+            return [row for row in rows if forced or row[3] == 1]
+
+        def seen(before: Rows, after: Rows) -> bool:
+            known = {row[0]: row[1] for row in before}
+            rows = meant(after)
+            return bool(rows) and all(
+                row[1] > known.get(row[0], row[1]) or start - 1 <= row[2] <= latest for row in rows
+            )
+
+        def nothing(rows: Rows) -> str:
+            if rows and not meant(rows):
+                return f"active checks are switched off for {place.called(sent.target)}"
+            return none_of(place, sent.target)(rows)
+
+        return Effect(
+            table=place.table,
+            columns=(place.key, "last_check", "next_check", "active_checks_enabled"),
+            filter=place.limit(sent.target),
+            before=True,
+            what=f"check of {place.called(sent.target)}",
+            is_seen=seen,
+            is_nothing=nothing,
+        )
+
+    return read
+
+
+def _result(place: Place) -> Reading:
+    def read(sent: Sent) -> Effect:
+        output = re.split(r"\||\\n", sent.arguments["plugin_output"], maxsplit=1)[0]
+        state = int(sent.arguments["plugin_state"])
+        since = math.floor(sent.now)
+
+        def holds(row: Row) -> bool:
+            # Cores that work with reachability have their own idea of a host's state.
+            right = place is HOST or row[3] == state
+            return right and row[1] >= since and (not output.strip() or _printed(row[2], output))
+
+        def nothing(rows: Rows) -> str:
+            if rows and all(row[0] == 0 for row in rows):
+                return f"{place.called(sent.target)} takes no passive check results"
+            return none_of(place, sent.target)(rows)
+
+        return Effect(
+            table=place.table,
+            columns=("accept_passive_checks", "last_check", "plugin_output", "state"),
+            filter=place.limit(sent.target),
+            what=f"check result of {place.called(sent.target)}",
+            is_seen=lambda _before, rows: bool(rows) and all(holds(row) for row in rows),
+            is_nothing=nothing,
+        )
+
+    return read
+
+
+def _printed(found: object, output: str) -> bool:
+    """Cores have colons for the semicolons of plugin output, and may cut it."""
+    texts = [text.strip().replace(";", ":") for text in (str(found), output)]
+    return alike(texts[0][:200], texts[1][:200])
+
+
+def checks() -> Declared:
+    """schedule_…_check…, process_…_check_result."""
+    for word, forced in (("", False), ("forced_", True)):
+        for kind, name, place in _KINDS:
+            yield kind, f"schedule_{word}{name}_check", _checked(place, forced=forced)
+        reading = _checked(SERVICES_OF_HOST, forced=forced)
+        yield "hosts", f"schedule_{word}host_svc_checks", reading
+    yield "hosts", "process_host_check_result", _result(HOST)
+    yield "services", "process_service_check_result", _result(SERVICE)
+
+
+# ---------------------------------------------------------------- the log
+
+
+def _logged(sent: Sent, text: str, what: str, *tests: CoreFilter) -> Effect:
+    """One more line of the log that ends in ``text``."""
+    since = math.floor(sent.now) - _SKEW
+    bounds: tuple[CoreFilter, ...] = (Test("time", ">=", str(since)), *tests)
+    if sent.on_icinga2:
+        # The last lower bound decides which files it reads at all.
+        bounds += (Test("time", ">=", str(since - _DAY)),)
+
+    def count(rows: Rows) -> int:
+        return sum(_comparable_end(row[0], text) for row in rows)
+
+    return Effect(
+        table="log",
+        columns=("message",),
+        filter=Every(bounds) if len(bounds) > 1 else bounds[0],
+        before=True,
+        log=True,
+        what=what,
+        is_seen=lambda before, after: count(after) > count(before),
+    )
+
+
+def _comparable_end(message: object, text: str) -> bool:
+    wanted = text.strip()
+    tail = str(message).strip()
+    return alike(tail[max(0, len(tail) - len(wanted)) :], wanted)
+
+
+def _custom_notification(place: Place) -> Reading:
+    def read(sent: Sent) -> Effect:
+        names = [Test("host_name", "=", sent.target.name)]
+        if place is SERVICE:
+            names.append(Test("service_description", "=", sent.target.service))
+        what = f"notification about {place.called(sent.target)} in the log"
+        text = sent.arguments["comment_data"]
+        return _logged(sent, text, what, Test("class", "=", "3"), *names)
+
+    return read
+
+
+def _note(prefix: str) -> Reading:
+    def read(sent: Sent) -> Effect:
+        owner = ";".join(filter(None, (sent.target.name, sent.target.service)))
+        start = f"{prefix}: {owner};" if prefix else ""
+        return _logged(sent, f"{start}{sent.arguments['log']}", "the line in the log")
+
+    return read
+
+
+def logged() -> Declared:
+    """log, note and send_custom_…_notification."""
+    yield "sites", "log", _note("")
+    yield "hosts", "note", _note("HOST NOTE")
+    yield "services", "note", _note("SERVICE NOTE")
+    for kind, word, place in _KINDS:
+        yield kind, f"send_custom_{word}_notification", _custom_notification(place)
+
+
+# ---------------------------------------------------------------- the process
+
+
+def _restarted(_sent: Sent) -> Effect:
+    return Effect(
+        table="status",
+        columns=("program_start", "nagios_pid"),
+        filter=None,
+        before=True,
+        what="another start time or process id of the core",
+        is_seen=lambda before, after: bool(before and after) and before[0] != after[0],
+    )
+
+
+def process() -> Declared:
+    """Restart, shutdown, state files and the global event handlers."""
+    for word in ("process", "program"):
+        yield "sites", f"restart_{word}", _restarted
+        yield "sites", f"shutdown_{word}", unseen("a core that has stopped cannot be asked")
+    for verb in ("read", "save"):
+        text = "no core shows when it read or wrote its state file"
+        yield "sites", f"{verb}_state_information", unseen(text)
+    for word in ("host", "svc"):
+        text = "no core shows its global event handlers"
+        yield "sites", f"change_global_{word}_event_handler", unseen(text)

@@ -1,0 +1,208 @@
+"""How the effect of a command shows in a core's tables, as values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from monrest.commands.catalogue import Command
+from monrest.commands.values import Target
+from monrest.query.model import Any_, CoreFilter, Every, Not, Test
+from monrest.values import Capabilities, Row
+
+Rows: TypeAlias = Sequence[Row]
+
+
+@frozen(kw_only=True)
+class Effect:
+    """Where to look whether a command had its effect.
+
+    ``table``, ``columns`` and ``filter`` are one query to the core, whose rows (normalised,
+    in the order of ``columns``) decide. ``before``: the same query has to be made before the
+    command is sent, too. ``what`` says what is looked for, ``log`` that it is the log table.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    filter: CoreFilter | None
+    what: str
+    before: bool = False
+    log: bool = False
+    is_seen: Callable[[Rows, Rows], bool] = field(eq=False, repr=False)
+    is_nothing: Callable[[Rows], str] = field(eq=False, repr=False, default=lambda _rows: "")
+
+    def seen(self, before: Rows | None, after: Rows) -> bool:
+        """Whether ``after`` shows the effect; ``before`` None where it was not asked."""
+        return self.is_seen(before or (), after)
+
+    def nothing(self, rows: Rows) -> str:
+        """Why the command has nothing to act on, empty if it has.
+
+        ``rows`` are those from before the command if ``before``, else any.
+        """
+        return self.is_nothing(rows)
+
+
+@frozen
+class Unseen:
+    """No core, or not this one, shows the effect; ``reason`` says why."""
+
+    reason: str
+
+
+@frozen(kw_only=True)
+class Sent:
+    """A command with everything that decides about its effect.
+
+    ``now`` is the time of the request in Unix time. ``ids`` are the comments or downtimes that
+    were found for a command that is resolved by lookup. ``core`` None stands for Naemon.
+    """
+
+    command: Command
+    target: Target
+    arguments: Mapping[str, str]
+    now: float
+    core: Capabilities | None = None
+    ids: tuple[int, ...] = ()
+
+    @property
+    def on_icinga2(self) -> bool:
+        """Whether the core is Icinga 2."""
+        return self.core is not None and self.core.kind == "icinga2"
+
+
+Reading: TypeAlias = Callable[[Sent], Effect | Unseen]
+
+# ---------------------------------------------------------------- places
+
+
+@frozen(kw_only=True)
+class Place:
+    """The rows on which a command acts: ``prefix`` goes before the columns that are its own."""
+
+    table: str
+    limit: Callable[[Target], CoreFilter | None]
+    called: Callable[[Target], str]
+    key: str = "name"
+    prefix: str = ""
+
+
+def _test(column: str, op: str = "=") -> Callable[[Target], CoreFilter]:
+    return lambda target: Test(column, op, target.name)
+
+
+def _one_service(target: Target) -> CoreFilter:
+    return Every((Test("host_name", "=", target.name), Test("description", "=", target.service)))
+
+
+def _and_children(target: Target) -> CoreFilter:
+    return Any_((Test("name", "=", target.name), Test("parents", ">=", target.name)))
+
+
+HOST = Place(table="hosts", limit=_test("name"), called=lambda one: f"host {one.name}")
+SERVICE = Place(
+    table="services",
+    limit=_one_service,
+    called=lambda one: f"service {one.service} on host {one.name}",
+    key="description",
+)
+SERVICES_OF_HOST = Place(
+    table="services",
+    limit=_test("host_name"),
+    called=lambda one: f"services of host {one.name}",
+    key="description",
+)
+WITH_CHILDREN = Place(
+    table="hosts", limit=_and_children, called=lambda one: f"host {one.name} and its children"
+)
+BEYOND = Place(
+    table="hosts", limit=_test("parents", ">="), called=lambda one: f"hosts behind {one.name}"
+)
+HOSTS_OF_HOSTGROUP = Place(
+    table="hosts",
+    limit=_test("groups", ">="),
+    called=lambda one: f"hosts of host group {one.name}",
+)
+SERVICES_OF_HOSTGROUP = Place(
+    table="services",
+    limit=_test("host_groups", ">="),
+    called=lambda one: f"services of host group {one.name}",
+)
+HOSTS_OF_SERVICEGROUP = Place(
+    table="services",
+    limit=_test("groups", ">="),
+    called=lambda one: f"hosts of service group {one.name}",
+    prefix="host_",
+)
+SERVICES_OF_SERVICEGROUP = Place(
+    table="services",
+    limit=_test("groups", ">="),
+    called=lambda one: f"services of service group {one.name}",
+)
+CONTACT = Place(table="contacts", limit=_test("name"), called=lambda one: f"contact {one.name}")
+CONTACTS_OF_GROUP = Place(
+    table="contacts",
+    limit=_test("groups", ">="),
+    called=lambda one: f"contacts of contact group {one.name}",
+)
+CORE = Place(table="status", limit=lambda _target: None, called=lambda _target: "the core")
+
+
+def none_of(place: Place, target: Target) -> Callable[[Rows], str]:
+    """The reason when a place has no rows at all."""
+    return lambda rows: "" if rows else f"there are no {place.called(target)}"
+
+
+def states(place: Place, column: str, holds: Callable[[object], bool], text: str) -> Reading:
+    """Every row of a place holds something in one column; ``text`` says what."""
+
+    def read(sent: Sent) -> Effect:
+        name = place.prefix + column
+        return Effect(
+            table=place.table,
+            columns=(name,),
+            filter=place.limit(sent.target),
+            what=f"{name} {text} for {place.called(sent.target)}",
+            is_seen=lambda _before, rows: bool(rows) and all(holds(row[0]) for row in rows),
+            is_nothing=none_of(place, sent.target),
+        )
+
+    return read
+
+
+def unseen(reason: str) -> Reading:
+    """Declare that no core shows the effect."""
+    return lambda _sent: Unseen(reason)
+
+
+# ---------------------------------------------------------------- texts and columns
+
+_BROKEN = re.compile("[\U00010000-\U0010ffff\u07c0-\u07ff\ufffd]")
+
+
+def alike(one: object, other: str) -> bool:
+    """Whether a core's text is what was sent, as far as cores give texts back.
+
+    Blanks at both ends may be lost, and one core breaks what lies beyond U+FFFF.
+    """
+    return _comparable(str(one)) == _comparable(other)
+
+
+def _comparable(text: str) -> str:
+    return _BROKEN.sub("?", text).strip()
+
+
+def columns_of(found: CoreFilter | None) -> Iterable[str]:
+    """Every column that a filter tests."""
+    match found:
+        case None:
+            return ()
+        case Test(column=column):
+            return (column,)
+        case Not(item=item):
+            return columns_of(item)
+        case Every(items=items) | Any_(items=items):
+            return tuple(column for item in items for column in columns_of(item))
