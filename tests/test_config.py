@@ -150,6 +150,14 @@ WRONG_VALUES = {
     "database": ('[database]\nurl = "mysql://x"\n', "database.url: expected sqlite:///"),
     "cluster": ('[cluster]\nnodes = ["http://a"]\n', "cluster.nodes: clusters are not supported"),
     "lmd": ('[lmd]\naddress = "unix:/x"\n', "lmd.address: an LMD is not supported"),
+    "replacement of no group": (
+        "[auth]\nuser_replace = ['a', '\\1']\n",
+        "auth.user_replace[1]: expected a text with",
+    ),
+    "replacement that ends in a backslash": (
+        "[auth]\nuser_replace = ['a', 'x\\']\n",
+        "auth.user_replace[1]: expected a text with",
+    ),
     "unknown role": ('[auth.roles]\nking = ["a"]\n', "auth.roles.king: unknown role"),
     "role twice": (
         '[auth.roles]\nadmin = ["a"]\nauthorized_for_admin = ["b"]\n',

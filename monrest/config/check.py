@@ -123,7 +123,7 @@ def _replacement(pair: tuple[str, ...]) -> Iterator[str]:
         return
     # Looked at here, because a wrong one fails only for names that the pattern is found in.
     for escaped in re.findall(r"\\(.?)", pair[1], re.DOTALL):
-        if escaped != "\\" and not ("0" <= escaped <= "9" and int(escaped) <= groups):
+        if escaped != "\\" and not ("1" <= escaped <= "9" and int(escaped) <= groups):
             yield (
                 "auth.user_replace[1]: expected a text with \\1 to \\9 for groups of the pattern "
                 f"and \\\\ for a backslash, got {pair[1]!r}"
