@@ -73,7 +73,7 @@ class Authenticator:
     _identities: dict[tuple[object, ...], Identity] = field(factory=dict, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.proxies = Proxies(self.config.trusted_proxies)
+        self.proxies = Proxies.of(self.config.trusted_proxies)
         self.user_names = UserNames(self.config)
         self._by_user = RoleTable.of(self.config.roles)
         self._by_group = RoleTable.of(self.config.contactgroup_roles)

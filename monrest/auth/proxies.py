@@ -19,16 +19,17 @@ _MOST_HOPS = 32
 _REMEMBERED = 1024
 
 
-def _networks(trusted: Iterable[str]) -> tuple[Network, ...]:
-    return tuple(ip_network(one) for one in trusted)
-
-
 @define(eq=False)
 class Proxies:
-    """The trusted ones: addresses and networks such as ``10.0.0.0/8``; ValueError for others."""
+    """The trusted ones."""
 
-    trusted: tuple[Network, ...] = field(converter=_networks)
+    trusted: tuple[Network, ...]
     _known: dict[str, bool] = field(factory=dict, init=False)
+
+    @classmethod
+    def of(cls, trusted: Iterable[str]) -> Proxies:
+        """Read addresses and networks such as ``10.0.0.0/8``; ValueError for anything else."""
+        return cls(tuple(ip_network(one) for one in trusted))
 
     def trusts(self, address: str) -> bool:
         """Whether the neighbour with this address may speak for others; nobody without one."""

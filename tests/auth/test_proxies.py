@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monrest.auth.proxies import Proxies
 
-LOCAL = Proxies(("127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32"))
+LOCAL = Proxies.of(("127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32"))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ LOCAL = Proxies(("127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32"))
 def test_who_is_trusted(address, trusted):
     assert LOCAL.trusts(address) is trusted
     assert LOCAL.trusts(address) is trusted  # remembered
-    assert not Proxies(()).trusts(address)
+    assert not Proxies.of(()).trusts(address)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_long_list_is_not_walked_for_ever():
 
 
 def test_many_addresses_are_not_remembered_for_ever():
-    proxies = Proxies(("127.0.0.1",))
+    proxies = Proxies.of(("127.0.0.1",))
     for number in range(3000):
         proxies.trusts(f"192.0.{number // 256}.{number % 256}")
     assert len(proxies._known) <= 1024
@@ -89,17 +89,17 @@ def test_many_addresses_are_not_remembered_for_ever():
 
 def test_what_is_no_network_is_refused():
     with pytest.raises(ValueError, match="localhost"):
-        Proxies(("localhost",))
+        Proxies.of(("localhost",))
 
 
 @given(st.ip_addresses().map(str), st.lists(st.one_of(st.ip_addresses().map(str), st.text())))
 def test_a_stranger_is_who_he_is(peer, said):
-    assert Proxies(()).client(peer, ",".join(said)) == peer
+    assert Proxies.of(()).client(peer, ",".join(said)) == peer
 
 
 @given(st.lists(st.one_of(st.ip_addresses().map(str), st.text())), st.ip_addresses(v=4).map(str))
 def test_what_a_client_sends_does_not_change_who_the_proxy_says_he_is(forged, real):
-    proxies = Proxies(("127.0.0.1",))
+    proxies = Proxies.of(("127.0.0.1",))
     if real == "127.0.0.1":
         return
     assert proxies.client("127.0.0.1", ",".join([*forged, real])) == real
@@ -108,4 +108,4 @@ def test_what_a_client_sends_does_not_change_who_the_proxy_says_he_is(forged, re
 @given(st.ip_addresses(v=4).map(str), st.integers(0, 32))
 def test_networks(address, length):
     network = str(ip_network(f"{address}/{length}", strict=False))
-    assert Proxies((network,)).trusts(address)
+    assert Proxies.of((network,)).trusts(address)
