@@ -12,7 +12,7 @@ from datetime import UTC, tzinfo
 from math import floor, isfinite
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import define, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.cformat import Template
@@ -27,6 +27,7 @@ __all__ = [
     "CANONICAL",
     "DISAGGREGATES",
     "ROW_FUNCTIONS",
+    "Budget",
     "Moment",
     "build",
     "calculate",
@@ -49,6 +50,9 @@ SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING")
 MOST_MADE = 65_536
 """Characters by which a function may make a text longer than its longest argument."""
 
+MOST_MADE_IN_ALL = 134_217_728
+"""Characters of all texts that the functions of one answer make, those within others included."""
+
 Reader: TypeAlias = Callable[[Row], Any]
 Argument: TypeAlias = Literal_ | Reader
 
@@ -61,6 +65,34 @@ class Moment:
 
     now: float
     zone: tzinfo
+
+
+@define(eq=False)
+class Budget:
+    """What the functions of one answer may still make, in characters.
+
+    Functions within functions, many of them and many rows multiply; each alone is harmless.
+    """
+
+    left: int = MOST_MADE_IN_ALL
+
+    def metered(self, name: str, read: Reader) -> Reader:
+        """``read`` of the function ``name``, which raises BadRequest once nothing is left."""
+        if CANONICAL.get(name, name) not in _MAKE_TEXT:
+            return read
+
+        def apply(row: Row) -> Any:
+            value = read(row)
+            if type(value) is str:
+                self.left -= len(value)
+                if self.left < 0:
+                    raise _refused(
+                        f"columns: functions make at most {MOST_MADE_IN_ALL} characters in one "
+                        "answer, select fewer rows or make shorter texts"
+                    )
+            return value
+
+        return apply
 
 
 def build(name: str, arguments: Sequence[Argument], moment: Moment) -> Reader:
@@ -280,6 +312,7 @@ _MAKERS: Mapping[str, Callable[[Sequence[Argument], Moment], Reader]] = {
 }
 
 ROW_FUNCTIONS = frozenset(_MAKERS)
+_MAKE_TEXT = frozenset({"lower", "upper", "substr", "s", "concat", "fmt", "utc", "date"})
 
 # -------------------------------------------------------------------- calculations
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.access import Getter, Index, getter
 from monrest.query.bind import Bound, Check, CheckTree, Selected
 from monrest.query.evaluate import RowTest, all_of, any_of, value_test
 from monrest.query.expressions import blank_is_plus, references
-from monrest.query.functions import build, calculate
+from monrest.query.functions import Budget, build, calculate
 from monrest.query.model import Calculation, Expression, Literal_, Ref
 from monrest.query.resolve import Core, Peer, PerfValue
 
@@ -23,10 +23,11 @@ ELEMENT = "\0element"
 
 @frozen
 class Reader:
-    """Compiles expressions and checks against one index of columns."""
+    """Compiles expressions and checks against one index of columns, for one answer."""
 
     bound: Bound
     index: Index
+    budget: Budget = field(factory=Budget, eq=False)
 
     def read(self, expression: Expression) -> Getter:
         """A function that computes ``expression`` for a row; unknown columns are null."""
@@ -40,11 +41,12 @@ class Reader:
             return self._calculation(expression)
         if expression.function == "to_rows":
             return itemgetter(self.index[ELEMENT])
-        return build(
+        made = build(
             expression.function,
             [self._argument(one) for one in expression.arguments],
             self.bound.moment,
         )
+        return self.budget.metered(expression.function, made)
 
     def _argument(self, expression: Expression) -> Literal_ | Getter:
         return expression if isinstance(expression, Literal_) else self.read(expression)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partialmethod
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,7 @@ from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
 from monrest.query.customvars import Visibility
 from monrest.query.finish import Part, finish
-from monrest.query.functions import Moment
+from monrest.query.functions import Budget, Moment
 from monrest.query.order import Steps
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
@@ -462,6 +463,37 @@ def turns(steps: Steps[Any]) -> int:
         except StopIteration:
             return count
         count += 1
+
+
+NESTED = "{}'x'{}".format("concat(" * 20, ",".join(["", *["lower(alias))"] * 20]))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        "columns→concat(concat(alias,alias),alias) as a",
+        f"columns→{NESTED} as a",
+        "columns→" + ",".join(f"upper(alias) as a{at}" for at in range(400)),
+        "columns→concat(alias,'x') as a&sort→-a",
+        "columns→concat(alias,name) as a,count(*) as n",
+        "columns→max(fmt('%s%s', alias, alias)) as a",
+    ],
+)
+def test_texts_made_of_many_rows_are_bounded_in_all(
+    monkeypatch: pytest.MonkeyPatch, params: str
+) -> None:
+    rows = {"s1": [host(f"h{at}", 0, [], [], alias="ALIAS" * 20) for at in range(60)]}
+    assert run(params, rows)
+    monkeypatch.setattr(Budget, "metered", partialmethod(limited, Budget.metered, 5_000))
+    with pytest.raises(BadRequest, match="make at most 134217728 characters in one answer"):
+        run(params, rows)
+    assert run("columns→concat(alias,name) as a", {"s1": rows["s1"][:20]})
+
+
+def limited(self: Budget, metered: Any, left: int, *arguments: Any) -> Any:
+    """The same meter with less to spend."""
+    self.left = min(self.left, left)
+    return metered(self, *arguments)
 
 
 def test_looking_for_a_label_in_many_rows_lets_others_run() -> None:
