@@ -465,7 +465,7 @@ def turns(steps: Steps[Any]) -> int:
         count += 1
 
 
-NESTED = "{}'x'{}".format("concat(" * 20, ",".join(["", *["lower(alias))"] * 20]))
+NESTED = "{}'x'{}".format("concat(" * 19, ",".join(["", *["lower(alias))"] * 19]))
 
 
 @pytest.mark.parametrize(
