@@ -22,7 +22,7 @@ from twisted.logger import Logger
 from monrest.concurrency import Threads, pause, shielded
 from monrest.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
-from monrest.store.door import Door, Job, GivenUpError
+from monrest.store.door import Door, GivenUpError, Job
 from monrest.store.failures import Meaning, StoreError, meaning_of, told
 
 __all__ = ["Database", "StoreError"]

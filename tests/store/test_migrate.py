@@ -1,0 +1,136 @@
+"""The migrations make what ``tables.py`` says, once, and refuse what they do not know."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect, text
+
+from monrest.store import engines, migrate
+from monrest.store.database import Database, StoreError
+from monrest.store.tables import metadata
+from tests.store.rows import add, names
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def change_by_hand(url, *statements):
+    parsed = engines.parse(url)
+    if engines.is_sqlite(parsed):
+        engines.prepare_file(Path(parsed.database))
+    engine = engines.migrating(parsed)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+def looked_at(url, look):
+    engine = engines.migrating(engines.parse(url))
+    try:
+        with engine.begin() as connection:
+            return look(connection)
+    finally:
+        engine.dispose()
+
+
+def differences(connection):
+    options = {
+        "version_table": migrate.VERSION_TABLE,
+        "compare_type": True,
+        "compare_server_default": True,
+    }
+    return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+
+
+def tables(connection):
+    return set(inspect(connection).get_table_names())
+
+
+async def test_the_newest_revision_is_what_the_tables_say(database, database_url):
+    assert looked_at(database_url, differences) == []
+    assert looked_at(database_url, tables) == {*metadata.tables, "monrest_version"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE users ADD COLUMN more TEXT",
+        "ALTER TABLE users DROP COLUMN tz",
+        "DROP INDEX ix_sessions_active",
+    ],
+)
+async def test_the_comparison_sees_differences(database, database_url, statement):
+    change_by_hand(database_url, statement)
+    assert len(looked_at(database_url, differences)) == 1
+
+
+async def test_what_was_stored_is_there_after_the_next_start(opened, database_url):
+    first = opened(database_url)
+    await first.change(add("ann"))
+    await first.stopService()
+    assert await opened(database_url).run(names) == {"ann"}
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(database_url):
+    change_by_hand(
+        database_url,
+        "CREATE TABLE monrest_version (version_num VARCHAR(32) NOT NULL)",
+        "INSERT INTO monrest_version VALUES ('9999')",
+    )
+    with pytest.raises(StoreError) as caught:
+        Database(None, database_url).startService()
+    assert str(caught.value) == (
+        "database.url: the database was made by a newer version: its revision is 9999, "
+        "this version knows none after 0001"
+    )
+    assert looked_at(database_url, tables) == {"monrest_version"}
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(database_url):
+    change_by_hand(database_url, "CREATE TABLE users (name TEXT)")
+    with pytest.raises(StoreError, match="users.* already exists"):
+        Database(None, database_url).startService()
+    assert looked_at(database_url, tables) == {"users"}
+
+
+def test_daemons_that_start_at_once_migrate_only_once(database_url, children):
+    """All of them start, and the tables are there; without a lock all but one would fail."""
+    started = [children("start", database_url) for _ in range(4)]
+    assert [child.line() for child in started] == ["ready"] * 4
+    for child in started:
+        child.go()
+    assert [child.line() for child in started] == ["done"] * 4
+    assert looked_at(database_url, differences) == []
+
+
+def test_a_built_package_has_the_migrations(database_url, tmp_path):
+    """``pip install .`` and not only the checkout."""
+    built = tmp_path / "built"
+    subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", str(built)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    code = (
+        "import sys; from monrest.store.database import Database; "
+        "Database(None, sys.argv[1]).startService(); "
+        "import monrest; print(monrest.__file__)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, database_url],
+        cwd=built,
+        env={**os.environ, "PYTHONPATH": str(built)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stdout.strip() == str(built / "monrest" / "__init__.py")
+    assert looked_at(database_url, differences) == []
