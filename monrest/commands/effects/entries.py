@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from monrest.commands.catalogue import Kind
 from monrest.commands.effects.model import (
     HOST,
@@ -16,12 +13,14 @@ from monrest.commands.effects.model import (
     SERVICES_OF_SERVICEGROUP,
     WITH_CHILDREN,
     Effect,
+    Info,
     Place,
     Reading,
     Rows,
     Sent,
     Unseen,
     alike,
+    infos,
     none_of,
 )
 from monrest.commands.effects.switches import Declared
@@ -33,11 +32,11 @@ _KINDS: tuple[tuple[Kind, str, Place], ...] = (
 )
 
 
-def _ids(infos: Iterable[Any]) -> set[int]:
-    return {int(info[0]) for info in infos}
+def _ids(rows: Rows, at: int = 0) -> set[object]:
+    return {info[0] for row in rows for info in infos(row[at])}
 
 
-def _signed(info: Any, sent: Sent) -> bool:
+def _signed(info: Info, sent: Sent) -> bool:
     """Whether an element of a ``…_with_info`` column is the comment or downtime that was sent."""
     return alike(info[1], sent.arguments["comment_author"]) and alike(
         info[2], sent.arguments["comment_data"]
@@ -50,11 +49,11 @@ def _signed(info: Any, sent: Sent) -> bool:
 def _comment(place: Place) -> Reading:
     def read(sent: Sent) -> Effect:
         def seen(before: Rows, after: Rows) -> bool:
-            known = {number for row in before for number in _ids(row[0])}
+            known = _ids(before)
             return any(
-                int(info[0]) not in known and _signed(info, sent)
+                info[0] not in known and _signed(info, sent)
                 for row in after
-                for info in row[0]
+                for info in infos(row[0])
             )
 
         return Effect(
@@ -73,10 +72,10 @@ def _comment(place: Place) -> Reading:
 def _acknowledged(place: Place) -> Reading:
     def read(sent: Sent) -> Effect:
         def seen(before: Rows, after: Rows) -> bool:
-            known = {number for row in before for number in _ids(row[2])}
+            known = _ids(before, 2)
             return any(
                 row[1] == 1
-                and any(int(info[0]) not in known and _signed(info, sent) for info in row[2])
+                and any(info[0] not in known and _signed(info, sent) for info in infos(row[2]))
                 for row in after
             )
 
@@ -122,15 +121,15 @@ def _unacknowledged(place: Place) -> Reading:
 def _no_comments(place: Place) -> Reading:
     def read(sent: Sent) -> Effect:
         def seen(before: Rows, after: Rows) -> bool:
-            gone = {number for row in before for number in row[0]}
-            return bool(after) and gone.isdisjoint(number for row in after for number in row[0])
+            gone = _ids(before)
+            return bool(after) and gone.isdisjoint(_ids(after))
 
         def nothing(rows: Rows) -> str:
-            return "" if any(row[0] for row in rows) else _no("comments", place, sent)
+            return "" if _ids(rows) else _no("comments", place, sent)
 
         return Effect(
             table=place.table,
-            columns=("comments",),
+            columns=("comments_with_info",),
             filter=place.limit(sent.target),
             before=True,
             what=f"no more of the comments of {place.called(sent.target)}",
@@ -166,14 +165,15 @@ def _downtime(place: Place) -> Reading:
     def read(sent: Sent) -> Effect:
         start, end = int(sent.arguments["start_time"]), int(sent.arguments["end_time"])
 
-        def meant(info: Any) -> bool:
-            # Some cores tell only id, author and text.
-            return _signed(info, sent) and (len(info) < 6 or (info[4], info[5]) == (start, end))
+        def meant(info: Info) -> bool:
+            # Some cores tell only id, author and text, which may be filled up with zeros.
+            span = tuple(info[4:6])
+            return _signed(info, sent) and span in ((start, end), (0, 0), ())
 
         def seen(before: Rows, after: Rows) -> bool:
-            known = {number for row in before for number in _ids(row[0])}
+            known = _ids(before)
             return bool(after) and all(
-                any(int(info[0]) not in known and meant(info) for info in row[0]) for row in after
+                any(info[0] not in known and meant(info) for info in infos(row[0])) for row in after
             )
 
         def nothing(rows: Rows) -> str:
@@ -246,8 +246,8 @@ def _matching(sent: Sent) -> Effect:
     )
     text = arguments["comment"]
 
-    def matching(rows: Rows) -> set[int]:
-        return {int(row[0]) for row in rows if not text or alike(row[1], text)}
+    def matching(rows: Rows) -> set[object]:
+        return {row[0] for row in rows if not text or alike(row[1], text)}
 
     def nothing(rows: Rows) -> str:
         if not tests and not text:
@@ -260,7 +260,7 @@ def _matching(sent: Sent) -> Effect:
         filter=Every(tests) if len(tests) > 1 else next(iter(tests), None),
         before=True,
         what="no more of the downtimes that match",
-        is_seen=lambda before, after: matching(before).isdisjoint(int(row[0]) for row in after),
+        is_seen=lambda before, after: matching(before).isdisjoint(row[0] for row in after),
         is_nothing=nothing,
     )
 

@@ -17,6 +17,7 @@ from monrest.commands.effects.model import (
     Sent,
     alike,
     none_of,
+    number,
     unseen,
 )
 from monrest.commands.effects.switches import Declared
@@ -47,10 +48,12 @@ def _checked(place: Place, *, forced: bool) -> Reading:
             return [row for row in rows if forced or row[3] == 1]
 
         def seen(before: Rows, after: Rows) -> bool:
-            known = {row[0]: row[1] for row in before}
+            known = {row[0]: number(row[1]) for row in before}
             rows = meant(after)
             return bool(rows) and all(
-                row[1] > known.get(row[0], row[1]) or start - 1 <= row[2] <= latest for row in rows
+                number(row[1]) > known.get(row[0], number(row[1]))
+                or start - 1 <= number(row[2]) <= latest
+                for row in rows
             )
 
         def nothing(rows: Rows) -> str:
@@ -80,7 +83,11 @@ def _result(place: Place) -> Reading:
         def holds(row: Row) -> bool:
             # Cores that work with reachability have their own idea of a host's state.
             right = place is HOST or row[3] == state
-            return right and row[1] >= since and (not output.strip() or _printed(row[2], output))
+            return (
+                right
+                and number(row[1]) >= since
+                and (not output.strip() or _printed(row[2], output))
+            )
 
         def nothing(rows: Rows) -> str:
             if rows and all(row[0] == 0 for row in rows):

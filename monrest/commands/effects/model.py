@@ -157,7 +157,7 @@ def none_of(place: Place, target: Target) -> Callable[[Rows], str]:
 
 
 def states(place: Place, column: str, holds: Callable[[object], bool], text: str) -> Reading:
-    """Every row of a place holds something in one column; ``text`` says what."""
+    """Every row of a place has the right value in one column; ``text`` says which."""
 
     def read(sent: Sent) -> Effect:
         name = place.prefix + column
@@ -178,7 +178,32 @@ def unseen(reason: str) -> Reading:
     return lambda _sent: Unseen(reason)
 
 
-# ---------------------------------------------------------------- texts and columns
+# ---------------------------------------------------------------- values of rows
+
+Info: TypeAlias = Sequence[object]
+"""A comment or downtime inside a row: id, author, text, and on most cores more."""
+
+
+def infos(value: object) -> list[Info]:
+    """The elements of a ``…_with_info`` column; what is none of that is left out."""
+    if not isinstance(value, list):
+        return []
+    return [info for info in value if isinstance(info, list) and len(info) > 2]
+
+
+def number(value: object) -> float:
+    """A number or flag of a row; 0 for what is none."""
+    return value if isinstance(value, (int, float)) else 0
+
+
+def variables(value: object) -> Mapping[str, object]:
+    """Custom variables by name, which Icinga 2 gives as pairs."""
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, list):
+        return {}
+    return {str(pair[0]): pair[1] for pair in value if isinstance(pair, list) and len(pair) > 1}
+
 
 _BROKEN = re.compile("[\U00010000-\U0010ffff\u07c0-\u07ff\ufffd]")
 

@@ -28,7 +28,9 @@ from monrest.commands.effects.model import (
     alike,
     none_of,
     states,
+    variables,
 )
+from monrest.values import Row
 
 Declared: TypeAlias = Iterator[tuple[Kind, str, Reading]]
 
@@ -60,7 +62,7 @@ _STARTED = {
 
 
 def _is(value: float) -> Callable[[object], bool]:
-    return lambda found: found == value
+    return lambda found: isinstance(found, (int, float)) and found == value
 
 
 def _switched(place: Place, column: str, value: int) -> Reading:
@@ -149,9 +151,9 @@ def _variable(place: Place) -> Reading:
         name = sent.arguments["name"].removeprefix("_").upper()
         value = sent.arguments["value"]
 
-        def found(row: list[object]) -> object:
-            variables = row[0] if isinstance(row[0], dict) else {}
-            return next((text for key, text in variables.items() if key.upper() == name), None)
+        def found(row: Row) -> object:
+            known = variables(row[0])
+            return next((text for key, text in known.items() if key.upper() == name), None)
 
         def nothing(rows: Rows) -> str:
             missing = not sent.on_icinga2 and any(found(row) is None for row in rows)
