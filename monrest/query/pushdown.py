@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from monrest.query import pending
 from monrest.query.bind import Check, CheckGroup, CheckTree
 from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
@@ -165,7 +166,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
     if view.masks(source.name):
         return _push_cut(check, source, capabilities)
     icinga = capabilities.kind == "icinga2"
-    if icinga and source.name in ("state", "host_state", "state_type"):
+    if icinga and source.name in pending.COLUMNS:
         return _push_icinga_state(check, source)
     if source.core_type == "list":
         if icinga and source.name not in _ICINGA_LISTS:
@@ -288,17 +289,9 @@ def _push_variable(
 
 
 def _push_icinga_state(check: Check, source: Core) -> Pushable:
-    """Pending objects have state 1 or 3 there and 0 here (icinga2-livestatus.md)."""
     number = number_of(check.operand)
     op = check.condition.op
     if op not in ("=", "!=") or number is None or number != int(number):
         return NOTHING
-    prefix = "host_" if source.name == "host_state" else ""
-    pending = Test(f"{prefix}has_been_checked", "=", "0")
-    checked = Test(f"{prefix}has_been_checked", "=", "1")
-    equal = Test(source.name, "=", str(int(number)))
-    pending_value = 1 if source.name == "state_type" else 0
-    exact: CoreFilter = (
-        Any_((pending, equal)) if int(number) == pending_value else Every((checked, equal))
-    )
-    return Pushable(exact if op == "=" else Not(exact), exact=True)
+    asked = pending.in_icinga(Test(source.name, op, str(int(number))))
+    return NOTHING if asked is None else Pushable(asked, exact=True)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
+from monrest.query import pending
 from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
 from monrest.query.order import Steps
@@ -46,7 +47,7 @@ class StatsSpec:
         """Every core column that the fields read."""
         found: dict[str, None] = {}
         for one in self.fields:
-            found.update(dict.fromkeys(tested(one.condition)))
+            found.update(dict.fromkeys(columns_of(one.condition)))
             if one.column:
                 found[one.column] = None
         return tuple(found)
@@ -59,15 +60,15 @@ def started_spec(spec: StatsSpec, program_start: int) -> StatsSpec:
     )
 
 
-def tested(condition: CoreFilter | None) -> Iterable[str]:
+def columns_of(condition: CoreFilter | None) -> Iterable[str]:
     """The columns that a core filter reads."""
     if isinstance(condition, Test):
         yield condition.column
     elif isinstance(condition, Not):
-        yield from tested(condition.item)
+        yield from columns_of(condition.item)
     elif condition is not None:
         for item in condition.items:
-            yield from tested(item)
+            yield from columns_of(item)
 
 
 def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
@@ -135,17 +136,12 @@ def started(condition: CoreFilter | None, program_start: int) -> CoreFilter | No
 def portable(
     condition: CoreFilter | None, table: str, capabilities: Capabilities
 ) -> CoreFilter | None:
-    """``condition`` in terms whose answer on this core is the API's, None where there are none.
-
-    Icinga 2 gives pending objects other states than 0 (icinga2-livestatus.md, "Values").
-    """
+    """``condition`` in terms whose answer on this core is the API's, None where there are none."""
     if condition is None or isinstance(condition, Test):
         if condition is None or not capabilities.has(table, condition.column):
             return None
-        if capabilities.kind == "icinga2" and condition.column in ("state", "host_state"):
-            return _icinga_state(condition)
-        if capabilities.kind == "icinga2" and condition.column == "state_type":
-            return _icinga_state_type(condition)
+        if capabilities.kind == "icinga2" and condition.column in pending.COLUMNS:
+            return pending.in_icinga(condition)
         return condition
     if isinstance(condition, Not):
         inner = portable(condition.item, table, capabilities)
@@ -157,26 +153,6 @@ def portable(
             return None
         items.append(one)
     return Every(tuple(items)) if isinstance(condition, Every) else Any_(tuple(items))
-
-
-def _icinga_state(test: Test) -> CoreFilter | None:
-    prefix = "host_" if test.column.startswith("host_") else ""
-    checked = Test(f"{prefix}has_been_checked", "=", "1")
-    pending = Test(f"{prefix}has_been_checked", "=", "0")
-    healthy = test.value == "0"
-    if test.op == "=":
-        return Any_((pending, test)) if healthy else Every((checked, test))
-    if test.op == "!=":
-        return Every((checked, test)) if healthy else Any_((pending, test))
-    return None
-
-
-def _icinga_state_type(test: Test) -> CoreFilter | None:
-    pending = Test("has_been_checked", "=", "0")
-    checked = Test("has_been_checked", "=", "1")
-    if test.op != "=":
-        return None
-    return Any_((pending, test)) if test.value == "1" else Every((checked, test))
 
 
 # -------------------------------------------------------------------- the same over rows

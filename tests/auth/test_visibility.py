@@ -6,7 +6,7 @@ import pytest
 
 from monrest.auth.visibility import visibility
 from monrest.query.model import Any_, Every
-from monrest.query.totals import tested as columns_of
+from monrest.query.totals import columns_of
 from monrest.sites.static import ICINGA2, SHINKEN
 from monrest.values import ADMIN, READ_ONLY, Identity
 

@@ -145,7 +145,7 @@ def test_filters_for_naemon(params: str, expected: object, exact: bool) -> None:
         ),
         (
             "state[ne]→0",
-            Not(Any_((Test("has_been_checked", "=", "0"), Test("state", "=", "0")))),
+            Every((Test("has_been_checked", "=", "1"), Test("state", "!=", "0"))),
         ),
         ("state[gt]→0", None),
         ("last_check[gt]→5", None),
