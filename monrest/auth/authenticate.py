@@ -20,7 +20,7 @@ from monrest.auth.keys import hashed_key
 from monrest.auth.proxies import Proxies
 from monrest.auth.roles import EVERYTHING, RoleTable, restricted
 from monrest.auth.secret import is_key
-from monrest.auth.usernames import API, CLI, UserName, UserNames
+from monrest.auth.usernames import API, CLI, INTERNAL, UserName, UserNames
 from monrest.config import AuthConfig
 from monrest.errors import BadRequest, Forbidden, NotAuthenticated
 from monrest.names import Names
@@ -93,7 +93,7 @@ class Authenticator:
         """
         key = self._presented(caller)
         identity = await (self._by_key(caller, key) if key is not None else self._otherwise(caller))
-        if not identity.superuser and await self.users.is_locked(identity.user):
+        if identity.user not in INTERNAL and await self.users.is_locked(identity.user):
             raise Forbidden(self.config.locked_message)
         return identity
 
