@@ -95,17 +95,22 @@ def refusal(identity: Identity, permission: str, kind: str, name: str, service: 
     else:
         what = f"service {service} on host {name}" if kind == "service" else f"{kind} {name}"
         description = f"you don' have command permissions for {what}"
-    return Forbidden(message, description, extra={"help": _needed(identity, permission, kind)})
+    forbidden = READ_ONLY in identity.roles
+    told = (
+        f"the role {READ_ONLY} forbids all commands"
+        if forbidden
+        else f"needs {needed(permission, kind)}"
+    )
+    return Forbidden(message, description, extra={"help": told})
 
 
-def _needed(identity: Identity, permission: str, kind: str) -> str:
-    if READ_ONLY in identity.roles:
-        return f"the role {READ_ONLY} forbids all commands"
+def needed(permission: str, kind: str) -> str:
+    """Who is allowed, in words; ``kind`` in the singular."""
     roles = " and ".join(_ROLES.get(permission, (ADMIN,)))
     if permission in ("host", "service"):
-        return f"needs the role {roles}, or a contact of the {kind}"
+        return f"the role {roles}, or a contact of the {kind}"
     if permission in _BY_CONTACT:
-        return f"needs the role {roles}, or a contact of every member of a group that has some"
+        return f"the role {roles}, or a contact of every member of a group that has some"
     if permission == "contact":
-        return f"needs the role {roles}, or the contact itself"
-    return f"needs the role {roles}"
+        return f"the role {roles}, or the contact itself"
+    return f"the role {roles}"

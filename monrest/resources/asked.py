@@ -12,7 +12,6 @@ from monrest.commands.values import Target
 from monrest.errors import BadRequest, RestError
 from monrest.resources.declare import Context
 from monrest.sites.site import Site
-from monrest.values import RestRequest
 
 Given = Mapping[str, tuple[str, ...]]
 """Parameters by name, each with all of its values."""
@@ -171,8 +170,3 @@ def sites_of(context: Context, prefix: Sequence[str], given: Given) -> tuple[Sit
 def _list(given: Given, name: str) -> tuple[str, ...]:
     parts = (part.strip() for value in given.get(name, ()) for part in value.split(","))
     return tuple(part for part in parts if part)
-
-
-def request_sites(context: Context, request: RestRequest, given: Given) -> tuple[Site, ...]:
-    """The sites of a request on one command."""
-    return sites_of(context, request.sites, given)

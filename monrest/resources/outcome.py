@@ -26,17 +26,25 @@ class Outcome:
     """One command on all of its sites.
 
     ``lines`` as the cores got them, or may have got them on the sites in ``uncertain``.
+    ``accepted`` are the sites whose core took some of them.
     ``refused``: texts of cores with the site's name. ``effects``: site to what was read back.
     """
 
     job: Job
     tested: bool = False
     lines: list[str] = field(factory=list)
-    accepted: int = 0
+    accepted: set[str] = field(factory=set)
     refused: list[str] = field(factory=list)
     failed: list[SiteProblem] = field(factory=list)
     uncertain: set[str] = field(factory=set)
     effects: dict[str, str] = field(factory=dict)
+
+    def fail(self, problem: SiteProblem, *, uncertain: bool = False) -> None:
+        """Note that a site did not take it, or that nobody knows."""
+        if problem.site not in {one.site for one in self.failed}:
+            self.failed.append(problem)
+        if uncertain:
+            self.uncertain.add(problem.site)
 
     @property
     def code(self) -> int:
@@ -111,11 +119,11 @@ class Outcome:
             failed_sites=tuple(self.failed),
         )
 
-    def result(self, index: int) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The entry of a list of results."""
         more = {"error": self.error} if self.refused else {}
         return {
-            "index": index,
+            "index": self.job.asked.index,
             "code": self.code,
             "message": self.message,
             **self.members(),

@@ -8,9 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from monrest.auth.commands import needed
+from monrest.commands.catalogue import COMMANDS, Argument, Command
 from monrest.query.resolve import Names
 from monrest.query.schema import PEER_COLUMNS, TableSchema
 from monrest.resources.columns import JOINED, SCHEMAS
+from monrest.resources.commands import COMMAND_PARAMETERS
 from monrest.resources.declare import (
     LIST_PARAMETERS,
     OBJECT_PARAMETERS,
@@ -44,11 +47,23 @@ _ROOTS = (
     ("Instance", ("", "index", "mon")),
 )  # fmt: skip
 
+_COMMANDS = """\
+A command answers `message` and `commands`, the lines that the cores got. Success means that the
+cores accepted it; with `wait` the answer comes when its effect shows. If a core refuses it, the
+answer is a 400 with what the core said in `error`, also when other sites took it. A site that
+failed is in `failed_sites` and in the header `X-Mon-Failed-Sites`; if all did, the status is 502
+or 504, and `message` says whether the command may have been executed. Nothing is ever sent twice.
+
+Names are exact, without wildcards. Arguments in brackets are optional. Times are Unix time or
+relative, `+60m`; durations are seconds or `2h`. Only the last text of a command may hold a
+semicolon. The author is the user who asks, unless `commands.lock_author_names` is off."""
+
 _COMMON = {
     "Parameters of core lists": (*LIST_PARAMETERS, *SITE_PARAMETERS),
     "Parameters of other lists": LIST_PARAMETERS,
     "Parameters of statistics": STATISTICS_PARAMETERS,
     "Parameters of objects": OBJECT_PARAMETERS,
+    "Parameters of commands": COMMAND_PARAMETERS,
 }
 
 
@@ -72,7 +87,10 @@ def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
     for title, parameters in _COMMON.items():
         yield f"### {title}"
         yield _parameters(parameters)
-    left = list(endpoints)
+    commands = [one for one in endpoints if one.segments[-2:-1] == ("cmd",) and one.variables]
+    commands = [one for one in commands if one.variables[-1] == "command"]
+    commands += [one for one in endpoints if one.path == "/cmd"]
+    left = [one for one in endpoints if one not in commands]
     shown: dict[tuple[Column, ...], str] = {}
     for title, roots in _ROOTS:
         yield f"## {title}"
@@ -83,6 +101,16 @@ def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
                 yield from _endpoint(one, shown)
     if left:
         raise ValueError(f"no heading for {', '.join(one.path for one in left)}")
+    yield "## External commands"
+    yield _COMMANDS
+    for one in commands:
+        yield from _endpoint(one, shown)
+    for kind in COMMANDS:
+        yield f"### Commands of {kind}"
+        yield _table(
+            ("Command", "Arguments", "Meaning", "Needs"),
+            (_command(one) for _, one in sorted(COMMANDS[kind].items())),
+        )
     yield "## Columns of the collections"
     yield (
         "Columns marked *more* are not part of an answer without `columns`, but can be selected, "
@@ -144,6 +172,17 @@ def _collection(schema: TableSchema) -> Iterator[str]:
     ]
     if further:
         yield "\n".join(["Further columns:", "", *(f"- {text}" for text in further)])
+
+
+def _command(one: Command) -> tuple[str, ...]:
+    arguments = ", ".join(_argument(each) for each in one.arguments)
+    kind = one.kind.removesuffix("s")
+    return f"`{one.name}`", arguments, one.description, needed(one.permission, kind)
+
+
+def _argument(one: Argument) -> str:
+    text = f"`{one.name}` {one.type}"
+    return text if one.required else f"[{text}]"
 
 
 def _parameters(parameters: Sequence[Parameter]) -> str:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from monrest.resources import api_keys, commandline, core, index, instance, logs, sites, statistics
+from monrest.resources import (
+    api_keys,
+    commandline,
+    commands,
+    core,
+    index,
+    instance,
+    logs,
+    sites,
+    statistics,
+)
 from monrest.resources.declare import Endpoint
 from monrest.resources.router import Router
 
@@ -14,6 +24,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *statistics.ENDPOINTS,
     *logs.ENDPOINTS,
     *commandline.ENDPOINTS,
+    *commands.ENDPOINTS,
     *sites.ENDPOINTS,
     *instance.ENDPOINTS,
     *api_keys.ENDPOINTS,

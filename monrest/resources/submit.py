@@ -1,0 +1,192 @@
+"""Sending what was prepared, and writing it down (auth-and-commands.md, sections 1.10 and 1.11).
+
+From the first byte to a core on, a command goes its way to the end and into the audit log, even
+if the client does not wait for it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+from attrs import define, field
+
+from monrest.audit import audit
+from monrest.commands.catalogue import find, singular
+from monrest.commands.values import CoreCommand, Target
+from monrest.concurrency import shielded, sliced
+from monrest.errors import Forbidden, RestError
+from monrest.livestatus.external import decodes_backslashes, line
+from monrest.resources.asked import Asked, Manner
+from monrest.resources.declare import Context
+from monrest.resources.orders import Preparation
+from monrest.resources.outcome import Outcome
+from monrest.resources.readback import Watch
+from monrest.sites.commands import Sent, send
+from monrest.sites.site import Site
+from monrest.values import Answer, RestRequest, SiteProblem
+
+ACTION = "command"
+OK = 200
+
+
+async def submit_one(context: Context, request: RestRequest, asked: Asked, how: Manner) -> Answer:
+    """Send one command and answer what became of it; raises what went wrong."""
+    problems: dict[int, RestError] = {}
+    outcomes = await submit(context, request, (asked,), how, problems)
+    if problems:
+        raise problems[asked.index]
+    return outcomes[0].answer()
+
+
+async def submit(
+    context: Context,
+    request: RestRequest,
+    asked: Sequence[Asked],
+    how: Manner,
+    problems: dict[int, RestError],
+) -> list[Outcome]:
+    """Send the commands, each to its sites, and give their outcomes in the same order.
+
+    If there are ``problems`` by index, or preparing finds some more, which are added, nothing is
+    sent and the list is empty. Raise SitesFailed when the cores cannot be asked what has to be
+    known before.
+    """
+    preparation = Preparation(context, request.identity)
+    try:
+        await preparation.run(asked)
+    except RestError as error:
+        await sliced(_audit_refused(request, asked, {}, error), context.clock)
+        raise
+    problems |= preparation.problems
+    if problems:
+        await sliced(_audit_refused(request, asked, problems), context.clock)
+        return []
+    outcomes = [
+        Outcome(job=job, tested=how.test_only, failed=list(job.failed)) for job in preparation.jobs
+    ]
+    if how.test_only:
+        await sliced(_tested(outcomes, int(context.clock.seconds())), context.clock)
+        return outcomes
+    watch = Watch(context, outcomes) if how.wait is not None else None
+    if watch is not None:
+        await watch.before()
+    await shielded(_send(context, request, outcomes))
+    if watch is not None and how.wait is not None:
+        await watch.after(how.wait)
+    return outcomes
+
+
+async def _send(context: Context, request: RestRequest, outcomes: Sequence[Outcome]) -> None:
+    """Tell every site everything that is for it, in order; note and write down what it said."""
+    queues: dict[str, _Queue] = {}
+    await sliced(_queued(outcomes, queues), context.clock)
+    if queues:
+        orders = [(queue.site, tuple(queue.places)) for queue in queues.values()]
+        sent = await send(orders, context.clock)
+        for one, queue in zip(sent, queues.values(), strict=True):
+            await sliced(queue.note(one), context.clock)
+    await sliced(_audit_sent(request, outcomes), context.clock)
+
+
+@define(eq=False)
+class _Queue:
+    """What one site is told: each command once, with the outcomes that it belongs to."""
+
+    site: Site
+    places: dict[CoreCommand, list[Outcome]] = field(factory=dict)
+
+    def note(self, sent: Sent) -> Generator[None]:
+        """Tell the outcomes what became of their lines."""
+        failed = sent.problem
+        lines = (*sent.lines, *sent.unsent)
+        for at, (text, outcomes) in enumerate(zip(lines, self.places.values(), strict=True)):
+            yield
+            for outcome in outcomes:
+                if at >= len(sent.lines):
+                    outcome.fail(failed or self._problem("was not sent"))
+                    continue
+                outcome.lines.append(text)
+                if at in sent.refused:
+                    outcome.refused.append(f"{self.site.name}: {sent.refused[at]}")
+                elif at in sent.doubtful:
+                    outcome.fail(failed or self._problem(sent.doubtful[at]), uncertain=True)
+                else:
+                    outcome.accepted.add(self.site.id)
+
+    def _problem(self, reason: str) -> SiteProblem:
+        return SiteProblem(self.site.id, self.site.name, reason)
+
+
+def _queued(outcomes: Sequence[Outcome], queues: dict[str, _Queue]) -> Generator[None]:
+    for outcome in outcomes:
+        yield
+        for site in outcome.job.sites:
+            for order in outcome.job.orders[site.id]:
+                queue = queues.get(site.id)
+                if queue is None:
+                    queue = queues[site.id] = _Queue(site)
+                belongs = queue.places.setdefault(order, [])
+                if outcome not in belongs[-1:]:
+                    belongs.append(outcome)
+
+
+def _tested(outcomes: Sequence[Outcome], at: int) -> Generator[None]:
+    """The lines that would be sent."""
+    for outcome in outcomes:
+        yield
+        for site in outcome.job.sites:
+            core = site.capabilities
+            decodes = core is not None and decodes_backslashes(core)
+            for order in dict.fromkeys(outcome.job.orders[site.id]):
+                outcome.lines.append(line(order, at, decodes_backslashes=decodes))
+
+
+# ---------------------------------------------------------------- the audit log
+
+
+def _audit_sent(request: RestRequest, outcomes: Sequence[Outcome]) -> Generator[None]:
+    for outcome in outcomes:
+        yield
+        asked = outcome.job.asked
+        audit(
+            request.identity,
+            request.caller,
+            ACTION,
+            target=_called(asked.target),
+            result=outcome.message if outcome.code != OK else "ok",
+            command=outcome.job.command.name,
+            lines=tuple(outcome.lines),
+            sites=tuple(site.id for site in outcome.job.sites),
+            failed_sites=tuple(one.site for one in outcome.failed),
+            error=outcome.error,
+        )
+
+
+def _audit_refused(
+    request: RestRequest,
+    asked: Sequence[Asked],
+    problems: Mapping[int, RestError],
+    error: RestError | None = None,
+) -> Generator[None]:
+    """What was not sent because of itself; ``error`` is what stopped all of them."""
+    for one in asked:
+        yield
+        why = error or problems.get(one.index)
+        if why is None:
+            continue
+        command = find(one.target.kind, one.command)
+        audit(
+            request.identity,
+            request.caller,
+            ACTION,
+            target=_called(one.target),
+            result="not allowed" if isinstance(why, Forbidden) else "not sent",
+            command=command.name if command is not None else one.command,
+            sites=tuple(site.id for site in one.sites),
+            error=str(why),
+        )
+
+
+def _called(target: Target) -> str:
+    names = (singular(target.kind), target.name, target.service)
+    return " ".join(name for name in names if name)
