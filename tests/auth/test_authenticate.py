@@ -3,131 +3,21 @@
 import base64
 
 import pytest
-from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from twisted.internet.task import Clock
 from twisted.logger import globalLogPublisher
 
-from monrest.auth.authenticate import Authenticator
-from monrest.auth.contacts import Contact
-from monrest.auth.keys import Keys
 from monrest.auth.roles import EVERYTHING, grantable
-from monrest.config import AuthConfig
 from monrest.errors import BadRequest, Forbidden, NotAuthenticated, Unavailable
 from monrest.log import AUDIT
 from monrest.names import Names
 from monrest.values import ADMIN, READ_ONLY, ROLES, Caller
-from tests.fakes.keystore import Store, result
+from tests.fakes.door import SECRET, STRANGER, Door, Session
+from tests.fakes.keystore import result
 
-SECRET = "0123456789abcdef" * 4 + "_1"
 HOSTS, SERVICES = "authorized_for_all_hosts", "authorized_for_all_services"
 KEY, USER = "x-mon-auth-key", "x-mon-auth-user"
-STRANGER = "192.0.2.7"
 PROXY = "10.0.0.1"
-
-
-@frozen(kw_only=True)
-class Session:
-    hashed_id: str = "5e55"
-    username: str = "ann"
-    csrf_token: str = "t0ken"
-    roles: tuple[str, ...] | None = None
-
-
-class Sessions:
-    def __init__(self):
-        self.known = {}
-
-    async def find(self, cookie):
-        return self.known.get(cookie)
-
-
-class Users:
-    def __init__(self):
-        self.locked, self.failures = set(), []
-
-    async def is_locked(self, user):
-        return user in self.locked
-
-    async def failed(self, user, caller):
-        self.failures.append((user, caller.client))
-
-
-class Passwords:
-    def __init__(self):
-        self.known, self.asked = None, []
-
-    @property
-    def configured(self):
-        return self.known is not None
-
-    async def check(self, user, password):
-        self.asked.append(user)
-        return self.known.get(user) == password
-
-
-class Groups:
-    def __init__(self):
-        self.groups, self.asked = frozenset(), []
-
-    async def of(self, user):
-        self.asked.append(user)
-        return Contact(groups=frozenset(self.groups))
-
-
-class Attempts:
-    """No attempt has to wait; see the slow ones in the tests of the slowdown."""
-
-    def attempt(self, _client, _user):
-        return self
-
-    async def __aenter__(self):
-        return self
-
-    async def __aexit__(self, *_):
-        return False
-
-    def succeeded(self):
-        pass
-
-
-class Door:
-    """An authenticator with everything around it; ``ask`` gives the identity of one caller."""
-
-    def __init__(self, folder):
-        self.clock = Clock()
-        self.clock.advance(1_700_000_000)
-        self.store = Store(folder, self.clock)
-        self.store.startService()
-        self.keys = Keys(self.store, self.clock)
-        self.sessions, self.users, self.passwords = Sessions(), Users(), Passwords()
-        self.groups, self.slowdown = Groups(), Attempts()
-        self.configure()
-
-    def configure(self, names=None, **auth):
-        auth = {"roles": {"admin": ("root",), "all_hosts": ("ann",)}, **auth}
-        self.authenticator = Authenticator(
-            config=AuthConfig(**auth),
-            names=names or Names(),
-            secret_key=SECRET,
-            keys=self.keys,
-            sessions=self.sessions,
-            users=self.users,
-            passwords=self.passwords,
-            slowdown=self.slowdown,
-            contacts=self.groups,
-            own_uid=1000,
-        )
-
-    def ask(self, headers=None, *, address=STRANGER, uid=None):
-        client = "unix" if uid is not None else address
-        address = "" if uid is not None else address
-        caller = Caller(headers=headers or {}, address=address, client=client, uid=uid)
-        return result(self.authenticator.authenticate(caller))
-
-    def make(self, **given):
-        return result(self.keys.create(**given))[1]
 
 
 @pytest.fixture
