@@ -12,6 +12,7 @@ from itertools import chain
 from monrest.commands.catalogue import Command, Kind
 from monrest.commands.effects.entries import comments, downtimes
 from monrest.commands.effects.events import checks, logged, process
+from monrest.commands.effects.icinga2 import UNKNOWN_TO_ICINGA2
 from monrest.commands.effects.model import Effect, Reading, Sent, Unseen, columns_of
 from monrest.commands.effects.switches import settings, switches
 from monrest.commands.values import Target
@@ -26,9 +27,6 @@ READINGS: Mapping[tuple[Kind, str], Reading] = {
     )
 }
 """Kind and name of every command to how its effect is read back."""
-
-UNKNOWN_TO_ICINGA2: frozenset[str] = frozenset()
-"""Core names of commands that Icinga 2 refuses."""
 
 
 def expected(
