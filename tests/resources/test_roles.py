@@ -102,6 +102,13 @@ class View:
         self.rows: dict[str, dict[tuple[str, ...], dict[str, Any]] | None] = {}
         for path, (names, key) in LISTS.items():
             self.rows[path] = self.read(path, names, key)
+        self.totals = {table: self.total(table) for table in ("hosts", "services", "contacts")}
+
+    def total(self, table: str) -> int:
+        answer = self.ask(f"/{table}/totals")
+        assert isinstance(answer, Document)
+        count: int = answer.value["total"]
+        return count
 
     def ask(self, path: str, *parameters: tuple[str, str]) -> Any:
         segments = tuple(path.strip("/").split("/"))
@@ -213,7 +220,5 @@ def test_what_single_roles_open(views: Mapping[frozenset[str], View]) -> None:
 
 def test_statistics_count_the_rows_that_are_seen(views: Mapping[frozenset[str], View]) -> None:
     for roles, view in views.items():
-        for table in ("hosts", "services", "contacts"):
-            answer = view.ask(f"/{table}/totals")
-            assert isinstance(answer, Document)
-            assert answer.value["total"] == len(view.keys(f"/{table}")), roles
+        for table, total in view.totals.items():
+            assert total == len(view.keys(f"/{table}")), roles
