@@ -229,21 +229,26 @@ def _boolean(name: str, text: str) -> str:
     return found
 
 
+def limits(command: Command, name: str) -> tuple[int, int]:
+    """The least and the greatest value of an integer argument."""
+    return _SPECIAL_RANGES.get(command.name) or _RANGES.get(name, (0, LARGEST))
+
+
 def _integer(command: Command, name: str, text: str) -> int:
-    limits = _SPECIAL_RANGES.get(command.name) or _RANGES.get(name, (0, LARGEST))
+    least, greatest = limits(command, name)
     if not _INTEGER.fullmatch(text.strip()):
         raise BadRequest(
             f"invalid value for {name}",
-            f"{name}: expected a whole number from {limits[0]} to {limits[1]}",
+            f"{name}: expected a whole number from {least} to {greatest}",
         )
-    return _within(name, int(text), limits)
+    return _within(name, int(text), (least, greatest))
 
 
-def _within(name: str, number: int, limits: tuple[int, int]) -> int:
-    if not limits[0] <= number <= limits[1]:
+def _within(name: str, number: int, span: tuple[int, int]) -> int:
+    if not span[0] <= number <= span[1]:
         raise BadRequest(
             f"invalid value for {name}",
-            f"{name}: expected a number from {limits[0]} to {limits[1]}, got {number}",
+            f"{name}: expected a number from {span[0]} to {span[1]}, got {number}",
         )
     return number
 

@@ -10,8 +10,9 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from attrs import define, field
 
-from monrest.auth.commands import Grant, grant, refusal
+from monrest.auth.commands import Grant, grant, needed, refusal
 from monrest.auth.rights import may_submit
+from monrest.commands import describe
 from monrest.commands.arguments import Defaults, parse
 from monrest.commands.catalogue import Command, find, singular
 from monrest.commands.fill import Removal, check_target, orders, removal
@@ -230,8 +231,8 @@ def _remove(jobs: Sequence[Job], known: Entries) -> Generator[None]:
 
 
 def help_text(command: Command) -> str:
-    """What the command does and takes, for error documents."""
-    return command.description
+    """What the command does, takes and needs, for error documents."""
+    return describe.help_text(command, needed(command.permission, singular(command.kind)))
 
 
 def told(problems: Iterable[SiteProblem]) -> list[dict[str, str]]:

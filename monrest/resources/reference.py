@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from monrest.auth.commands import needed
-from monrest.commands.catalogue import COMMANDS, Argument, Command
+from monrest.commands.catalogue import COMMANDS, Command
+from monrest.commands.describe import INTRODUCTION, arguments_text, marked
 from monrest.query.resolve import Names
 from monrest.query.schema import PEER_COLUMNS, TableSchema
 from monrest.resources.columns import JOINED, SCHEMAS
@@ -54,9 +55,7 @@ answer is a 400 with what the core said in `error`, also when other sites took i
 failed is in `failed_sites` and in the header `X-Mon-Failed-Sites`; if all did, the status is 502
 or 504, and `message` says whether the command may have been executed. Nothing is ever sent twice.
 
-Names are exact, without wildcards. Arguments in brackets are optional. Times are Unix time or
-relative, `+60m`; durations are seconds or `2h`. Only the last text of a command may hold a
-semicolon. The author is the user who asks, unless `commands.lock_author_names` is off."""
+Names are exact, without wildcards."""
 
 _COMMON = {
     "Parameters of core lists": (*LIST_PARAMETERS, *SITE_PARAMETERS),
@@ -103,6 +102,7 @@ def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
         raise ValueError(f"no heading for {', '.join(one.path for one in left)}")
     yield "## External commands"
     yield _COMMANDS
+    yield INTRODUCTION
     for one in commands:
         yield from _endpoint(one, shown)
     for kind in COMMANDS:
@@ -175,14 +175,8 @@ def _collection(schema: TableSchema) -> Iterator[str]:
 
 
 def _command(one: Command) -> tuple[str, ...]:
-    arguments = ", ".join(_argument(each) for each in one.arguments)
     kind = one.kind.removesuffix("s")
-    return f"`{one.name}`", arguments, one.description, needed(one.permission, kind)
-
-
-def _argument(one: Argument) -> str:
-    text = f"`{one.name}` {one.type}"
-    return text if one.required else f"[{text}]"
+    return marked(one), arguments_text(one), one.description, needed(one.permission, kind)
 
 
 def _parameters(parameters: Sequence[Parameter]) -> str:

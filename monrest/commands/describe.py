@@ -1,0 +1,100 @@
+"""What the commands take, in words: for the reference page and for error documents."""
+
+from __future__ import annotations
+
+from monrest.commands.arguments import arguments_of, limits
+from monrest.commands.catalogue import Argument, Command
+from monrest.commands.effects import UNKNOWN_TO_ICINGA2
+
+_TYPES = {
+    "boolean": "0 or 1",
+    "timestamp": "time",
+    "duration": "duration",
+    "timeperiod": "name of a time period",
+    "hostgroup": "name of a host group",
+    "string": "text",
+}
+
+_DEFAULTS = {
+    "sticky_ack": "`sticky_ack`",
+    "send_notification": "`send_notification`",
+    "persistent_comment": "`persistent_comments`",
+    "comment_author": "the user",
+    "end_time": "now + `downtime_duration`",
+}
+"""Arguments to where their default comes from; words in backticks are keys of ``[commands]``."""
+
+INTRODUCTION = """\
+Arguments are parameters of the query string, the form or the JSON body. Each has one value; \
+JSON `null` is absent, `true` is 1. An argument that is not listed is refused.
+
+A *time* is Unix time (nine digits and more), seconds from now (`3600`, `-60`), `+60m`, \
+`now + 1h - 10m`, `tomorrow`, `today - 2d`, `2026-12-24 18:00`, `12-24-2026 18:00:00`, `10:00`, \
+`tomorrow 8:00` or `2 hours ago`; words are `now`, `today`, `yesterday`, `tomorrow`, `thisweek` \
+(also `lastmonday`), `lastweek`, `nextweek`, `thismonth`, `lastmonth`, `nextmonth`, `thisyear`, \
+`lastyear` and `nextyear`. A *duration* is seconds or a number with one of the letters \
+y w d h m s, such as `1.5h`. A time that could mean two things is refused: `60m` without a sign, \
+`+1h30m`, a date without a time of day. A blank before `60m` counts as the plus sign that it was \
+before it was decoded.
+
+Line ends in `comment_data` and `log` become blanks; in `plugin_output` they, and the two \
+characters backslash and n, begin the long output. Other control characters are refused \
+everywhere, and semicolons except in the last text of a command. `comment` stands for \
+`comment_data` and `author` for `comment_author`. While `lock_author_names` is on, comments are \
+signed by the user whatever `comment_author` says.
+
+Commands marked with * take `comment_data` and `comment_author` too: the comment is added beside \
+the command, and is required if `require_comments_for_disable` is on. Their opposites delete the \
+comments that were made so. Commands marked with † delete what is found for their object on each \
+site, and those marked with ‡ are unknown to Icinga 2."""
+"""What holds for all commands, as Markdown."""
+
+
+def marked(command: Command) -> str:
+    """The name with the signs that ``INTRODUCTION`` explains, as Markdown."""
+    signs = (
+        (command.wants_comment, "\\*"),
+        (command.lookup, "†"),
+        (command.core_name in UNKNOWN_TO_ICINGA2, "‡"),
+    )
+    return f"`{command.name}`" + "".join(sign for applies, sign in signs if applies)
+
+
+def arguments_text(command: Command) -> str:
+    """Every argument with its type and default, as Markdown; empty if there are none."""
+    return "; ".join(f"`{one.name}` {described(command, one)}" for one in command.arguments)
+
+
+def described(command: Command, argument: Argument) -> str:
+    """Type and default of an argument, for example ``0 or 1, default 1``."""
+    words = [_TYPES.get(argument.type, "")]
+    if argument.type == "integer":
+        low, high = limits(command, argument.name)
+        words = [f"{low} to {high}" if high < 10 else f"number from {low}"]
+    words.append("required" if argument.required else _default(command, argument))
+    others = [f"`{name}`" for name in argument.aliases if name in ("attempts", "interval")]
+    if others:
+        words.append(f"also as {', '.join(others)}")
+    return ", ".join(words)
+
+
+def _default(command: Command, argument: Argument) -> str:
+    if argument.name == "persistent_comment" and command.name.startswith("acknowledge_"):
+        return "default `persistent_ack`"
+    named = _DEFAULTS.get(argument.name)
+    if named is None:
+        named = "empty" if argument.default in ("", None) else str(argument.default)
+    return f"default {named}"
+
+
+def help_text(command: Command, needs: str = "", *, comment_required: bool = False) -> str:
+    """What the command does and takes, as plain text for error documents.
+
+    ``needs`` says who may send it.
+    """
+    arguments = arguments_of(command, required=comment_required)
+    takes = "; ".join(f"{one.name} ({described(command, one)})" for one in arguments)
+    parts = [command.description, f"Arguments: {takes}." if takes else "No arguments."]
+    if needs:
+        parts.append(f"Needs {needs}.")
+    return " ".join(parts).replace("`", "")
