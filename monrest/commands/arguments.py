@@ -188,6 +188,7 @@ def _author(sent: str, defaults: Defaults) -> str:
 
 
 def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -> str:
+    text = texts.cleaned(argument.name, text)
     match argument.type:
         case "boolean":
             return _boolean(argument.name, text)
@@ -203,11 +204,6 @@ def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -
             if found is None:
                 raise _no_time(argument.name, text, "duration")
             return str(_within(argument.name, found, (0, LARGEST)))
-        case "timeperiod" | "hostgroup":
-            texts.check(argument.name, text)
-            texts.no_semicolon(argument.name, text)
-            return text
-    text = texts.cleaned(argument.name, text)
     if not may_hold_semicolons(command, argument.name):
         texts.no_semicolon(argument.name, text)
     return text

@@ -19,7 +19,7 @@ _LONGEST = 200
 _RELATIVE = re.compile(r"([+-]?)([0-9]{1,8})")
 _ABSOLUTE = re.compile(r"[0-9]{9,12}")
 _SPAN = r"[0-9]{1,8}[ywdhms]?"
-_SPACED_SPAN = re.compile(r"\s+[0-9]{1,8}[ywdhms]\s*")
+_SPACED_SPAN = re.compile(r" +[0-9]{1,8}[ywdhms] *")
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?"
 _WORDS = (
     "now|today|yesterday|tomorrow|lastmonday|thisweek|lastweek|nextweek"
@@ -30,12 +30,12 @@ _DATES = (
     r"|[0-9]{1,2}-[0-9]{1,2}-[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}"
 )
 _SUM = re.compile(
-    rf"(?P<base>(?:{_DATES})|(?:(?P<day>today|yesterday|tomorrow) +)?(?P<clock>{_CLOCK})"
-    rf"|{_WORDS}|[0-9]{{9,12}})?(?P<steps>(?: *[+-] *{_SPAN})*)",
-    re.IGNORECASE,
+    rf"(?P<base>(?:{_DATES})|(?:(?P<day>(?i:today|yesterday|tomorrow)) +)?(?P<clock>{_CLOCK})"
+    rf"|(?i:{_WORDS})|[0-9]{{9,12}})?(?P<steps>(?: *[+-] *{_SPAN})*)",
+    re.ASCII,
 )
 _STEP = re.compile(r"([+-]) *([0-9]+)([ywdhms]?)")
-_AGO = re.compile(r"([0-9]{1,8}) *(seconds?|minutes?|hours?|days?|weeks?) +ago", re.IGNORECASE)
+_AGO = re.compile(r"([0-9]{1,8}) *(?i:(second|minute|hour|day|week)s? +ago)", re.ASCII)
 _DURATION = re.compile(r"(-?)([0-9]{1,10})(?:\.([0-9]{1,9}))?([ywdhms]?)")
 
 
@@ -49,8 +49,8 @@ def moment(text: str, now: float, zone: tzinfo) -> int | None:
     if len(text) > _LONGEST:
         return None
     if _SPACED_SPAN.fullmatch(text):
-        text = f"+{text.strip()}"
-    text = text.strip()
+        text = f"+{text.strip(' ')}"
+    text = text.strip(" ")
     found = _moment(text, floor(now), zone)
     return found if found is not None and 0 <= found <= LATEST else None
 
@@ -91,7 +91,7 @@ def _base(match: re.Match[str], now: int, zone: tzinfo) -> int | None:
 
 def duration(text: str) -> int | None:
     """Whole seconds of ``90``, ``-5m`` or ``1.5h``; None for everything else, fractions too."""
-    match = _DURATION.fullmatch(text.strip())
+    match = _DURATION.fullmatch(text.strip(" "))
     if match is None:
         return None
     sign, whole, fraction, unit = match.groups()

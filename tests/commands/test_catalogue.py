@@ -1,0 +1,115 @@
+"""The catalogue: every command once, under its kind, with what it takes."""
+
+import re
+
+import pytest
+
+from monrest.auth.commands import PERMISSIONS
+from monrest.commands.catalogue import ALL, COMMANDS, KINDS, find, kind_of, singular
+
+COUNTS = {
+    "contactgroups": 4,
+    "contacts": 7,
+    "hostgroups": 14,
+    "hosts": 48,
+    "servicegroups": 14,
+    "services": 35,
+    "sites": 40,
+}
+
+OWNERS = {
+    "contactgroups": ("contactgroup",),
+    "contacts": ("contact",),
+    "hostgroups": ("hostgroup",),
+    "hosts": ("host",),
+    "servicegroups": ("servicegroup",),
+    "services": ("host", "service"),
+    "sites": (),
+}
+
+
+def test_every_command_is_there():
+    assert {kind: len(COMMANDS[kind]) for kind in KINDS} == COUNTS
+    assert len(ALL) == 162
+
+
+@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+def test_the_template_takes_the_object_and_the_arguments(command):
+    name = command.template.split(";")[0]
+    assert re.fullmatch("[A-Z_]+", name)
+    assert name == command.core_name
+    used = re.findall(r"\{(\w+)\}", command.template)
+    owned = [] if command.lookup else list(OWNERS[command.kind])
+    if command.name in ("del_active_host_downtimes", "del_active_service_downtimes"):
+        assert used == ["downtime_id"]
+        assert command.arguments == ()
+    else:
+        assert used == owned + [one.name for one in command.arguments]
+    assert command.permission in PERMISSIONS
+    assert command.description.endswith(".")
+    assert len({one.name for one in command.arguments}) == len(command.arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("hosts", "add_host_comment"),
+        ("host", "ADD_HOST_COMMENT"),
+        ("services", "add_svc_comment"),
+        ("service", "Add_Svc_Comment"),
+        ("system", "log"),
+        ("core", "log"),
+        ("sites", "LOG"),
+        ("site", "log"),
+    ],
+)
+def test_commands_are_found_by_any_spelling(kind, name):
+    found = find(kind, name)
+    assert found is not None
+    assert found.name == name.lower()
+    assert found.kind == kind_of(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("hosts", "add_svc_comment"), ("hosts", ""), ("hostz", "add_host_comment"), ("sites", "note")],
+)
+def test_what_is_no_command_is_not_found(kind, name):
+    assert find(kind, name) is None
+
+
+def test_kinds_are_named_in_the_singular():
+    assert [singular(kind) for kind in KINDS] == [
+        *("contactgroup", "contact", "hostgroup", "host", "servicegroup", "service", "site"),
+    ]
+    assert kind_of("commands") is None
+
+
+def test_the_commands_that_want_a_comment():
+    assert {(one.kind, one.name) for one in ALL if one.wants_comment} == {
+        *(
+            ("hosts", f"disable_host_{rest}")
+            for rest in (
+                *("and_child_notifications", "check", "event_handler"),
+                *("notifications", "svc_checks", "svc_notifications"),
+            )
+        ),
+        *(
+            ("services", f"disable_svc_{rest}")
+            for rest in ("check", "event_handler", "notifications")
+        ),
+    }
+
+
+def test_commands_that_are_resolved_by_lookup():
+    assert sorted(one.name for one in ALL if one.lookup) == [
+        *("del_active_host_downtimes", "del_active_service_downtimes"),
+        *("del_comment", "del_comment", "del_downtime", "del_downtime"),
+    ]
+
+
+def test_both_names_of_the_attempts_are_known():
+    host = find("hosts", "change_max_host_check_attempts")
+    service = find("services", "change_max_svc_check_attempts")
+    assert (host.arguments[0].name, host.arguments[0].aliases) == ("interval", ("attempts",))
+    assert (service.arguments[0].name, service.arguments[0].aliases) == ("attempts", ("interval",))
