@@ -29,6 +29,7 @@ class Exchange:
     transform: Transform | None = None
     log: bool = False
     urgent: bool = False
+    texts: bool = False
     done: Deferred[list[Row]] = field(init=False)
     connection: Connection | None = None
     retried: bool = False

@@ -31,6 +31,15 @@ _HEADER = re.compile(rb"([0-9]{3}) (?=[ 0-9]{11}\n)( *[0-9]+)\n")
 Transform: TypeAlias = Callable[[list[Row]], list[Row]]
 """Turns rows as the core gives them into the rows that are wanted; called once per slice."""
 
+SEPARATORS = ("\n", "\x01", "\x02", "\x03")
+"""What is between rows, values, elements of lists and parts of elements in rows read as text."""
+
+_DAMAGE = re.compile(rb"\\u0[7fF][c-fC-F]")
+
+
+class Damaged(list[Row]):
+    """Rows with letters that a Naemon writes instead of emoji (livestatus.md, section 10)."""
+
 
 def parse_header(data: bytes) -> tuple[int, int]:
     """(status, length of the body) of the fixed16 header, the first 16 bytes of ``data``.
@@ -132,6 +141,20 @@ def parse_rows(
     return _checked(rows, width, transform)
 
 
+def looks_damaged(body: bytes | bytearray) -> bool:
+    """Whether a body holds letters that may have been emoji."""
+    return b"\\" in body and _DAMAGE.search(body) is not None
+
+
+def parse_texts(body: bytes | bytearray, width: int | None = None) -> list[Row]:
+    """The rows of a body in CSV with ``SEPARATORS``; every value is text. Raise ProtocolError."""
+    row, value, *_ = SEPARATORS
+    lines = str(body, "utf-8", "replace").split(row)
+    if lines.pop():
+        raise ProtocolError("the last row has no end")
+    return _checked([line.split(value) for line in lines], width, None)
+
+
 class RowParser:
     r"""Rows of one body, parsed in slices of about 64 KiB while the bytes arrive.
 
@@ -146,6 +169,7 @@ class RowParser:
         self._rows: list[Row] = []
         self._buffer = bytearray()
         self._threshold = SLICE
+        self._damaged = False
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body; raise ProtocolError as soon as it is broken."""
@@ -156,12 +180,17 @@ class RowParser:
 
     def finish(self) -> list[Row]:
         """All rows, after the last byte of the body."""
+        self._look()
         rows = parse_rows(self._buffer, self._width, self._transform)
         self._buffer = bytearray()
-        if not self._rows:
-            return rows
-        self._rows += rows
-        return self._rows
+        if self._rows:
+            self._rows += rows
+            rows = self._rows
+        return Damaged(rows) if self._damaged else rows
+
+    def _look(self) -> None:
+        if not self._damaged:
+            self._damaged = looks_damaged(self._buffer)
 
     def _cut(self) -> None:
         separator = b"],\n[" if b"],\n[" in self._buffer else b"], ["
@@ -188,17 +217,30 @@ class RowParser:
         except _Incomplete:
             buffer[end + 1] = ord(",")
             return False
+        self._look()
         self._rows += _checked(rows, self._width, self._transform)
         buffer[end + 2] = ord("[")
         del buffer[: end + 2]
         return True
 
 
+class TextParser(RowParser):
+    """Rows of one body in CSV, parsed when it is complete."""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the body."""
+        self._buffer += data
+
+    def finish(self) -> list[Row]:
+        """All rows, after the last byte of the body."""
+        return parse_texts(self._buffer, self._width)
+
+
 class AnswerReader:
     """One answer: header, then rows or a refusal; fed with bytes as they come.
 
-    ``started``: some byte was seen. ``surplus``: more bytes came than were announced, so that
-    the connection cannot be used again.
+    ``texts``: the rows come as CSV. ``started``: some byte was seen. ``surplus``: more bytes came
+    than were announced, so that the connection cannot be used again.
     """
 
     __slots__ = (
@@ -208,13 +250,17 @@ class AnswerReader:
         "_refused",
         "started",
         "surplus",
+        "texts",
         "transform",
         "width",
     )
 
-    def __init__(self, width: int | None = None, transform: Transform | None = None) -> None:
+    def __init__(
+        self, width: int | None = None, transform: Transform | None = None, texts: bool = False
+    ) -> None:
         self.width = width
         self.transform = transform
+        self.texts = texts
         self.started = False
         self.surplus = False
         self._head = b""
@@ -238,9 +284,10 @@ class AnswerReader:
             data = data[HEADER_SIZE:]
             self._left = length
             if status == _OK:
-                if len(data) == length:
-                    return parse_rows(data, self.width, self.transform)
-                self._parser = RowParser(self.width, self.transform)
+                if len(data) == length and not self.texts:
+                    rows = parse_rows(data, self.width, self.transform)
+                    return Damaged(rows) if looks_damaged(data) else rows
+                self._parser = (TextParser if self.texts else RowParser)(self.width, self.transform)
             else:
                 self._refused = status
                 self._head = b""

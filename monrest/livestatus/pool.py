@@ -91,16 +91,17 @@ class Pool:
         transform: Transform | None = None,
         log: bool = False,
         urgent: bool = False,
+        texts: bool = False,
     ) -> Deferred[list[Row]]:
         """Send ``request`` and give its rows; ``timeout`` seconds include waiting and connecting.
 
         Every row must have ``width`` columns; ``transform`` is applied while they arrive.
         ``log``: one of the queries that run one at a time. ``urgent``: goes first and may exceed
-        the limit by one connection, so that a site whose connections are all busy can still be
-        probed. Fails with LivestatusError. Cancelling closes the connection at work on it.
+        the limit by one connection, so that a busy site can still be probed. ``texts``: asks for
+        CSV. Fails with LivestatusError. Cancelling closes the connection at work on it.
         """
         now = self.clock.seconds()
-        exchange = Exchange(request, timeout, now, width, transform, log, urgent)
+        exchange = Exchange(request, timeout, now, width, transform, log, urgent, texts)
         done: Deferred[list[Row]] = Deferred(partial(self._cancelled, exchange))
         exchange.done = done
         if self._stopped is not None:
@@ -164,7 +165,8 @@ class Pool:
         exchange.connection = connection
         connection.exchange = exchange
         self._busy.add(connection)
-        connection.send(exchange.request, AnswerReader(exchange.width, exchange.transform))
+        how = exchange.width, exchange.transform, exchange.texts
+        connection.send(exchange.request, AnswerReader(*how))
 
     def _assign(self) -> None:
         """Give idle connections to waiting queries, and open new ones for the rest."""
