@@ -129,7 +129,9 @@ def _text(name: str, value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "1" if value else "0"
-    if isinstance(value, (int, float)):
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
         return orjson.dumps(value).decode()
     raise BadRequest("invalid command", f"{name}: expected a text, number, boolean or null")
 
