@@ -87,7 +87,9 @@ def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Map
     and ``comment_author`` only if there is one. Raise BadRequest naming the argument.
     """
     known = arguments_of(command, required=defaults.config.require_comments_for_disable)
-    given = {name: value for name, value in given.items() if name not in COMMON}
+    given = {
+        name: value for name, value in given.items() if name not in COMMON and value is not None
+    }
     _refuse_unknown(command, known, given)
     found: dict[str, str] = {}
     for argument in known:

@@ -22,6 +22,7 @@ from monrest.commands.effects.model import (
     alike,
     infos,
     none_of,
+    number,
 )
 from monrest.commands.effects.switches import Declared
 from monrest.query.model import Any_, CoreFilter, Every, Test
@@ -200,7 +201,7 @@ def _gone(table: str) -> Reading:
     def read(sent: Sent) -> Effect | Unseen:
         if not sent.ids:
             return Unseen(f"there are no {table} to delete")
-        tests = tuple(Test("id", "=", str(number)) for number in sent.ids)
+        tests = tuple(Test("id", "=", str(one)) for one in sent.ids)
         return Effect(
             table=table,
             columns=("id",),
@@ -214,9 +215,9 @@ def _gone(table: str) -> Reading:
 
 def _deleted(table: str, *, service: bool) -> Reading:
     def read(sent: Sent) -> Effect:
-        number = next(iter(sent.arguments.values()))
-        what = f"{'service' if service else 'host'} {table.removesuffix('s')} {number}"
-        tests = (Test("id", "=", number), Test("is_service", "=", "1" if service else "0"))
+        wanted = next(iter(sent.arguments.values()))
+        what = f"{'service' if service else 'host'} {table.removesuffix('s')} {wanted}"
+        tests = (Test("id", "=", wanted), Test("is_service", "=", "1" if service else "0"))
         return Effect(
             table=table,
             columns=("id",),
@@ -246,8 +247,8 @@ def _matching(sent: Sent) -> Effect:
     )
     text = arguments["comment"]
 
-    def matching(rows: Rows) -> set[object]:
-        return {row[0] for row in rows if not text or alike(row[1], text)}
+    def matching(rows: Rows) -> set[float]:
+        return {number(row[0]) for row in rows if not text or alike(row[1], text)}
 
     def nothing(rows: Rows) -> str:
         if not tests and not text:
@@ -260,7 +261,7 @@ def _matching(sent: Sent) -> Effect:
         filter=Every(tests) if len(tests) > 1 else next(iter(tests), None),
         before=True,
         what="no more of the downtimes that match",
-        is_seen=lambda before, after: matching(before).isdisjoint(row[0] for row in after),
+        is_seen=lambda before, after: matching(before).isdisjoint(number(row[0]) for row in after),
         is_nothing=nothing,
     )
 

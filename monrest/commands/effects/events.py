@@ -52,10 +52,10 @@ def _checked(place: Place, *, forced: bool) -> Reading:
             return [row for row in rows if forced or row[3] == 1]
 
         def seen(before: Rows, after: Rows) -> bool:
-            known = {row[0]: number(row[1]) for row in before}
+            known = {str(row[0]): number(row[1]) for row in before}
             rows = meant(after)
             return bool(rows) and all(
-                number(row[1]) > known.get(row[0], number(row[1]))
+                number(row[1]) > known.get(str(row[0]), number(row[1]))
                 or now <= number(row[1]) <= now + 1
                 or start - 1 <= number(row[2]) <= latest
                 for row in rows

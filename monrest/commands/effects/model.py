@@ -81,13 +81,17 @@ Reading: TypeAlias = Callable[[Sent], Effect | Unseen]
 
 @frozen(kw_only=True)
 class Place:
-    """The rows on which a command acts: ``prefix`` goes before the columns that are its own."""
+    """The rows on which a command acts: ``prefix`` goes before the columns that are its own.
+
+    ``one``: it is a single object.
+    """
 
     table: str
     limit: Callable[[Target], CoreFilter | None]
     called: Callable[[Target], str]
     key: str = "name"
     prefix: str = ""
+    one: bool = False
 
 
 def _test(column: str, op: str = "=") -> Callable[[Target], CoreFilter]:
@@ -102,12 +106,13 @@ def _and_children(target: Target) -> CoreFilter:
     return Any_((Test("name", "=", target.name), Test("parents", ">=", target.name)))
 
 
-HOST = Place(table="hosts", limit=_test("name"), called=lambda one: f"host {one.name}")
+HOST = Place(table="hosts", limit=_test("name"), called=lambda one: f"host {one.name}", one=True)
 SERVICE = Place(
     table="services",
     limit=_one_service,
     called=lambda one: f"service {one.service} on host {one.name}",
     key="description",
+    one=True,
 )
 SERVICES_OF_HOST = Place(
     table="services",
@@ -142,7 +147,9 @@ SERVICES_OF_SERVICEGROUP = Place(
     limit=_test("groups", ">="),
     called=lambda one: f"services of service group {one.name}",
 )
-CONTACT = Place(table="contacts", limit=_test("name"), called=lambda one: f"contact {one.name}")
+CONTACT = Place(
+    table="contacts", limit=_test("name"), called=lambda one: f"contact {one.name}", one=True
+)
 CONTACTS_OF_GROUP = Place(
     table="contacts",
     limit=_test("groups", ">="),
@@ -153,7 +160,8 @@ CORE = Place(table="status", limit=lambda _target: None, called=lambda _target: 
 
 def none_of(place: Place, target: Target) -> Callable[[Rows], str]:
     """The reason when a place has no rows at all."""
-    return lambda rows: "" if rows else f"there are no {place.called(target)}"
+    text = f"there {'is' if place.one else 'are'} no {place.called(target)}"
+    return lambda rows: "" if rows else text
 
 
 def states(place: Place, column: str, holds: Callable[[object], bool], text: str) -> Reading:
@@ -188,7 +196,11 @@ def infos(value: object) -> list[Info]:
     """The elements of a ``…_with_info`` column; what is none of that is left out."""
     if not isinstance(value, list):
         return []
-    return [info for info in value if isinstance(info, list) and len(info) > 2]
+    return [
+        info
+        for info in value
+        if isinstance(info, list) and len(info) > 2 and isinstance(info[0], int)
+    ]
 
 
 def number(value: object) -> float:

@@ -1,0 +1,260 @@
+"""From arguments to lines: every template, comments that go along, what is deleted by lookup."""
+
+import re
+import unicodedata
+from datetime import UTC
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monrest.commands.arguments import Defaults, parse
+from monrest.commands.catalogue import ALL, find
+from monrest.commands.fill import LONGEST, UNDOING, Removal, orders, removal
+from monrest.commands.values import CoreCommand, Target
+from monrest.config.values import CommandsConfig
+from monrest.errors import BadRequest
+from monrest.livestatus.external import line
+
+NOW = 1795000000
+UNLOCKED = Defaults(user="omar", now=NOW, zone=UTC, config=CommandsConfig(lock_author_names=False))
+VALUES = {
+    "boolean": "1",
+    "integer": "1",
+    "timestamp": "1795000000",
+    "duration": "60",
+    "timeperiod": "24x7",
+    "hostgroup": "web",
+}
+
+
+def target_of(kind, name="own", service="svc"):
+    if kind == "sites":
+        return Target("sites")
+    return Target(kind, name, service if kind == "services" else "")
+
+
+def arguments_for(command):
+    return {one.name: VALUES.get(one.type, f"<{one.name}>") for one in command.arguments}
+
+
+@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+def test_every_template_is_filled(command):
+    arguments = arguments_for(command)
+    found = orders(command, target_of(command.kind), arguments)
+    if command.lookup:
+        assert found == ()
+        return
+    owner = {"hosts": {"host": "own"}, "services": {"host": "own", "service": "svc"}}
+    names = owner.get(command.kind, {command.kind.removesuffix("s"): "own"})
+    wanted = command.template.replace("[|{performance_data}]", "|{performance_data}")
+    wanted = wanted.format(**names, **arguments)
+    assert len(found) == 1
+    assert ";".join((found[0].name, *found[0].fields)) == wanted
+    assert line(found[0], NOW, decodes_backslashes=False) == f"COMMAND [{NOW}] {wanted}"
+
+
+def test_performance_data_only_when_there_is_some():
+    command = find("services", "process_service_check_result")
+    given = {"plugin_state": "2", "plugin_output": "bad", "performance_data": ""}
+    (order,) = orders(command, target_of("services"), given)
+    assert order == CoreCommand(
+        "PROCESS_SERVICE_CHECK_RESULT", ("own", "svc", "2", "bad"), "output"
+    )
+    (order,) = orders(command, target_of("services"), {**given, "performance_data": "a=1;2"})
+    assert order.fields[-1] == "bad|a=1;2"
+
+
+def test_braces_in_values_are_no_placeholders():
+    command = find("hosts", "add_host_comment")
+    given = {
+        "persistent_comment": "1",
+        "comment_author": "{comment_data}",
+        "comment_data": "{host}",
+    }
+    (order,) = orders(command, Target("hosts", "[|{comment_data}]"), given)
+    assert order.fields == ("[|{comment_data}]", "1", "{comment_data}", "{host}")
+
+
+@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+def test_what_the_last_field_may_hold(command):
+    found = orders(command, target_of(command.kind), arguments_for(command))
+    for order in found:
+        last = command.template.rpartition(";")[2]
+        texts = ("comment_data", "value", "log", "eventhandler", "{comment}")
+        if "plugin_output" in last:
+            assert order.last == "output"
+        else:
+            assert order.last == ("text" if any(one in last for one in texts) else "field")
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize("kind", ["hosts", "hostgroups", "servicegroups", "contacts"])
+@pytest.mark.parametrize("name", ["", "a;b", "a\nb", "a\rb", "a\x00b", "a\x85b", "\ud800"])
+def test_names_that_would_break_a_line(kind, name):
+    command = next(one for one in ALL if one.kind == kind)
+    with pytest.raises(BadRequest) as raised:
+        orders(command, Target(kind, name), arguments_for(command))
+    assert kind.removesuffix("s") in raised.value.message
+
+
+@pytest.mark.parametrize(("host", "service"), [("", "s"), ("h", ""), ("h;", "s"), ("h", "s\n")])
+def test_names_of_services_that_would_break_a_line(host, service):
+    command = find("services", "enable_svc_check")
+    with pytest.raises(BadRequest):
+        orders(command, Target("services", host, service), {})
+
+
+def test_names_are_not_changed():
+    command = find("services", "enable_svc_check")
+    (order,) = orders(command, Target("services", " C:\\x ", "Größe 😀|*"), {})
+    assert order.fields == (" C:\\x ", "Größe 😀|*")
+
+
+def test_commands_have_a_longest_length():
+    command = find("sites", "log")
+    orders(command, Target("sites"), {"log": "x" * LONGEST})
+    with pytest.raises(BadRequest, match="too long"):
+        orders(command, Target("sites"), {"log": "x" * (LONGEST + 1)})
+    with pytest.raises(BadRequest, match="too long"):
+        orders(command, Target("sites"), {"log": "ü" * (LONGEST // 2 + 1)})
+
+
+# ---------------------------------------------------------------- any text at all
+
+TEXTS = st.text(st.characters(), max_size=12) | st.text(
+    st.sampled_from(["a", ";", "\n", "\r", "\\", "n", "|", "{", "}", "\x00", " ", "[", "é", "😀"]),
+    max_size=12,
+)
+
+
+@settings(max_examples=400)
+@given(st.data())
+def test_any_text_is_refused_or_stays_one_field(data):
+    """What a core splits a line into is what was sent; nothing shifts and nothing is added."""
+    command = data.draw(st.sampled_from(ALL))
+    sent = {}
+    for one in command.arguments:
+        sound = st.just("+1h" if one.name == "end_time" else VALUES.get(one.type, "text"))
+        sent[one.name] = data.draw(sound | TEXTS)
+    target = Target(command.kind)
+    if command.kind != "sites":
+        target = Target(command.kind, data.draw(TEXTS | st.just("own")))
+    if command.kind == "services":
+        target = Target("services", target.name, data.draw(TEXTS | st.just("svc")))
+    try:
+        arguments = parse(command, sent, UNLOCKED)
+        found = orders(command, target, arguments)
+    except BadRequest:
+        return
+    for order in found:
+        _check_line(order)
+        names = [name for name in (target.name, target.service) if name]
+        assert list(order.fields[: len(names)]) == names or command.frontend
+        _check_texts(command, sent, arguments)
+
+
+def _check_line(order):
+    text = line(order, NOW, decodes_backslashes=False)
+    assert not any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
+    head, _, rest = text.partition(";")
+    assert head == f"COMMAND [{NOW}] {order.name}"
+    split = rest.split(";") if order.last == "field" else rest.split(";", len(order.fields) - 1)
+    assert tuple(split) == (order.fields or ("",))
+    doubled = line(order, NOW, decodes_backslashes=True)
+    # A core that decodes gets the same, apart from the newlines of plugin output.
+    decoded = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], doubled)
+    assert decoded.replace("\n", "\\n") == text
+
+
+def _check_texts(command, sent, arguments):
+    for one in command.arguments:
+        if one.type == "string" and one.name not in ("comment_data", "plugin_output", "log"):
+            default = "omar" if one.name == "comment_author" else ""
+            assert arguments[one.name] in (sent[one.name], default)
+
+
+# ---------------------------------------------------------------- section 1.8
+
+
+def test_the_comment_of_a_disabling_command():
+    given = {"comment_author": "omar", "comment_data": "why; not"}
+    assert orders(find("hosts", "disable_host_check"), Target("hosts", "h"), given) == (
+        CoreCommand("DISABLE_HOST_CHECK", ("h",)),
+        CoreCommand("ADD_HOST_COMMENT", ("h", "1", "omar", "DISABLE_HOST_CHECK: why; not"), "text"),
+    )
+    assert orders(find("services", "disable_svc_check"), target_of("services"), given)[1] == (
+        CoreCommand(
+            "ADD_SVC_COMMENT", ("own", "svc", "1", "omar", "DISABLE_SVC_CHECK: why; not"), "text"
+        )
+    )
+    assert len(orders(find("hosts", "disable_host_check"), Target("hosts", "h"), {})) == 1
+
+
+def test_enabling_takes_the_comments_of_disabling_away():
+    assert {(one.name, removal(one, target_of(one.kind), {}, NOW).about) for one in UNDOING} == {
+        ("enable_host_check", "DISABLE_HOST_CHECK"),
+        ("enable_host_svc_checks", "DISABLE_HOST_SVC_CHECKS"),
+        ("enable_host_and_child_notifications", "DISABLE_HOST_AND_CHILD_NOTIFICATIONS"),
+        ("enable_host_notifications", "DISABLE_HOST_NOTIFICATIONS"),
+        ("enable_host_svc_notifications", "DISABLE_HOST_SVC_NOTIFICATIONS"),
+        ("enable_host_event_handler", "DISABLE_HOST_EVENT_HANDLER"),
+        ("enable_svc_check", "DISABLE_SVC_CHECK"),
+        ("enable_svc_notifications", "DISABLE_SVC_NOTIFICATIONS"),
+        ("enable_svc_event_handler", "DISABLE_SVC_EVENT_HANDLER"),
+    }
+    # Each has its opposite, which makes the comment.
+    opposites = {(one.kind, one.name.replace("enable", "disable")) for one in UNDOING}
+    assert opposites == {(one.kind, one.name) for one in ALL if one.wants_comment}
+
+
+def test_only_comments_of_the_command_are_taken_away():
+    found = removal(find("hosts", "enable_host_check"), Target("hosts", "h"), {}, NOW)
+    assert found.table == "comments"
+    assert found.matches(1, "DISABLE_HOST_CHECK: why", 0)
+    assert found.matches(1, "DISABLE_HOST_CHECK", 0)
+    assert not found.matches(1, "DISABLE_HOST_CHECKS: why", 0)
+    assert not found.matches(1, "see DISABLE_HOST_CHECK: why", 0)
+    assert found.orders([4, 5]) == (
+        CoreCommand("DEL_HOST_COMMENT", ("4",)),
+        CoreCommand("DEL_HOST_COMMENT", ("5",)),
+    )
+
+
+# ---------------------------------------------------------------- section 1.7
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "given", "table", "order"),
+    [
+        ("hosts", "del_active_host_downtimes", {}, "downtimes", "DEL_HOST_DOWNTIME"),
+        ("services", "del_active_service_downtimes", {}, "downtimes", "DEL_SVC_DOWNTIME"),
+        ("hosts", "del_downtime", {"downtime_id": "7"}, "downtimes", "DEL_HOST_DOWNTIME"),
+        ("services", "del_downtime", {"downtime_id": "7"}, "downtimes", "DEL_SVC_DOWNTIME"),
+        ("hosts", "del_comment", {"comment_id": "7"}, "comments", "DEL_HOST_COMMENT"),
+        ("services", "del_comment", {"comment_id": "7"}, "comments", "DEL_SVC_COMMENT"),
+    ],
+)
+def test_what_is_resolved_by_lookup(kind, name, given, table, order):
+    target = target_of(kind)
+    found = removal(find(kind, name), target, given, NOW)
+    assert (found.table, found.target) == (table, target)
+    assert found.order(7) == CoreCommand(order, ("7",))
+    if given:
+        assert found.matches(7, "any", NOW + 99)
+        assert not found.matches(8, "any", 0)
+    else:
+        assert found.matches(8, "any", NOW)
+        assert not found.matches(8, "any", NOW + 1)
+
+
+def test_most_commands_remove_nothing():
+    plain = [one for one in ALL if not one.lookup and one not in UNDOING]
+    assert len(plain) == 162 - 6 - 9
+    assert all(removal(one, target_of(one.kind), arguments_for(one), NOW) is None for one in plain)
+
+
+def test_a_removal_without_limits_matches_everything():
+    assert Removal(table="comments", target=Target("hosts", "h")).matches(1, "x", 0)
