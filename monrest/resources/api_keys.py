@@ -144,7 +144,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         "hashed_key": key.hashed_key,
         "private_key": plain,
     }
-    return Document(value=value, headers=(("Cache-Control", "no-store"),))
+    return Document(value=value)
 
 
 async def _create(context: Context, request: RestRequest) -> tuple[ApiKey, str]:
