@@ -28,6 +28,8 @@ LINES = [
     )
 ]
 FIRST = re.compile(rf"GET {NAME}")
+COMMAND = re.compile(r"COMMAND \[[0-9]{10}\] [A-Z][A-Z0-9_]+(?:;.*)?")
+BELOW_COMMAND = ("ResponseHeader: fixed16", "KeepAlive: on")
 
 
 def problems(request):
@@ -37,6 +39,11 @@ def problems(request):
     except UnicodeDecodeError as error:
         return [f"not UTF-8: {error}"]
     lines = text.split("\n")
+    if COMMAND.fullmatch(lines[0]):
+        found = [f"unexpected line {line!r}" for line in lines[1:] if line not in BELOW_COMMAND]
+        if any(ord(letter) < 32 or ord(letter) == 127 for letter in lines[0]):
+            found.append(f"control character in {lines[0]!r}")
+        return found
     found = [] if FIRST.fullmatch(lines[0]) else [f"first line {lines[0]!r}"]
     if len([line for line in lines if line.startswith("Columns:")]) > 1:
         found.append("several Columns lines")

@@ -1,0 +1,597 @@
+"""Every family of commands, by its effect: sent over the API, read back over the API.
+
+On a core of their own, because they change it; the embedded one and a real Icinga 2.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from harness.client import segment
+from harness.cores import CORES
+from harness.daemon import Daemon, site
+from harness.expect import SEMICOLON, SIZES
+from harness.recorder import Recorder, problems
+from harness.waiting import until
+
+from monrest.commands.catalogue import ALL
+from monrest.commands.effects import UNKNOWN_TO_ICINGA2
+
+WAIT = {"wait": 10}
+
+
+@pytest.fixture(
+    scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
+)
+def own(request, tmp_path_factory, ready):
+    """A core of one's own."""
+    core = CORES[request.param](tmp_path_factory.mktemp(f"own-{request.param}"))
+    try:
+        yield ready(core)
+    finally:
+        core.stop()
+
+
+@pytest.fixture(scope="module")
+def tape(own, tmp_path_factory):
+    """What reaches the core; at the end all of it must be expected lines."""
+    recorder = Recorder(tmp_path_factory.mktemp("tape") / "live", own.socket)
+    yield recorder
+    recorder.close()
+    assert not [(one, found) for one in recorder.requests if (found := problems(one))]
+
+
+@pytest.fixture(scope="module")
+def server(own, tape, tmp_path_factory):
+    """A daemon in front of it."""
+    daemon = Daemon(
+        tmp_path_factory.mktemp("server"), [site("s1", f"unix:{tape.path}", name="Site One")]
+    )
+    try:
+        yield daemon.start()
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def boss(server):
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def web(server):
+    """olga, contact of web01 and of the service ping on db01."""
+    with server.client("olga") as client:
+        yield client
+
+
+def skip_unknown(own, *names):
+    if own.name == "icinga2" and (unknown := set(names) & UNKNOWN_TO_ICINGA2):
+        pytest.skip(f"Icinga 2 does not know {', '.join(sorted(unknown))}")
+
+
+def send(client, path, effect="seen", **parameters):
+    """Send with ``wait`` and expect this effect."""
+    response = client.post_form(path, {**WAIT, **parameters})
+    assert response.status == 200, response
+    document = response.json
+    assert document["effect"] == effect, document
+    assert document["message"] == "Command successfully submitted"
+    return document
+
+
+def value(client, path, column):
+    rows = client.rows(path, {"columns": column})
+    values = {row[column] for row in rows}
+    assert len(values) == 1, rows
+    return values.pop()
+
+
+# ---------------------------------------------------------------- switches
+
+_OBJECT = {
+    "check": "active_checks_enabled",
+    "notifications": "notifications_enabled",
+    "event_handler": "event_handler_enabled",
+    "flap_detection": "flap_detection_enabled",
+}
+SWITCHES = [
+    ("/hosts/web02", f"_host_{word}", "/hosts/web02", column) for word, column in _OBJECT.items()
+]
+SWITCHES += [
+    ("/services/web02/http", f"_svc_{word}", "/services/web02/http", column)
+    for word, column in _OBJECT.items()
+]
+SWITCHES += [
+    ("/hosts/web02", "_passive_host_checks", "/hosts/web02", "accept_passive_checks"),
+    ("/services/web02/http", "_passive_svc_checks", "/services/web02/http", "accept_passive_checks"),
+    ("/hosts/web02", "_host_svc_checks", "/hosts/web02/services", "active_checks_enabled"),
+    ("/hosts/web02", "_host_svc_notifications", "/hosts/web02/services", "notifications_enabled"),
+    ("/hosts/router1", "_all_notifications_beyond_host", "/hosts/leaf01", "notifications_enabled"),
+    ("/hosts/router1", "_host_and_child_notifications", "/hosts/leaf01", "notifications_enabled"),
+]  # fmt: skip
+_MEMBERS = {
+    ("hostgroup", "host"): ("web", "/hosts?groups[gte]=web"),
+    ("hostgroup", "svc"): ("web", "/services?host_groups[gte]=web"),
+    ("servicegroup", "svc"): ("http", "/services?groups[gte]=http"),
+    ("servicegroup", "host"): ("http", "/hosts?name[regex]=^web"),
+}
+for (_group, _member), (_name, _path) in _MEMBERS.items():
+    SWITCHES += [
+        (f"/{_group}s/{_name}", f"_{_group}_{_member}_checks", _path, "active_checks_enabled"),
+        (f"/{_group}s/{_name}", f"_{_group}_{_member}_notifications", _path, "notifications_enabled"),
+        (f"/{_group}s/{_name}", f"_{_group}_passive_{_member}_checks", _path, "accept_passive_checks"),
+    ]  # fmt: skip
+for _word, _column in (("host", "host"), ("svc", "service")):
+    _column += "_notifications_enabled"
+    SWITCHES += [
+        ("/contacts/olga", f"_contact_{_word}_notifications", "/contacts/olga", _column),
+        ("/contactgroups/webteam", f"_contactgroup_{_word}_notifications", "/contacts/olga", _column),
+    ]  # fmt: skip
+for _name, _column in (
+    ("notifications", "enable_notifications"),
+    ("event_handlers", "enable_event_handlers"),
+    ("flap_detection", "enable_flap_detection"),
+    ("performance_data", "process_performance_data"),
+    ("host_freshness_checks", "check_host_freshness"),
+    ("service_freshness_checks", "check_service_freshness"),
+):
+    SWITCHES.append(("/system", f"_{_name}", "/processinfo", _column))
+
+
+@pytest.mark.parametrize(("path", "name", "shown", "column"), SWITCHES)
+def test_switches(own, boss, path, name, shown, column):
+    skip_unknown(own, f"ENABLE{name}".upper())
+    for verb, expected in (("enable", 1), ("disable", 0), ("enable", 1)):
+        send(boss, f"{path}/cmd/{verb}{name}")
+        assert value(boss, shown, column) == expected
+
+
+STARTED = [
+    ("/system", "accepting_passive_host_checks", "/processinfo", "accept_passive_host_checks"),
+    ("/system", "accepting_passive_svc_checks", "/processinfo", "accept_passive_service_checks"),
+    ("/system", "executing_host_checks", "/processinfo", "execute_host_checks"),
+    ("/system", "executing_svc_checks", "/processinfo", "execute_service_checks"),
+    ("/core", "obsessing_over_host_checks", "/processinfo", "obsess_over_hosts"),
+    ("/sites/s1", "obsessing_over_svc_checks", "/processinfo", "obsess_over_services"),
+    ("/hosts/web02", "obsessing_over_host", "/hosts/web02", "obsess_over_host"),
+    ("/services/web02/http", "obsessing_over_svc", "/services/web02/http", "obsess_over_service"),
+]
+
+
+@pytest.mark.parametrize(("path", "name", "shown", "column"), STARTED)
+def test_starting_and_stopping(own, boss, path, name, shown, column):
+    skip_unknown(own, f"START_{name}".upper())
+    for verb, expected in (("start", 1), ("stop", 0), ("start", 1)):
+        send(boss, f"{path}/cmd/{verb}_{name}")
+        assert value(boss, shown, column) == expected
+
+
+# ---------------------------------------------------------------- settings
+
+SETTINGS = [
+    ("/hosts/web02", "change_normal_host_check_interval", {"interval": 7}, "check_interval", 7),
+    ("/hosts/web02", "change_retry_host_check_interval", {"interval": 3}, "retry_interval", 3),
+    ("/hosts/web02", "change_max_host_check_attempts", {"attempts": 4}, "max_check_attempts", 4),
+    ("/services/web02/http", "change_normal_svc_check_interval", {"interval": 7}, "check_interval", 7),
+    ("/services/web02/http", "change_retry_svc_check_interval", {"interval": 3}, "retry_interval", 3),
+    ("/services/web02/http", "change_max_svc_check_attempts", {"interval": 4}, "max_check_attempts", 4),
+    ("/hosts/web02", "set_host_notification_number", {"number": 5}, "current_notification_number", 5),
+    ("/services/web02/http", "set_svc_notification_number", {"number": 5}, "current_notification_number", 5),
+    ("/hosts/web02", "change_host_check_timeperiod", {"timeperiod": "24x7"}, "check_period", "24x7"),
+    ("/services/web02/http", "change_svc_check_timeperiod", {"timeperiod": "24x7"}, "check_period", "24x7"),
+    ("/hosts/web02", "change_host_notification_timeperiod", {"timeperiod": "24x7"}, "notification_period", "24x7"),
+    ("/services/web02/http", "change_svc_notification_timeperiod", {"timeperiod": "24x7"}, "notification_period", "24x7"),
+    ("/contacts/olga", "change_contact_host_notification_timeperiod", {"timeperiod": "24x7"}, "host_notification_period", "24x7"),
+    ("/contacts/olga", "change_contact_svc_notification_timeperiod", {"timeperiod": "24x7"}, "service_notification_period", "24x7"),
+    ("/hosts/web02", "change_host_modattr", {}, "modified_attributes", 0),
+    ("/services/web02/http", "change_svc_modattr", {}, "modified_attributes", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "name", "given", "column", "expected"), SETTINGS)
+def test_settings(own, boss, path, name, given, column, expected):
+    skip_unknown(own, name.upper())
+    send(boss, f"{path}/cmd/{name}", **given)
+    assert value(boss, path, column) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "variable"),
+    [
+        ("/hosts/web02", "change_custom_host_var", "WORKER"),
+        ("/services/db01/ping", "change_custom_svc_var", "LEVEL"),
+    ],
+)
+def test_custom_variables(boss, path, name, variable):
+    send(boss, f"{path}/cmd/{name}", name=variable, value="a; b = 'c'")
+    (row,) = boss.rows(path, {"columns": "custom_variables"})
+    assert row["custom_variables"][variable] == "a; b = 'c'"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/hosts/web02", "delay_host_notification"), ("/services/web02/http", "delay_svc_notification")],
+)  # fmt: skip
+def test_delayed_notifications(boss, path, name):
+    at = int(time.time()) + 3600
+    send(boss, f"{path}/cmd/{name}", notification_time=at)
+    assert value(boss, path, "next_notification") == at
+
+
+# ---------------------------------------------------------------- comments
+
+
+@pytest.mark.parametrize(
+    ("path", "word", "given"),
+    [
+        ("/hosts/web02", "host", {"host_name": "web02", "service_description": ""}),
+        ("/services/web02/http", "svc", {"host_name": "web02", "service_description": "http"}),
+        (
+            f"/services/web01/{segment(SIZES)}",
+            "svc",
+            {"host_name": "web01", "service_description": SIZES},
+        ),
+    ],
+)
+def test_comments(own, boss, path, word, given):
+    text = "100% sure; \\n \\x C:\\temp 'quoted' ü €"
+    send(boss, f"{path}/cmd/add_{word}_comment", comment_data=text)
+    (row,) = [row for row in boss.rows("/comments", given) if row["comment"] == text]
+    assert (row["author"], row["persistent"]) == ("admin", 1)
+    send(boss, f"{path}/cmd/del_comment", comment_id=row["id"])
+    assert boss.rows("/comments", {"id": row["id"]}) == []
+    for _ in range(2):
+        send(boss, f"{path}/cmd/add_{word}_comment", comment_data="two")
+    send(boss, f"{path}/cmd/del_all_{word}_comments")
+    assert boss.rows("/comments", given) == []
+    send(boss, f"{path}/cmd/add_{word}_comment", comment_data="third")
+    (row,) = boss.rows("/comments", given)
+    send(boss, f"/system/cmd/del_{word}_comment", comment_id=row["id"])
+    assert boss.rows("/comments", given) == []
+
+
+@pytest.mark.parametrize(("path", "word"), [("/hosts/web02", "host"), ("/services/web02/http", "svc")])  # fmt: skip
+def test_what_does_not_match_says_so(boss, path, word):
+    for number in (99999, 2147483647):
+        response = boss.post_form(f"{path}/cmd/del_comment", {"comment_id": number, **WAIT})
+        assert response.json == {
+            "message": "Nothing matched, no command was sent",
+            "commands": "",
+            "effect": "nothing matched",
+            "effects": {"s1": "nothing matched"},
+        }
+    response = boss.post_form(f"/system/cmd/del_{word}_comment", {"comment_id": 99999, **WAIT})
+    assert response.json["effect"].startswith("nothing matched: there is no ")
+
+
+# ---------------------------------------------------------------- acknowledgements
+
+
+@pytest.mark.parametrize(
+    ("path", "word"), [("/hosts/web02", "host"), ("/services/web02/http", "svc")]
+)
+@pytest.mark.parametrize("expire", ["", "_expire"])
+def test_acknowledgements(boss, path, word, expire):
+    given = {"end_time": "+60m"} if expire else {}
+    send(
+        boss, f"{path}/cmd/acknowledge_{word}_problem{expire}", comment_data="seen; known", **given
+    )
+    assert value(boss, path, "acknowledged") == 1
+    comments = boss.rows("/comments", {"host_name": "web02", "entry_type": 4})
+    assert [row["comment"] for row in comments] == ["seen; known"]
+    send(boss, f"{path}/cmd/remove_{word}_acknowledgement")
+    assert value(boss, path, "acknowledged") == 0
+    response = boss.post_form(f"{path}/cmd/remove_{word}_acknowledgement", WAIT)
+    assert response.json["effect"].startswith("nothing matched: ")
+
+
+def test_nothing_to_acknowledge(boss):
+    response = boss.post_form(
+        "/hosts/db01/cmd/acknowledge_host_problem", {"comment_data": "x", **WAIT}
+    )
+    assert response.json["effect"] == "nothing matched: host db01 has no problem to acknowledge"
+
+
+# ---------------------------------------------------------------- downtimes
+
+DOWNTIMES = [
+    ("/hosts/web02", "host", {("web02", "")}),
+    ("/services/web02/http", "svc", {("web02", "http")}),
+    ("/hosts/web02", "host_svc", {("web02", "http"), ("web02", "ping")}),
+    ("/hosts/router1", "and_propagate_host", {("router1", ""), ("leaf01", "")}),
+    ("/hosts/router1", "and_propagate_triggered_host", {("router1", ""), ("leaf01", "")}),
+    ("/hostgroups/web", "hostgroup_host", {("web01", ""), ("web02", "")}),
+    (
+        "/hostgroups/idle",
+        "hostgroup_svc",
+        {("pend01", "ping")},
+    ),
+    ("/servicegroups/http", "servicegroup_host", {("web01", ""), ("web02", "")}),
+    ("/servicegroups/http", "servicegroup_svc", {("web01", "http"), ("web02", "http")}),
+]
+
+
+@pytest.mark.parametrize(("path", "word", "owners"), DOWNTIMES)
+def test_downtimes(boss, path, word, owners):
+    start = int(time.time()) + 600
+    text = f"work on {word}; later"
+    send(
+        boss,
+        f"{path}/cmd/schedule_{word}_downtime",
+        comment_data=text,
+        start_time=start,
+        end_time=start + 3600,
+    )
+    rows = [row for row in boss.rows("/downtimes") if row["comment"] == text]
+    assert {(row["host_name"], row["service_description"] or "") for row in rows} == owners
+    assert {(row["start_time"], row["end_time"], row["author"]) for row in rows} == {
+        (start, start + 3600, "admin")
+    }
+    for row in rows:
+        host, service = row["host_name"], row["service_description"]
+        owner = f"/services/{host}/{segment(service)}" if service else f"/hosts/{host}"
+        send(boss, f"{owner}/cmd/del_downtime", downtime_id=row["id"])
+    assert [row for row in boss.rows("/downtimes") if row["comment"] == text] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "word", "name"),
+    [
+        ("/hosts/leaf01", "host", "del_active_host_downtimes"),
+        ("/services/router1/ping", "svc", "del_active_service_downtimes"),
+    ],
+)
+def test_active_downtimes(boss, path, word, name):
+    """Those that have begun are deleted, the others stay."""
+    for start, text in (("now", "active"), ("+60m", "planned")):
+        send(
+            boss,
+            f"{path}/cmd/schedule_{word}_downtime",
+            comment_data=text,
+            start_time=start,
+            end_time="+120m",
+        )
+    send(boss, f"{path}/cmd/{name}")
+    host = path.split("/")[2]
+    left = boss.rows("/downtimes", {"host_name": host})
+    assert [row["comment"] for row in left] == ["planned"]
+    send(boss, f"/system/cmd/del_{word}_downtime", downtime_id=left[0]["id"])
+    assert boss.rows("/downtimes", {"host_name": host}) == []
+    response = boss.post_form(f"{path}/cmd/{name}", WAIT)
+    assert (response.json["commands"], response.json["effect"]) == ("", "nothing matched")
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("del_downtime_by_host_name", {"hostname": "leaf01"}),
+        ("del_downtime_by_hostgroup_name", {"hostgroup_name": "idle"}),
+        ("del_downtime_by_start_time_comment", {"comment": "by filter"}),
+    ],
+)
+def test_downtimes_by_filter(own, boss, name, given):
+    skip_unknown(own, name.upper())
+    host = "pend01" if "hostgroup_name" in given else "leaf01"
+    send(boss, f"/hosts/{host}/cmd/schedule_host_downtime", comment_data="by filter")
+    send(boss, f"/system/cmd/{name}", **given)
+    assert [r for r in boss.rows("/downtimes", {"host_name": host}) if r["comment"] == "by filter"] == []  # fmt: skip
+    response = boss.post_form(f"/system/cmd/{name}", {**given, **WAIT})
+    assert response.json["effect"] == "nothing matched: no downtime matches"
+
+
+# ---------------------------------------------------------------- checks
+
+
+def test_check_results(own, boss):
+    path = "/hosts/pend01"
+    send(
+        boss,
+        f"{path}/cmd/process_host_check_result",
+        plugin_state=1,
+        plugin_output="DOWN - gone\nand more",
+        performance_data="rta=5ms",
+    )
+    (row,) = boss.rows(path)
+    assert (row["state"], row["plugin_output"]) == (1, "DOWN - gone")
+    path = "/services/pend01/ping"
+    send(
+        boss,
+        f"{path}/cmd/process_service_check_result",
+        plugin_state=2,
+        plugin_output="CRITICAL - gone",
+        performance_data="rta=5ms;1;2",
+    )
+    (row,) = boss.rows(path)
+    assert (row["state"], row["plugin_output"]) == (2, "CRITICAL - gone")
+    assert row["perf_data"] == "rta=5ms;1;2"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/hosts/db01", "schedule_host_check"),
+        ("/hosts/db01", "schedule_forced_host_check"),
+        ("/services/db01/ping", "schedule_svc_check"),
+        ("/services/db01/ping", "schedule_forced_svc_check"),
+        ("/hosts/db01", "schedule_host_svc_checks"),
+        ("/hosts/db01", "schedule_forced_host_svc_checks"),
+    ],
+)
+def test_scheduled_checks(boss, path, name):
+    service = "svc" in name
+    shown = "/hosts/db01/services" if "host_svc" in name else path
+    kind = "host_svc_checks" if "host_svc" in name else ("svc_check" if service else "host_check")
+    send(boss, f"{path}/cmd/enable_{kind}")
+    at = int(time.time()) + 3600
+    send(boss, f"{path}/cmd/{name}", start_time=at)
+    assert value(boss, shown, "next_check") == at
+    send(boss, f"{path}/cmd/disable_{kind}")
+
+
+# ---------------------------------------------------------------- notifications, log, process
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/hosts/web02", "send_custom_host_notification"),
+        ("/services/web02/http", "send_custom_svc_notification"),
+    ],
+)
+def test_custom_notifications(boss, path, name):
+    text = f"look at this {time.time()}"
+    send(boss, f"{path}/cmd/{name}", options=2, comment_data=text)
+    assert any(text in row["message"] for row in boss.rows("/notifications"))
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "line"),
+    [
+        ("/system", "log", "hello; you"),
+        ("/hosts/web02", "note", "HOST NOTE: web02;hello; you"),
+        ("/services/web02/http", "note", "SERVICE NOTE: web02;http;hello; you"),
+    ],
+)
+def test_log_lines(own, boss, path, name, line):
+    skip_unknown(own, "LOG")
+    send(boss, f"{path}/cmd/{name}", log="hello; you")
+    assert any(row["message"].endswith(line) for row in boss.rows("/logs"))
+
+
+@pytest.mark.parametrize("name", ["restart_program", "restart_process"])
+def test_restart(own, boss, name):
+    if own.name == "icinga2":
+        pytest.skip("a restart of Icinga 2 replaces the process that the fixture started")
+    before = value(boss, "/processinfo", "program_start")
+    until(lambda: int(time.time()) > before, "the second of the last start is over")
+    send(boss, f"/system/cmd/{name}")
+    assert value(boss, "/processinfo", "program_start") > before
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("save_state_information", {}),
+        ("read_state_information", {}),
+        ("change_global_host_event_handler", {"eventhandler": "notify"}),
+        ("change_global_svc_event_handler", {"eventhandler": "notify"}),
+        ("shutdown_program", {}),
+        ("shutdown_process", {}),
+    ],
+)
+def test_without_a_trace(own, boss, name, given):
+    """No core shows these; the embedded one does not stop for a shutdown."""
+    if own.name == "icinga2":
+        pytest.skip("Icinga 2 does not know this command, or obeys it")
+    response = boss.post_form(f"/system/cmd/{name}", {**given, **WAIT})
+    assert response.json["effect"].startswith("nothing to read back: ")
+
+
+@pytest.mark.parametrize("name", sorted(UNKNOWN_TO_ICINGA2))
+def test_what_icinga2_does_not_know(own, boss, name):
+    """It refuses, and that is told."""
+    if own.name != "icinga2":
+        pytest.skip("about Icinga 2")
+    command = next(one for one in ALL if one.core_name == name and not one.frontend)
+    paths = {"hosts": "/hosts/web02", "services": "/services/web02/http", "sites": "/system",
+             "contacts": "/contacts/olga", "contactgroups": "/contactgroups/webteam"}  # fmt: skip
+    sample = {"integer": 1, "timeperiod": "24x7", "hostgroup": "web"}
+    given = {one.name: sample.get(one.type, "x") for one in command.arguments if one.required}
+    response = boss.post_form(f"{paths[command.kind]}/cmd/{command.name}", {**given, "wait": 1})
+    assert response.status == 400, response
+    assert response.json["message"] == "sending command failed"
+    assert response.json["error"].startswith("Site One: ")
+
+
+# ---------------------------------------------------------------- who may
+
+
+def test_contact_sends_for_what_is_hers(web, boss):
+    send(web, "/hosts/web01/cmd/add_host_comment", comment_data="by olga", comment_author="admin")
+    rows = [row for row in boss.rows("/comments") if row["comment"] == "by olga"]
+    assert [row["author"] for row in rows] == ["olga"]
+    send(web, "/services/db01/ping/cmd/add_svc_comment", comment_data="hers")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/hosts/db01/cmd/add_host_comment",
+        "/services/db01/Disk%20%2Fvar/cmd/add_svc_comment",
+        "/hostgroups/web/cmd/disable_hostgroup_svc_checks",
+        "/contacts/admin/cmd/disable_contact_host_notifications",
+        "/contactgroups/webteam/cmd/disable_contactgroup_host_notifications",
+        "/system/cmd/disable_notifications",
+        "/sites/s1/cmd/disable_notifications",
+    ],
+)
+def test_contact_may_not(web, tape, path):
+    mark = tape.mark()
+    response = web.post_form(path, {"comment_data": "x"})
+    assert response.status == 403, response
+    assert response.json["message"].startswith("you are not allowed to run ")
+    assert not [one for one in tape.since(mark) if one.startswith(b"COMMAND")]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/hosts/none/cmd/enable_host_check", "host=none"),
+        ("/services/web01/none/cmd/enable_svc_check", "host=web01 service=none"),
+        (f"/services/web01/{segment(SEMICOLON)}/cmd/enable_svc_check", "semicolons"),
+    ],
+)
+def test_unknown_and_impossible_objects(boss, tape, path, words):
+    mark = tape.mark()
+    response = boss.post_form(path, {})
+    assert response.status == 400, response
+    assert words in f"{response.json['message']} {response.json['description']}"
+    assert not [one for one in tape.since(mark) if one.startswith(b"COMMAND")]
+
+
+# ---------------------------------------------------------------- lists
+
+
+def test_list_of_commands(own, boss):
+    entries = [
+        {"cmd": "add_host_comment", "host": "db01", "comment_data": f"list {n}"} for n in range(300)
+    ] + [{"cmd": "enable_svc_notifications", "host": "web01", "service": "http"}]
+    response = boss.post_json("/cmd?wait=10", entries)
+    assert response.status == 200, response
+    assert {one["effect"] for one in response.json} == {"seen"}
+    assert [one["index"] for one in response.json] == list(range(301))
+    rows = boss.rows("/comments", {"host_name": "db01", "columns": "comment"})
+    texts = [row["comment"] for row in rows if row["comment"].startswith("list ")]
+    assert texts == [f"list {n}" for n in range(300)]
+    send(boss, "/hosts/db01/cmd/del_all_host_comments")
+
+
+def test_list_with_an_error_sends_nothing(boss, tape):
+    mark = tape.mark()
+    entries = [{"cmd": "add_host_comment", "host": "db01", "comment_data": "never"},
+               {"cmd": "add_host_comment", "host": "nowhere", "comment_data": "never"}]  # fmt: skip
+    response = boss.post_json("/cmd", entries)
+    assert response.status == 400, response
+    assert [one["index"] for one in response.json["problems"]] == [1]
+    assert not [one for one in tape.since(mark) if one.startswith(b"COMMAND")]
+    assert not [row for row in boss.rows("/comments") if row["comment"] == "never"]
+
+
+# ---------------------------------------------------------------- audit
+
+
+def test_every_command_is_one_line(server, boss, web):
+    boss.post_form("/hosts/web01/cmd/add_host_comment", {"comment_data": 'audited "so"; yes'})
+    web.post_form("/system/cmd/shutdown_process", {})
+    lines = [line for line in server.log.splitlines() if " audit " in line]
+    (sent,) = [line for line in lines if "audited" in line]
+    for words in ("user=admin", "client=127.0.0.1", "action=command", "result=ok", "sites=s1"):
+        assert words in sent
+    assert "ADD_HOST_COMMENT;web01;1;admin;audited" in sent
+    (refused,) = [line for line in lines if "shutdown_process" in line]
+    assert "user=olga" in refused
+    assert 'result="not allowed"' in refused
+    assert server.key not in server.log
