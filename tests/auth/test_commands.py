@@ -181,7 +181,7 @@ def test_refusals_name_the_missing_role(permission, roles):
     assert all(role in told for role in roles)
 
 
-@pytest.mark.parametrize(("permission", "roles"), product(["host", "system"], [(ADMIN,), ()]))
+@pytest.mark.parametrize(("permission", "roles"), [*product(["host", "system"], [(ADMIN,), ()])])
 def test_refusals_of_read_only_users_say_so(permission, roles):
     told = refusal(holding(READ_ONLY, *roles), permission, permission, "x", "").extra["help"]
     assert told == f"the role {READ_ONLY} forbids all commands"

@@ -292,8 +292,9 @@ def records(found):
 def test_index(context):
     found = records(answer(context, "/"))
     assert found == records(answer(context, "/index"))
-    assert [one["url"] for one in found] == sorted(one.path for one in ENDPOINTS)
-    assert {one["protocol"] for one in found} == {"GET"}
+    listed = sorted((one.path, method) for one in ENDPOINTS for method in one.methods)
+    assert sorted((one["url"], one["protocol"]) for one in found) == listed
+    assert [one["url"] for one in found] == [path for path, _ in listed]
     assert all(one["description"] for one in found)
 
 
