@@ -85,7 +85,7 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         if not view_of(context, request.identity).commands:
-            raise Forbidden("not authorized", "you are not authorized to view the command line")
+            raise Forbidden("not authorized", _refusal(context.config.display))
         now = context.clock.seconds()
         names = ("name",) if schema is HOSTS else ("host_name", "description")
         extra: tuple[Condition, ...] = tuple(
@@ -131,6 +131,12 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         )
 
     return handler
+
+
+def _refusal(display: DisplayConfig) -> str:
+    text = "you are not authorized to view the command line"
+    level = display.show_full_commandline
+    return f"{text}, this needs the role {CONFIGURATION}" if level else f"{text}, nobody is"
 
 
 @frozen

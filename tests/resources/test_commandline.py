@@ -131,7 +131,9 @@ def test_who_sees_command_lines(context, cores, level, roles, allowed):
         return
     with pytest.raises(Forbidden) as caught:
         answer(context, "/hosts/web01/commandline", identity=identity)
-    assert caught.value.description == "you are not authorized to view the command line"
+    text = caught.value.description
+    assert text.startswith("you are not authorized to view the command line")
+    assert (CONFIGURATION in text) is (level == 1)
     assert cores.asked == []
 
 

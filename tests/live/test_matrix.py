@@ -1,0 +1,290 @@
+"""Who may do what: every endpoint and method against every kind of caller.
+
+The endpoints come from the declarations, what is expected from the table below, written by hand:
+an endpoint without a line, and a line without its endpoint, fails. A mark for each caller:
+
+    -  refused with 401, because nobody is known
+    a  allowed, and sees as much as an administrator
+    f  allowed, and sees less than an administrator
+    o  allowed, and gets an answer about himself, or what is the same for all
+    x  refused with 403 and the words at the end of the line, such as the missing role
+    n  not found (404), as what is not one's own
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.expect import refused
+
+from monrest.resources.index import spelled
+from monrest.resources.registry import ENDPOINTS
+from monrest.values import ROLES
+
+SYSTEM = "authorized_for_system_information"
+NO_KEYS = "no permission to"
+NO_COMMAND = "you are not allowed to run this command"
+NO_SYSTEM_COMMAND = "you don' have the system_commands role"
+NO_LINE = "authorized_for_configuration_information"
+
+CALLERS = (
+    *("nobody", "contact", "read-only contact"),
+    *(role.removeprefix("authorized_for_") for role in ROLES),
+    *("key of an administrator for all_hosts", "superuser key for the contact", "superuser key"),
+)
+"""In the order of the marks: three, one for each role in the order of ROLES, three."""
+
+# The roles: admin, host commands, hosts, service commands, services, broadcasts, business
+# processes, configuration, panorama, bookmarks, read-only, reports, system commands, system.
+ALL = "-aa aaaaaaaaaaaaaa aaa"
+OWN = "-oo oooooooooooooo ooo"
+BY_HOST = "-ff afafffffffffff afa"
+BY_SERVICE = "-ff afffafffffffff ffa"
+BY_BOTH = "-ff afffffffffffff ffa"
+BY_CONFIGURATION = "-ff affffffaffffff ffa"
+NEEDS_ADMIN = "-xx axxxxxxxxxxxxx xxa"
+NEEDS_SYSTEM = "-xx axxxxxxxxxxxxa xxa"
+COUNTERS = "-xx oxxxxxxxxxxxxo xxo"
+LINES = "-xx axxxxxxfxxxxxx xxa"
+HOST_COMMAND = "-ox ooxxxxxxxxxxxx xoo"
+HOSTGROUP_COMMAND = "-xx ooxxxxxxxxxxxx xxo"
+SERVICE_COMMAND = "-ox oxxoxxxxxxxxxx xoo"
+SERVICEGROUP_COMMAND = "-xx oxxoxxxxxxxxxx xxo"
+CONTACT_COMMAND = "-ox oxxxxxxxxxxxxx xoo"
+ADMIN_COMMAND = "-xx oxxxxxxxxxxxxx xxo"
+SYSTEM_COMMAND = "-xx oxxxxxxxxxxxox xxo"
+CHANGE_KEYS = "-ox ooooooooooxooo ooo"
+OTHERS_KEY = "-oo onnnnnnnnnnnnn noo"
+DELETE_KEY = "-nx nnnnnnnnnnxnnn nnn"
+
+TEST = "test_only=1"
+TABLE: dict[str, tuple[str, str, str]] = {
+    # method and path: marks, what is asked, words of the refusal
+    "GET /": (ALL, "/", ""),
+    "GET /index": (ALL, "/index", ""),
+    "GET /hosts": (BY_HOST, "/hosts", ""),
+    "GET /hosts/<name>": (BY_HOST, "/hosts/db01", ""),
+    "GET /hosts/<name>/services": (BY_SERVICE, "/hosts/db01/services", ""),
+    "GET /hosts/<name>/alerts": (BY_BOTH, "/hosts/web*/alerts?time[gte]=-1d", ""),
+    "GET /hosts/<name>/notifications": (ALL, "/hosts/web*/notifications?time[gte]=-1d", ""),
+    "GET /hosts/<name>/commandline": (LINES, "/hosts/db01/commandline", NO_LINE),
+    "GET /hosts/totals": (BY_HOST, "/hosts/totals", ""),
+    "GET /hosts/stats": (BY_HOST, "/hosts/stats", ""),
+    "GET /services": (BY_SERVICE, "/services", ""),
+    "GET /services/<host>/<service>": (BY_SERVICE, "/services/web02/ping", ""),
+    "GET /services/<host>/<service>/commandline": (
+        LINES,
+        "/services/web02/ping/commandline",
+        NO_LINE,
+    ),
+    "GET /services/totals": (BY_SERVICE, "/services/totals", ""),
+    "GET /services/stats": (BY_SERVICE, "/services/stats", ""),
+    "GET /hostgroups": (ALL, "/hostgroups", ""),
+    "GET /hostgroups/<name>": (ALL, "/hostgroups/web", ""),
+    "GET /hostgroups/<name>/stats": (BY_HOST, "/hostgroups/linux/stats", ""),
+    "GET /servicegroups": (ALL, "/servicegroups", ""),
+    "GET /servicegroups/<name>": (ALL, "/servicegroups/pings", ""),
+    "GET /servicegroups/<name>/stats": (BY_SERVICE, "/servicegroups/pings/stats", ""),
+    "GET /contacts": (BY_CONFIGURATION, "/contacts", ""),
+    "GET /contacts/<name>": (BY_CONFIGURATION, "/contacts/admin", ""),
+    "GET /contacts/totals": (BY_CONFIGURATION, "/contacts/totals", ""),
+    "GET /contactgroups": (ALL, "/contactgroups", ""),
+    "GET /contactgroups/<name>": (ALL, "/contactgroups/webteam", ""),
+    "GET /timeperiods": (ALL, "/timeperiods", ""),
+    "GET /timeperiods/<name>": (ALL, "/timeperiods/24x7", ""),
+    "GET /commands": (NEEDS_ADMIN, "/commands", "roles: admin"),
+    "GET /commands/<name>": (NEEDS_ADMIN, "/commands/ping", "roles: admin"),
+    "GET /comments": (BY_BOTH, "/comments", ""),
+    "GET /comments/<id>": (BY_HOST, "/comments/{comment}", ""),
+    "GET /downtimes": (BY_HOST, "/downtimes", ""),
+    "GET /downtimes/<id>": (BY_HOST, "/downtimes/{downtime}", ""),
+    "GET /logs": (BY_BOTH, "/logs?time[gte]=-1d", ""),
+    "GET /alerts": (BY_BOTH, "/alerts?time[gte]=-1d", ""),
+    "GET /notifications": (ALL, "/notifications?time[gte]=-1d", ""),
+    "GET /checks/stats": (BY_BOTH, "/checks/stats", ""),
+    "GET /processinfo": (NEEDS_SYSTEM, "/processinfo", SYSTEM),
+    "GET /processinfo/stats": (COUNTERS, "/processinfo/stats", SYSTEM),
+    "GET /sites": (ALL, "/sites", ""),
+    "GET /lmd/sites": (ALL, "/lmd/sites", ""),
+    "GET /mon": (OWN, "/mon", ""),
+    "GET /mon/whoami": (OWN, "/mon/whoami", ""),
+    "GET /mon/api_keys": (OWN, "/mon/api_keys", ""),
+    "POST /mon/api_keys": (CHANGE_KEYS, "/mon/api_keys comment=x", NO_KEYS),
+    "GET /mon/api_keys/<id>": (OTHERS_KEY, "/mon/api_keys/{key}", ""),
+    "DELETE /mon/api_keys/<id>": (DELETE_KEY, f"/mon/api_keys/{'0' * 64}", NO_KEYS),
+    "POST /hosts/<name>/cmd/<command>": (
+        HOST_COMMAND,
+        f"/hosts/web01/cmd/disable_host_check {TEST}",
+        NO_COMMAND,
+    ),
+    "POST /services/<host>/<service>/cmd/<command>": (
+        SERVICE_COMMAND,
+        f"/services/db01/ping/cmd/disable_svc_check {TEST}",
+        NO_COMMAND,
+    ),
+    "POST /hostgroups/<name>/cmd/<command>": (
+        HOSTGROUP_COMMAND,
+        f"/hostgroups/web/cmd/disable_hostgroup_host_checks {TEST}",
+        NO_COMMAND,
+    ),
+    "POST /servicegroups/<name>/cmd/<command>": (
+        SERVICEGROUP_COMMAND,
+        f"/servicegroups/pings/cmd/disable_servicegroup_svc_checks {TEST}",
+        NO_COMMAND,
+    ),
+    "POST /contacts/<name>/cmd/<command>": (
+        CONTACT_COMMAND,
+        f"/contacts/olga/cmd/disable_contact_host_notifications {TEST}",
+        NO_COMMAND,
+    ),
+    "POST /contactgroups/<name>/cmd/<command>": (
+        ADMIN_COMMAND,
+        f"/contactgroups/webteam/cmd/disable_contactgroup_host_notifications {TEST}",
+        NO_COMMAND,
+    ),
+    "POST /system/cmd/<command>": (
+        SYSTEM_COMMAND,
+        f"/system/cmd/disable_notifications {TEST}",
+        NO_SYSTEM_COMMAND,
+    ),
+    "POST /core/cmd/<command>": (
+        SYSTEM_COMMAND,
+        f"/core/cmd/disable_notifications {TEST}",
+        NO_SYSTEM_COMMAND,
+    ),
+    "POST /cmd/<command>": (
+        SYSTEM_COMMAND,
+        f"/sites/s1/cmd/disable_notifications {TEST}",
+        NO_SYSTEM_COMMAND,
+    ),
+    "POST /cmd": (
+        SYSTEM_COMMAND,
+        f"/cmd cmd=disable_notifications&{TEST}",
+        NO_SYSTEM_COMMAND,
+    ),
+}
+
+
+def test_every_endpoint_has_a_line() -> None:
+    declared = {
+        f"{method} {spelled(endpoint.path, 'mon')}"
+        for endpoint in ENDPOINTS
+        for method in endpoint.methods
+    }
+    assert sorted(declared) == sorted(TABLE)
+
+
+@pytest.mark.parametrize("line", TABLE)
+def test_every_line_has_a_mark_for_every_caller(line: str) -> None:
+    marks, asked, words = TABLE[line]
+    assert len(marks.replace(" ", "")) == len(CALLERS)
+    assert set(marks) <= set("-afoxn ")
+    assert bool(words) == ("x" in marks)
+    assert asked.startswith("/")
+
+
+@pytest.fixture(scope="module")
+def daemon(embedded, tmp_path_factory):
+    users = {role.removeprefix("authorized_for_"): [f"with_{role}"] for role in ROLES}
+    users["admin"] = [*users["admin"], "admin", "boss"]
+    daemon = Daemon(
+        tmp_path_factory.mktemp("matrix"),
+        [site("s1", f"unix:{embedded.socket}")],
+        sections={"auth.roles": users, "auth": {"max_api_keys_per_user": 1000}},
+    )
+    try:
+        yield daemon.start()
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def admin(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def known(daemon, admin) -> Mapping[str, str]:
+    """Ids that are only known at run time."""
+    with daemon.client("olga") as olga:
+        key = olga.post_json("/mon/api_keys", {"comment": "hers"}).json
+    return {
+        "comment": admin.rows("/comments?columns=id&host_name=web02")[0]["id"],
+        "downtime": admin.rows("/downtimes?columns=id")[0]["id"],
+        "key": key["hashed_key"],
+    }
+
+
+@pytest.fixture(scope="module")
+def callers(daemon):
+    """A client for each caller, over a connection that is kept."""
+
+    def keyed(owner, user, **restricted):
+        with daemon.client(owner) as client:
+            made = client.post_json("/mon/api_keys", restricted)
+        client = daemon.client(user)
+        client.key = made.json["private_key"]
+        return client
+
+    clients = [daemon.client(None), daemon.client("olga")]
+    clients[0].key = None
+    clients.append(keyed("olga", None, roles=["authorized_for_read_only"]))
+    clients += [daemon.client(f"with_{role}") for role in ROLES]
+    clients.append(keyed("boss", None, roles=["authorized_for_all_hosts"]))
+    clients.append(keyed("admin", "olga", superuser=1))
+    clients.append(keyed("admin", None, superuser=1))
+    yield dict(zip(CALLERS, clients, strict=True))
+    for client in clients:
+        client.close()
+
+
+def send(client, line, known):
+    method = line.partition(" ")[0]
+    path, _, body = TABLE[line][1].format(**known).partition(" ")
+    if method == "GET":
+        return client.get(path)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
+    return client.request(method, path, body=body or None, headers=headers)
+
+
+def amount(document) -> float:
+    """How much somebody sees: rows of a list, numbers of a statistic."""
+    if isinstance(document, list):
+        return len(document)
+    return sum(abs(one) for one in document.values() if isinstance(one, (int, float)))
+
+
+@pytest.mark.parametrize("line", TABLE)
+def test_who_may_do_what(admin, callers, known, line: str) -> None:
+    marks, _, words = TABLE[line]
+    everything = amount(send(admin, line, known).json) if set(marks) & set("af") else 0
+    found = {}
+    for caller, mark in zip(CALLERS, marks.replace(" ", ""), strict=True):
+        response = send(callers[caller], line, known)
+        found[caller] = (mark, outcome(response, mark, everything, words))
+    assert {caller: seen for caller, (_, seen) in found.items()} == {
+        caller: mark for caller, (mark, _) in found.items()
+    }
+
+
+def outcome(response, mark: str, everything: float, words: str) -> str:
+    """The mark that this answer deserves."""
+    if response.status == 401:
+        refused(response, 401, "login required")
+        return "-"
+    if response.status == 403:
+        assert words
+        assert words in json.dumps(response.json), response
+        return "x"
+    if response.status == 404:
+        return "n"
+    assert response.status == 200, response
+    if mark not in "af":
+        return "o"
+    seen = amount(response.json)
+    assert seen <= everything, response
+    return "a" if seen == everything else "f"
