@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 class RestError(Exception):
     """A failure with an HTTP status; ``message`` is short, ``description`` says what to do.
 
-    ``extra`` are further members of the error document, ``headers`` further response headers.
+    ``extra`` are further members of the error document, ``headers`` further response headers,
+    ``problems`` the sites that failed meanwhile.
     """
 
     code: ClassVar[int] = 500
     message: str
     description: str
     headers: tuple[tuple[str, str], ...] = ()
+    problems: tuple[SiteProblem, ...] = ()
 
     def __init__(
         self, message: str, description: str = "", *, extra: Mapping[str, Any] | None = None

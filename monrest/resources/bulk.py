@@ -31,7 +31,7 @@ from monrest.values import Answer, Document, RestRequest
 MOST_COMMANDS = 10_000
 """Entries of one list."""
 
-_ORDER = ("index", "code", "message", "commands")
+_ORDER = ("index", "code", "message", "commands", "error")
 _NOT_IN_ENTRIES = ("wait", "test_only", "background")
 
 

@@ -130,6 +130,7 @@ class Preparation:
         )
         if failed:
             error.extra = {**error.extra, "failed_sites": told(failed)}
+            error.problems = tuple(failed)
         return error
 
     # ------------------------------------------------------------ what is meant (1.4 to 1.6)
@@ -269,7 +270,9 @@ def _nowhere(target: Target, failed: Sequence[SiteProblem]) -> BadRequest:
     if failed:
         message += f", unreachable sites: {', '.join(one.name for one in failed)}"
         extra = {"failed_sites": told(failed)}
-    return BadRequest(message, f"{what}: expected an object of the selected sites", extra=extra)
+    error = BadRequest(message, f"{what}: expected an object of the selected sites", extra=extra)
+    error.problems = tuple(failed)
+    return error
 
 
 def _sites(asked: Iterable[Asked]) -> tuple[Site, ...]:

@@ -102,11 +102,13 @@ class Outcome:
     def answer(self) -> Document:
         """The document of a single command; raises what is no success."""
         if self.refused:
-            raise BadRequest(
+            refusal = BadRequest(
                 REFUSED,
                 f"{REFUSED}: {self.error}",
                 extra={**self.members(), "error": self.error, "help": help_text(self.job.command)},
             )
+            refusal.problems = tuple(self.failed)
+            raise refusal
         if self.code != 200:
             kind = SitesTimedOut if self.code == SitesTimedOut.code else SitesFailed
             error: RestError = kind(self.failed)

@@ -118,6 +118,7 @@ def test_doubt_beside_a_refusal(world):
     refuse(world.sites[0])
     error = world.refused(BadRequest, CHECK)
     assert error.extra["failed_sites"][0]["uncertain"] is True
+    assert error.problems == (world.sites[1].doubt,)
 
 
 # ---------------------------------------------------------------- audit
