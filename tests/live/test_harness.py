@@ -33,7 +33,7 @@ def test_the_recorder_knows_the_template():
         b"Filter: name = \x00",
         b"Filter: name = \xff",
         b"WaitObject: web01",
-        b"OutputFormat: csv",
+        b"OutputFormat: python",
         b" Limit: 5",
     ],
 )

@@ -15,7 +15,8 @@ LINES = [
     for pattern in (
         r"ResponseHeader: fixed16",
         r"KeepAlive: on",
-        r"OutputFormat: json",
+        r"OutputFormat: (?:json|csv)",
+        r"Separators: 10 1 2 3",
         r"ColumnHeaders: (?:on|off)",
         rf"Columns:(?: {NAME})+",
         rf"Filter: {NAME} {OPERATOR}(?: .*)?",
