@@ -94,18 +94,16 @@ class Command:
         return next((one for one in self.arguments if one.name == name), None)
 
 
-def kind_of(text: str) -> Kind | None:
-    """The kind by any spelling: singular, plural, ``system`` and ``core``; None for none."""
-    return _SPELLINGS.get(text)
-
-
 def singular(kind: str) -> str:
     """The kind as permission texts and parameters name it, for example ``host``."""
     return SINGULAR[_SPELLINGS[kind]]
 
 
 def find(kind: str, name: str) -> Command | None:
-    """The command by its name in any case; None for no such command or kind."""
+    """The command by its name in any case; None for no such command or kind.
+
+    The kind may be singular or plural, and ``system`` or ``core`` for ``sites``.
+    """
     spelled = _SPELLINGS.get(kind)
     if spelled is None:
         return None

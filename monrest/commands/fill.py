@@ -10,7 +10,7 @@ from attrs import frozen
 
 from monrest.commands import texts
 from monrest.commands.arguments import may_hold_semicolons
-from monrest.commands.catalogue import COMMANDS, Command, Kind, singular
+from monrest.commands.catalogue import Command, Kind, singular
 from monrest.commands.values import CoreCommand, Last, Target
 from monrest.errors import BadRequest
 
@@ -165,7 +165,3 @@ def removal(
     if name is None:
         return Removal(table=table, target=target, started_by=now)
     return Removal(table=table, target=target, id=int(arguments[name]))
-
-
-UNDOING: tuple[Command, ...] = tuple(COMMANDS[kind][name] for kind, name in _UNDONE)
-"""The commands that take away comments beside what they do."""

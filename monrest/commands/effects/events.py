@@ -147,7 +147,6 @@ def _logged(sent: Sent, text: str, what: str, *tests: CoreFilter, inside: str = 
         columns=("message",),
         filter=Every(bounds) if len(bounds) > 1 else bounds[0],
         before=True,
-        log=True,
         what=what,
         is_seen=lambda before, after: count(after) > count(before),
     )

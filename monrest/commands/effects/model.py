@@ -22,7 +22,7 @@ class Effect:
 
     ``table``, ``columns`` and ``filter`` are one query to the core, whose rows (normalised,
     in the order of ``columns``) decide. ``before``: the same query has to be made before the
-    command is sent, too. ``what`` says what is looked for, ``log`` that it is the log table.
+    command is sent, too. ``what`` says what is looked for.
     """
 
     table: str
@@ -30,7 +30,6 @@ class Effect:
     filter: CoreFilter | None
     what: str
     before: bool = False
-    log: bool = False
     is_seen: Callable[[Rows, Rows], bool] = field(eq=False, repr=False)
     is_nothing: Callable[[Rows], str] = field(eq=False, repr=False, default=lambda _rows: "")
 
