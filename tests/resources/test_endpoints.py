@@ -300,13 +300,17 @@ def test_index(context):
 
 def test_index_is_a_list_like_any_other(context):
     found = answer(context, "/index", ("url[~]", "^/mon"), ("sort", "-url"), ("columns", "url"))
-    assert found.rows == [["/mon/whoami"], ["/mon"]]
+    own = [one.path for one in ENDPOINTS if one.path.startswith("/mon") for _ in one.methods]
+    assert found.rows == [[path] for path in sorted(own, reverse=True)]
+    assert ["/mon/whoami"] in found.rows
 
 
 def test_index_spells_the_configured_word(context):
     context.names = Names(app="abc")
     found = answer(context, "/index", ("q", "url ~ abc"), ("columns", "url"))
-    assert found.rows == [["/abc"], ["/abc/whoami"]]
+    assert ["/abc"] in found.rows
+    assert ["/abc/whoami"] in found.rows
+    assert answer(context, "/index", ("url[~]", "^/mon"), ("columns", "url")).rows == []
 
 
 def test_instance(context):
