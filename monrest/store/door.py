@@ -17,6 +17,8 @@ from monrest.store.failures import Meaning, meaning_of
 
 T = TypeVar("T")
 
+# After any other error in a commit the database has said that it was not made.
+_UNCERTAIN = frozenset({Meaning.LOST, Meaning.REFUSED})
 _DISTRUSTED = frozenset({Meaning.LOST, Meaning.FULL, Meaning.REFUSED})
 
 
@@ -65,7 +67,7 @@ class Door:
 class Job(Generic[T]):
     """One attempt at a transaction; called in a thread, given up from the reactor.
 
-    ``committing``: the database was told to commit, and it is not known whether it did.
+    ``committing``: the database was told to commit, and has not said that it did not.
     """
 
     engine: Engine
@@ -89,13 +91,12 @@ class Job(Generic[T]):
             except Exception as error:
                 self._goes_on(None, check=False)
                 meaning = meaning_of(error)
-                if meaning is Meaning.BUSY:
+                if meaning not in _UNCERTAIN:
                     self.committing = False
                 if meaning in _DISTRUSTED and not connection.invalidated:
                     connection.invalidate()
                 raise
             self._goes_on(None, check=False)
-            self.committing = False
             return value
 
     def _goes_on(self, running: Any, *, committing: bool = False, check: bool = True) -> None:

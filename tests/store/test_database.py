@@ -1,0 +1,325 @@
+"""One transaction for each piece of work, on both databases with the same meaning."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import IntegrityError
+from twisted.internet import reactor
+from twisted.internet.defer import CancelledError, gatherResults
+from twisted.internet.threads import deferToThread
+
+from monrest.errors import BadRequest, Unavailable
+from monrest.store.database import Database, StoreError
+from monrest.store.tables import sessions, users
+from tests.fakes.store import sqlite_url
+from tests.store.rows import add, add_everywhere, count, increment, names, names_everywhere
+
+PATIENCE = 30
+
+
+async def test_values_come_back_as_they_went_in(database):
+    row = {
+        "name": "Jürgen 😀",
+        "locked": True,
+        "failed": 2**40,
+        "last_failed": {"time": 1, "ip": "::1", "forwarded_for": None},
+        "last_success": [],
+        "tz": "",
+        "created": 4_102_444_800,
+    }
+    await database.change(lambda connection: connection.execute(insert(users).values(row)).rowcount)
+
+    found = await database.run(lambda connection: connection.execute(select(users)).mappings().one())
+
+    assert dict(found) == row
+
+
+async def test_an_absent_document_is_null(database):
+    await database.change(add("ann", last_failed=None))
+
+    def absent(connection):
+        return connection.execute(text("SELECT last_failed IS NULL FROM users")).scalar_one()
+
+    assert await database.run(absent)
+
+
+async def test_work_that_raises_undoes_everything(database):
+    def work(connection):
+        add_everywhere("ann")(connection)
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        await database.change(work)
+
+    assert await database.run(names_everywhere) == [set(), set(), set()]
+
+
+async def test_a_violated_constraint_is_the_callers_and_undoes_everything(database):
+    await database.change(add("ann"))
+    with pytest.raises(IntegrityError) as caught:
+        await database.change(add_everywhere("ann"))
+    assert caught.value.hide_parameters
+    assert await database.run(names_everywhere) == [{"ann"}, set(), set()]
+
+
+async def test_reading_cannot_change_anything(database, stray_failures):
+    with pytest.raises(Unavailable):
+        await database.run(add("ann"))
+    assert await database.run(count) == 0
+
+
+async def test_reading_sees_one_state(database):
+    """Also when another transaction ends between two statements."""
+    counted, changed = threading.Event(), threading.Event()
+
+    def twice(connection):
+        before = count(connection)
+        counted.set()
+        assert changed.wait(PATIENCE)
+        return before, count(connection)
+
+    reading = database.run(twice)
+    assert await deferToThread(counted.wait, PATIENCE)
+    await database.change(add("ann"))
+    changed.set()
+
+    assert await reading == (0, 0)
+    assert await database.run(count) == 1
+
+
+@pytest.mark.parametrize("value", ["lone \ud800 surrogate", "number"])
+async def test_what_no_database_can_hold_is_a_bad_request(database, value):
+    values = {"failed": 2**63} if value == "number" else {"tz": value}
+    with pytest.raises(BadRequest, match="cannot store: expected text without NUL"):
+        await database.change(add("ann", **values))
+    assert await database.run(count) == 0
+
+
+async def test_postgresql_holds_no_nul(opened, postgres_url):
+    database = opened(postgres_url)
+    with pytest.raises(BadRequest, match="expected text without NUL"):
+        await database.change(add("a\0b"))
+
+
+# ---------------------------------------------------------------- many at once
+
+
+async def test_of_many_parallel_changes_none_is_lost(database):
+    await gatherResults([database.change(add(f"n{number}")) for number in range(300)])
+    assert await database.run(names) == {f"n{number}" for number in range(300)}
+
+
+async def test_of_many_parallel_increments_of_one_row_none_is_lost(database):
+    await database.change(add("ann"))
+    await gatherResults([database.change(increment("ann")) for _ in range(300)])
+    failed = await database.run(lambda connection: connection.execute(select(users.c.failed)).scalar())
+    assert failed == 300
+
+
+async def test_of_increments_from_two_processes_none_is_lost(database, database_url, children):
+    await database.change(add("ann"))
+    both = [children("count", database_url, "ann", 150) for _ in range(2)]
+    assert [child.line() for child in both] == ["ready"] * 2
+    for child in both:
+        child.go()
+    assert [child.line() for child in both] == ["done"] * 2
+    failed = await database.run(lambda connection: connection.execute(select(users.c.failed)).scalar())
+    assert failed == 300
+
+
+async def test_reading_goes_on_beside_a_change(database):
+    begun, read = threading.Event(), threading.Event()
+
+    def slow(connection):
+        add("ann")(connection)
+        begun.set()
+        assert read.wait(PATIENCE)
+
+    change = database.change(slow)
+    assert await deferToThread(begun.wait, PATIENCE)
+    assert await database.run(count) == 0
+    read.set()
+    await change
+    assert await database.run(count) == 1
+
+
+# ---------------------------------------------------------------- leaving and stopping
+
+
+async def test_cancelling_ends_the_wait_and_not_the_change(database):
+    begun, left = threading.Event(), threading.Event()
+
+    def work(connection):
+        add("ann")(connection)
+        begun.set()
+        assert left.wait(PATIENCE)
+
+    change = database.change(work)
+    assert await deferToThread(begun.wait, PATIENCE)
+    change.cancel()
+    with pytest.raises(CancelledError):
+        await change
+    left.set()
+    await database.stopService()  # waits for it
+    database.startService()
+    assert await database.run(names) == {"ann"}
+
+
+async def test_a_change_that_waits_for_its_turn_is_made_although_it_was_cancelled(database):
+    changes = [database.change(add(f"n{number}")) for number in range(40)]
+    for change in changes:
+        change.cancel()
+        with pytest.raises(CancelledError):
+            await change
+    await database.stopService()
+    database.startService()
+    assert await database.run(count) == 40
+
+
+async def test_cancelling_ends_the_wait_of_a_reader(database):
+    begun, left = threading.Event(), threading.Event()
+
+    def work(connection):
+        begun.set()
+        assert left.wait(PATIENCE)
+
+    reading = database.run(work)
+    assert await deferToThread(begun.wait, PATIENCE)
+    reading.cancel()
+    with pytest.raises(CancelledError):
+        await reading
+    left.set()
+
+
+async def test_stopping_waits_for_changes_and_takes_no_more(database):
+    changes = [database.change(add(f"n{number}")) for number in range(20)]
+    stopped = database.stopService()
+    with pytest.raises(Unavailable, match="cannot store: the service does not run"):
+        await database.change(add("late"))
+    with pytest.raises(Unavailable, match="cannot read what is stored: the service does not run"):
+        await database.run(count)
+    await stopped
+    assert all(change.called for change in changes)
+    database.startService()
+    assert await database.run(count) == 20
+
+
+async def test_before_the_start_nothing_is_answered(database_url):
+    with pytest.raises(Unavailable):
+        await Database(reactor, database_url).run(count)
+
+
+async def test_stopping_what_never_started_is_no_error(database_url):
+    await Database(reactor, database_url).stopService()
+
+
+# ---------------------------------------------------------------- the embedded database's file
+
+
+async def test_others_can_read_neither_the_file_nor_its_log(opened, tmp_path):
+    file = tmp_path / "monrest.sqlite"
+    file.touch(mode=0o644)
+    await opened(sqlite_url(tmp_path)).change(add("ann"))
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(
+        ["monrest.sqlite", "monrest.sqlite-wal", "monrest.sqlite-shm"], 0o600
+    )
+
+
+async def test_a_log_that_others_could_read_is_closed_to_them(opened, tmp_path, children):
+    url = sqlite_url(tmp_path)
+    child = children("write", url, "a")
+    child.line()
+    child.kill()
+    child.rest()
+    for path in tmp_path.iterdir():
+        path.chmod(0o666)
+    opened(url)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+async def test_its_directory_is_made_for_its_owner_only(opened, tmp_path):
+    await opened(sqlite_url(tmp_path / "var")).change(add("ann"))
+    assert (tmp_path / "var").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("plain.sqlite", "plain.sqlite"), ("a b ü '\"&=+%25%3F.sqlite", "a b ü '\"&=+%?.sqlite")],
+)
+async def test_any_path_will_do(opened, tmp_path, written, name):
+    await opened(f"sqlite:///{tmp_path}/{written}").change(add("ann"))
+    assert (tmp_path / name).stat().st_size > 0
+
+
+async def test_stopping_leaves_one_file(opened, tmp_path):
+    database = opened(sqlite_url(tmp_path))
+    await database.change(add("ann"))
+    await database.stopService()
+    assert [path.name for path in tmp_path.iterdir()] == ["monrest.sqlite"]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "reason"),
+    [
+        (lambda folder: (folder / "monrest.sqlite").mkdir(), "Is a directory"),
+        (lambda folder: folder.rmdir() or folder.write_text(""), "Not a directory"),
+        (lambda folder: (folder / "monrest.sqlite").write_text("x" * 5000), "not a database"),
+        (lambda folder: folder.rename(folder.with_name("a")) and None, None),
+    ],
+)
+def test_a_file_that_is_none_ends_the_start(tmp_path, prepare, reason):
+    folder = tmp_path / "var"
+    folder.mkdir()
+    prepare(folder)
+    database = Database(None, sqlite_url(folder if reason else folder / "b"))
+    with pytest.raises(StoreError, match=reason or "No such file or directory") as caught:
+        database.startService()
+    assert str(caught.value).startswith("database.url: ")
+
+
+async def test_a_file_that_was_taken_away_takes_no_changes_until_it_is_back(opened, tmp_path):
+    """Otherwise they would go into a file that nobody finds again."""
+    database = opened(sqlite_url(tmp_path))
+    await database.change(add("ann"))
+    saved = [path.rename(path.with_name(f"saved-{path.name}")) for path in tmp_path.iterdir()]
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="cannot store: the database cannot be used"):
+            await database.change(add("bob"))
+        with pytest.raises(Unavailable):
+            await database.run(count)
+    assert not Path(tmp_path / "monrest.sqlite").exists()
+    for path in saved:
+        path.rename(path.with_name(path.name.removeprefix("saved-")))
+    await database.change(add("cid"))
+    assert await database.run(names) == {"ann", "cid"}
+
+
+async def test_changes_are_synced_to_the_disk(opened, tmp_path):
+    database = opened(sqlite_url(tmp_path))
+
+    def settings(connection):
+        return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+
+    full = 2
+    assert await database.change(settings) == ["wal", full]
+
+
+async def test_a_session_is_found_by_an_index(database):
+    """With thousands of sessions a request must not read them all."""
+
+    def plan(connection):
+        if connection.dialect.name == "sqlite":
+            explain = "EXPLAIN QUERY PLAN "
+        else:
+            connection.execute(text("SET LOCAL enable_seqscan = off"))
+            explain = "EXPLAIN "
+        query = select(sessions.c.address).where(sessions.c.hashed_id == "x")
+        compiled = query.compile(connection, compile_kwargs={"literal_binds": True})
+        return str(connection.execute(text(f"{explain}{compiled}")).all())
+
+    assert "ndex" in (await database.run(plan)).replace("INDEX", "index")
