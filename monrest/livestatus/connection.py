@@ -117,9 +117,9 @@ class ConnectionFactory(Factory):
 
     noisy = False
 
-    def __init__(self, make: Callable[[], Connection]) -> None:
+    def __init__(self, make: Callable[[], Protocol]) -> None:
         self._make = make
 
-    def buildProtocol(self, _addr: IAddress | None) -> Connection:
+    def buildProtocol(self, _addr: IAddress | None) -> Protocol:
         """The connection."""
         return self._make()

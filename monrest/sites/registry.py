@@ -142,7 +142,7 @@ class Registry(Service):
                 site.startService()
         self.configs = tuple(configs)
         self._list = SiteList(tuple(sites))
-        self._retired = [site for site in self._retired if not site.pool.quiet]
+        self._retired = [site for site in self._retired if not site.quiet]
         for site in old.values():
             site.retire()
             self._retired.append(site)

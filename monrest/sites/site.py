@@ -12,13 +12,17 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
 
+from monrest.concurrency import sliced
+from monrest.livestatus.command_channel import IDLE, CommandChannel
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
 from monrest.livestatus.errors import LivestatusError, RefusedError, first_line
+from monrest.livestatus.framing import Damaged
 from monrest.livestatus.pool import Pool
 from monrest.query.model import Pushed
 from monrest.sites.asking import Ask, prepare
 from monrest.sites.capabilities import UNKNOWN, Program, detect, read_status, status_query
 from monrest.sites.health import INTERVAL, Breaker, Health
+from monrest.sites.mend import as_texts, mend
 from monrest.sites.normalise import Layout
 from monrest.values import Capabilities, Row, SiteProblem
 
@@ -51,6 +55,7 @@ class Site:
     endpoint: Callable[[], IStreamClientEndpoint] | None = None
     capabilities: Capabilities | None = field(init=False, default=None)
     pool: Pool = field(init=False)
+    commands: CommandChannel = field(init=False)
     breaker: Breaker = field(init=False)
     local: bool = field(init=False, default=False)
     address: str = field(init=False, default="")
@@ -74,12 +79,15 @@ class Site:
         self.breaker = Breaker(
             clock=self.reactor, probe=self._probe, site=config.id, interval=INTERVAL * spread
         )
+        endpoint = self.endpoint or partial(endpoint_for, self.reactor, config)
+        tls = uses_tls(config) and self.endpoint is None
+        self.commands = CommandChannel(clock=self.reactor, endpoint=endpoint, tls=tls)
         self.pool = Pool(
             clock=self.reactor,
-            endpoint=self.endpoint or partial(endpoint_for, self.reactor, config),
+            endpoint=endpoint,
             limit=config.connections,
             idle=_IDLE,
-            tls=uses_tls(config) and self.endpoint is None,
+            tls=tls,
             on_slow=self.breaker.suspect,
             on_lost=self.breaker.suspect,
         )
@@ -124,7 +132,12 @@ class Site:
     @property
     def last_error(self) -> str:
         """One line without paths and addresses; empty while up."""
-        return self._shown(self.health.last_error)
+        return self.shown(self.health.last_error)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is left: no connection, no query, no command."""
+        return self.pool.quiet and self.commands.quiet
 
     # ------------------------------------------------------------ asking
 
@@ -149,22 +162,40 @@ class Site:
         done = self.pool.query(
             ask.request, timeout, width=ask.width, transform=ask.transform, log=ask.log
         )
-        return done.addCallbacks(self._answered, self._failed, errbackArgs=(sent,))
+        return done.addCallbacks(
+            self._answered, self._failed, callbackArgs=(ask,), errbackArgs=(sent,)
+        )
 
     def problem(self, error: LivestatusError) -> SiteProblem:
         """What to tell the user about a failure of this site."""
-        reason = self._shown(first_line(error.reason))
+        reason = self.shown(first_line(error.reason))
         return SiteProblem(self.id, self.name, reason, error.timed_out)
 
-    def _shown(self, reason: str) -> str:
+    def shown(self, reason: str) -> str:
+        """A text of the core without the site's address."""
         for text in self._hide:
             if text in reason:
                 reason = reason.replace(text, "…")
         return reason
 
-    def _answered(self, rows: list[Row]) -> list[Row]:
+    def _answered(self, rows: list[Row], ask: Ask) -> list[Row] | Deferred[list[Row]]:
         self.breaker.alive = self.reactor.seconds()
+        kind = self.capabilities.kind if self.capabilities else ""
+        if type(rows) is Damaged and kind == "naemon" and not ask.log:
+            return Deferred.fromCoroutine(self._mended(rows, ask))
         return rows
+
+    async def _mended(self, rows: list[Row], ask: Ask) -> list[Row]:
+        """The rows with their emoji; as they are when they cannot be read once more."""
+        timeout, width = self.config.timeout, ask.width
+        try:
+            whole = await self.pool.query(ask.request, timeout, width=width)
+            request = as_texts(ask.request)
+            texts = await self.pool.query(request, timeout, width=width, texts=True)
+        except LivestatusError:
+            return rows
+        await sliced(mend(whole, texts), self.reactor)
+        return whole if ask.transform is None else ask.transform(whole)
 
     def _failed(self, failure: Failure, sent: float) -> Failure:
         error = failure.value
@@ -211,6 +242,7 @@ class Site:
             wanted = _FEW_CONNECTIONS
         self.pool.limit = min(wanted, _MK_MOST) if kind == "mk" else wanted
         self.pool.keep(0.0 if kind == "icinga2" else _IDLE)
+        self.commands.keep(0.0 if kind == "icinga2" else IDLE)
 
     # ------------------------------------------------------------ life
 
@@ -219,11 +251,12 @@ class Site:
         self.breaker.startService()
 
     def stopService(self) -> Deferred[None]:
-        """Fail what is running; fires when no connection is left."""
-        left = DeferredList([self.breaker.stopService(), self.pool.stop()])
+        """Fail the queries, finish sending commands; fires when no connection is left."""
+        left = DeferredList([self.breaker.stopService(), self.pool.stop(), self.commands.stop()])
         return left.addCallback(lambda _: None)
 
     def retire(self) -> Deferred[None]:
         """Stop probing and keep no connection, but finish what requests still ask."""
         self.pool.retire()
+        self.commands.keep(0.0)
         return self.breaker.stopService()

@@ -1,0 +1,352 @@
+"""The way on which one core is told commands: a connection of its own beside those of the pool.
+
+livestatus.md, sections 7.1 and 15. One transmission at a time, in order; nothing is ever sent a
+second time. Whoever stops waiting does not end a transmission, because a command that was cut
+may have been executed or not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import (
+    IDelayedCall,
+    IHandshakeListener,
+    IProtocol,
+    IReactorTime,
+    IStreamClientEndpoint,
+    ITCPTransport,
+)
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from monrest.livestatus.connection import ConnectionFactory
+from monrest.livestatus.endpoints import CONNECT_TIMEOUT
+from monrest.livestatus.errors import (
+    BrokenConnectionError,
+    ConnectError,
+    LivestatusError,
+    ProtocolError,
+    QueryTimeoutError,
+    StoppedError,
+    connect_error,
+    in_seconds,
+    tls_error,
+)
+from monrest.livestatus.external import keeps_connection, pipelines, request
+from monrest.livestatus.verdicts import Verdict, VerdictReader, reader_for
+
+IDLE = 5.0
+"""Seconds that the connection is kept without work; a reload of a core may wait for it."""
+STOP_LIMIT = 10.0
+"""Seconds that a stop waits for the transmission under way."""
+
+
+@frozen
+class Outcome:
+    """What became of the lines of one transmission.
+
+    ``verdicts`` are those of the first lines, in order. ``written``: that many lines were given
+    to the connection; those behind ``verdicts`` may have been executed or not, those behind
+    ``written`` were not. ``error`` is None when there is a verdict for every line.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    written: int
+    error: LivestatusError | None = None
+
+
+@define(eq=False)
+class _Transmission:
+    lines: tuple[str, ...]
+    kind: str
+    done: Deferred[Outcome] = field(factory=Deferred)
+    written: int = 0
+    verdicts: list[Verdict] = field(factory=list)
+    late: IDelayedCall | None = None
+
+    def end(self, error: LivestatusError | None = None) -> None:
+        if self.late is not None and self.late.active():
+            self.late.cancel()
+        self.done.callback(Outcome(tuple(self.verdicts), self.written, error))
+
+
+class CommandConnection(Protocol):
+    """A connection from its attempt on; tells its channel what happens.
+
+    ``ready``: it can be written to. ``reader`` reads what the core says, None while nothing is
+    expected.
+    """
+
+    def __init__(self, channel: CommandChannel) -> None:
+        self.channel = channel
+        self.ready = False
+        self.reader: VerdictReader | None = None
+        self.attempt: Deferred[IProtocol] | None = None
+
+    def connectionMade(self) -> None:
+        """It can be used."""
+        self.ready = True
+        self.channel.made(self)
+
+    def dataReceived(self, data: bytes) -> None:
+        """The core says something."""
+        self.channel.heard(self, data)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """It is gone."""
+        self.channel.lost(self, reason)
+
+    def abort(self) -> None:
+        """End it at once, or the attempt."""
+        if self.transport is not None:
+            cast("ITCPTransport", self.transport).abortConnection()
+        elif self.attempt is not None:
+            self.attempt.cancel()
+
+
+@implementer(IHandshakeListener)
+class TLSCommandConnection(CommandConnection):
+    """A connection that can be used after its handshake."""
+
+    def connectionMade(self) -> None:
+        """Wait for the handshake."""
+
+    def handshakeCompleted(self) -> None:
+        """It can be used."""
+        super().connectionMade()
+
+
+@define(eq=False)
+class CommandChannel:
+    """Tells the core behind ``endpoint`` commands; ``endpoint`` is called for each connection.
+
+    ``idle`` and ``connect_timeout`` are seconds.
+    """
+
+    clock: IReactorTime
+    endpoint: Callable[[], IStreamClientEndpoint]
+    tls: bool = False
+    idle: float = IDLE
+    connect_timeout: float = CONNECT_TIMEOUT
+    _waiting: deque[_Transmission] = field(init=False, factory=deque)
+    _current: _Transmission | None = field(init=False, default=None)
+    _connection: CommandConnection | None = field(init=False, default=None)
+    _dying: set[CommandConnection] = field(init=False, factory=set)
+    _timer: IDelayedCall | None = field(init=False, default=None)
+    """Rings when connecting takes too long, or when the connection was idle for long enough."""
+    _stopped: Deferred[None] | None = field(init=False, default=None)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is left: no transmission, no connection."""
+        return not (self._waiting or self._current or self._connection or self._dying)
+
+    def transmit(self, lines: Sequence[str], kind: str, timeout: float) -> Deferred[Outcome]:
+        """Send ``lines`` to a core of this kind, after those that were given earlier.
+
+        ``timeout`` seconds include waiting and connecting. Never fails; cancelling ends the wait
+        alone.
+        """
+        one = _Transmission(tuple(lines), kind)
+        if self._stopped is not None:
+            one.end(StoppedError())
+            return one.done
+        one.late = self.clock.callLater(timeout, self._late, one, QueryTimeoutError(timeout))
+        self._waiting.append(one)
+        self._next()
+        return one.done
+
+    def keep(self, idle: float) -> None:
+        """Keep the connection without work for ``idle`` seconds from now on; 0 is not at all."""
+        self.idle = idle
+        if self._current is None and self._connection is not None:
+            self._rest()
+
+    def stop(self) -> Deferred[None]:
+        """Finish the transmission under way and close; fires when no connection is left.
+
+        What has not begun fails without having been sent. After ``STOP_LIMIT`` seconds the
+        transmission is cut.
+        """
+        if self._stopped is None:
+            self._stopped = Deferred()
+            waiting, self._waiting = self._waiting, deque()
+            current = self._current
+            if current is None:
+                self._drop()
+            elif not current.written:
+                self._finish(StoppedError())
+            else:
+                current.late = _sooner(self.clock, current.late, STOP_LIMIT)
+            for one in waiting:
+                one.end(StoppedError())
+            self._check_stopped()
+        done: Deferred[None] = Deferred()
+        if self._stopped.called:
+            return succeed(None)
+        self._stopped.addCallback(done.callback)
+        return done
+
+    # ------------------------------------------------------------ one after the other
+
+    def _next(self) -> None:
+        """Begin the transmission that waits longest, if none is under way."""
+        if self._current is not None or not self._waiting:
+            return
+        self._ring(None)
+        self._current = self._waiting.popleft()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Write what may be written of the transmission under way, connecting before if needed."""
+        current, connection = self._current, self._connection
+        assert current is not None
+        if connection is None:
+            self._connect()
+        elif connection.ready:
+            if connection.reader is None:
+                connection.reader = reader_for(current.kind)
+            end = len(current.lines) if pipelines(current.kind) else current.written + 1
+            for line in current.lines[current.written : end]:
+                current.written += 1
+                cast("ITCPTransport", connection.transport).write(request(line, current.kind))
+
+    def _connect(self) -> None:
+        connection = (TLSCommandConnection if self.tls else CommandConnection)(self)
+        self._connection = connection
+        self._ring(self.connect_timeout)
+        connection.attempt = self.endpoint().connect(ConnectionFactory(lambda: connection))
+        connection.attempt.addErrback(self._not_connected, connection)
+
+    def _finish(self, error: LivestatusError | None = None) -> None:
+        """End the transmission under way and turn to the next."""
+        current, self._current = self._current, None
+        assert current is not None
+        if error is not None or self._stopped is not None or not keeps_connection(current.kind):
+            self._drop()
+        elif self._connection is not None:
+            self._rest()
+        current.end(error)
+        self._next()
+        self._check_stopped()
+
+    # ------------------------------------------------------------ what connections tell
+
+    def made(self, connection: CommandConnection) -> None:
+        """The connection can be used by the transmission that waits for it."""
+        if connection is not self._connection:
+            connection.abort()
+            return
+        self._ring(None)
+        self._go_on()
+
+    def heard(self, connection: CommandConnection, data: bytes) -> None:
+        """Collect verdicts; unasked bytes end the connection before they are taken for some."""
+        if connection is not self._connection:
+            return
+        current, reader = self._current, connection.reader
+        if current is None or reader is None:
+            self._drop()
+            return
+        known = len(reader.verdicts)
+        error: LivestatusError | None = None
+        try:
+            reader.feed(data)
+        except ProtocolError as broken:
+            error = broken
+        current.verdicts += reader.verdicts[known:]
+        if len(current.verdicts) > current.written:
+            del current.verdicts[current.written :]
+            error = error or ProtocolError("more answers than commands")
+        if error is not None or len(current.verdicts) == len(current.lines):
+            surplus = bool(reader.rest)
+            connection.reader = None
+            if surplus:
+                self._drop()
+            done = len(current.verdicts) == len(current.lines)
+            self._finish(None if done else error)
+        elif len(current.verdicts) == current.written:
+            if not keeps_connection(current.kind):
+                self._drop()
+            self._go_on()
+
+    def lost(self, connection: CommandConnection, reason: Failure) -> None:
+        """Find out whether this matters to somebody."""
+        self._dying.discard(connection)
+        if connection is self._connection:
+            self._connection = None
+            self._ring(None)
+            if self._current is not None:
+                self._finish(_why_lost(connection, reason))
+        self._check_stopped()
+
+    def _not_connected(self, failure: Failure, connection: CommandConnection) -> None:
+        self._dying.discard(connection)
+        if connection is self._connection:
+            self._connection = None
+            self._ring(None)
+            if self._current is not None:
+                self._finish(connect_error(failure, self.connect_timeout))
+        self._check_stopped()
+
+    # ------------------------------------------------------------ time and the end
+
+    def _rest(self) -> None:
+        assert self._connection is not None
+        self._connection.reader = None
+        if self.idle:
+            self._ring(self.idle)
+        else:
+            self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        self._ring(None)
+        if connection is not None:
+            self._dying.add(connection)
+            connection.abort()
+
+    def _ring(self, seconds: float | None) -> None:
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.clock.callLater(seconds, self._rang)
+
+    def _rang(self) -> None:
+        if self._current is None:
+            self._drop()
+        else:
+            reason = f"timed out connecting after {in_seconds(self.connect_timeout)}"
+            self._finish(ConnectError(reason, timed_out=True))
+
+    def _late(self, one: _Transmission, error: LivestatusError) -> None:
+        if one is self._current:
+            self._finish(error)
+        else:
+            self._waiting.remove(one)
+            one.end(error)
+
+    def _check_stopped(self) -> None:
+        if self._stopped is not None and not self._stopped.called and self.quiet:
+            self._stopped.callback(None)
+
+
+def _why_lost(connection: CommandConnection, reason: Failure) -> LivestatusError:
+    tls = tls_error(reason)
+    if not connection.ready:
+        return tls or ConnectError("connection lost")
+    if connection.reader is not None and connection.reader.rest:
+        return BrokenConnectionError("connection lost in the middle of an answer")
+    return tls or BrokenConnectionError("connection closed without an answer")
+
+
+def _sooner(clock: IReactorTime, call: IDelayedCall | None, seconds: float) -> IDelayedCall | None:
+    """``call`` in ``seconds`` at the latest."""
+    if call is not None and call.active() and call.getTime() > clock.seconds() + seconds:
+        call.reset(seconds)
+    return call

@@ -1,0 +1,136 @@
+"""What cores say about commands, read as it arrives: one verdict for each command, in order.
+
+livestatus.md, section 7.1. Nothing here knows connections.
+"""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+from attrs import frozen
+
+from monrest.livestatus.errors import ProtocolError, first_line
+from monrest.livestatus.framing import HEADER_SIZE, parse_header, parse_rows
+
+_OK = 200
+_DELAYED = 202
+_LONGEST_ANSWER = 64 * 1024
+"""Bytes that a core may say about one command; a stack trace of Icinga 2 has a few thousand."""
+_REFUSAL = re.compile(rb"[0-9]{3}: ")
+_BY_THE_CORE = re.compile(r"4[0-9]{2}: ")
+
+
+@frozen
+class Verdict:
+    """What a core said about one command; both texts are empty when it was accepted.
+
+    ``refusal``: it was refused. ``doubt``: it may have been executed or not.
+    """
+
+    refusal: str = ""
+    doubt: str = ""
+
+
+ACCEPTED = Verdict()
+
+
+class VerdictReader:
+    """Collects ``verdicts`` from bytes; ``rest`` are bytes of one that is not complete."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self.rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Read on; raise ProtocolError for nonsense, with the verdicts before it collected."""
+        self.rest += data
+        while b"\n" in self.rest and self._take():
+            pass
+        if len(self.rest) > HEADER_SIZE + _LONGEST_ANSWER:
+            raise ProtocolError("an answer without an end")
+
+    def _take(self) -> bool:
+        """Take one answer or line from ``rest``; False if it is not complete."""
+        raise NotImplementedError
+
+    def _framed(self) -> tuple[int, bytes] | None:
+        """Status and body of the answer at the beginning of ``rest``, if it is complete."""
+        status, length = parse_header(self.rest)
+        if length > _LONGEST_ANSWER:
+            raise ProtocolError(f"an answer of {length} bytes is announced")
+        end = HEADER_SIZE + length
+        if len(self.rest) < end:
+            return None
+        body = self.rest[HEADER_SIZE:end]
+        self.rest = self.rest[end:]
+        return status, body
+
+
+def reader_for(kind: str) -> VerdictReader:
+    """How a core of this kind answers what ``external.request`` made for it."""
+    if kind == "icinga2":
+        return FramedReader()
+    return LmdReader() if kind == "lmd" else BarrierReader()
+
+
+class BarrierReader(VerdictReader):
+    """Naemon and its like: a line if it refused, then the answer to a query that always works."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = ""
+
+    def _take(self) -> bool:
+        if not self._said and _REFUSAL.match(self.rest):
+            line, _, self.rest = self.rest.partition(b"\n")
+            self._said = first_line(line.decode("utf-8", "replace"))
+            return True
+        answer = self._framed()
+        if answer is None:
+            return False
+        status, body = answer
+        if status != _OK:
+            raise ProtocolError(f"the query behind a command was answered with {status}")
+        if len(parse_rows(body, 1)) != 1:
+            raise ProtocolError("the query behind a command was not answered with one row")
+        self.verdicts.append(Verdict(refusal=self._said) if self._said else ACCEPTED)
+        self._said = ""
+        return True
+
+
+class FramedReader(VerdictReader):
+    """Icinga 2: a header of its own for each command."""
+
+    def _take(self) -> bool:
+        answer = self._framed()
+        if answer is None:
+            return False
+        self.verdicts.append(self._verdict(*answer))
+        return True
+
+    def _verdict(self, status: int, body: bytes) -> Verdict:
+        if status == _OK:
+            return ACCEPTED
+        return Verdict(refusal=f"{status}: {first_line(body.decode('utf-8', 'replace'))}")
+
+
+class LmdReader(FramedReader):
+    """LMD: a header and the sites behind it that failed, each with its reason."""
+
+    def _verdict(self, status: int, body: bytes) -> Verdict:
+        if status == _DELAYED:
+            return Verdict(doubt="202: still being sent to slow sites")
+        if status != _OK:
+            return super()._verdict(status, body)
+        try:
+            failed = orjson.loads(body)["failed"]
+            texts = {str(site): str(text) for site, text in failed.items()}
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise ProtocolError("no list of failed sites") from None
+        if not texts:
+            return ACCEPTED
+        said = "; ".join(f"{site}: {first_line(text)}" for site, text in texts.items())
+        if all(_BY_THE_CORE.match(text) for text in texts.values()):
+            return Verdict(refusal=said)
+        return Verdict(doubt=said)

@@ -1,0 +1,156 @@
+"""Sending commands to many sites at the same time, and what became of each line.
+
+auth-and-commands.md, sections 1.10 and 1.11; livestatus.md, sections 7.1 and 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import define, field, frozen
+from twisted.internet import defer
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from monrest.commands.values import CoreCommand
+from monrest.concurrency import shielded
+from monrest.livestatus.errors import LivestatusError, QueryTimeoutError
+from monrest.livestatus.external import decodes_backslashes, line
+from monrest.sites.site import Site
+from monrest.values import SiteProblem
+
+MOST_LINES = 100
+"""Lines in one transmission."""
+
+
+@frozen(kw_only=True)
+class Sent:
+    """What became of the commands for one site.
+
+    ``lines`` were given to the core, each without its newline, in order: those in ``refused``
+    were not executed, those in ``doubtful`` may have been or not, the others were accepted; both
+    map an index of ``lines`` to the reason. ``unsent`` never left us. ``problem`` is the site's
+    failure that is to blame for what is unsent and, unless the core itself has doubts, doubtful.
+    """
+
+    site: Site = field(repr=lambda site: site.id)
+    lines: tuple[str, ...] = ()
+    refused: Mapping[int, str] = field(factory=dict)
+    doubtful: Mapping[int, str] = field(factory=dict)
+    unsent: tuple[str, ...] = ()
+    problem: SiteProblem | None = None
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it is unknown of some lines if they were executed."""
+        return bool(self.doubtful)
+
+
+Orders: TypeAlias = Sequence[tuple[Site, tuple[CoreCommand, ...]]]
+
+
+async def send(orders: Orders, clock: IReactorTime) -> tuple[Sent, ...]:
+    """Send to all sites at once, to each in order, and give what became of it in the same order.
+
+    Each site has the time-out of its configuration for all of its commands. Equal lines for a
+    site are sent once, and nothing is sent twice. Raise BadRequest, before anything is sent, for
+    a command that cannot be written down. Cancelling ends the wait and not the sending.
+    """
+    works = [_Sending(site, commands, clock) for site, commands in orders]
+    return await shielded(_all(works))
+
+
+async def _all(works: Sequence[_Sending]) -> tuple[Sent, ...]:
+    running = [Deferred.fromCoroutine(work.run()) for work in works]
+    done: list[Sent] = []
+    # Waits for all of them, also if one breaks.
+    for _, value in await DeferredList(running, consumeErrors=True):
+        if isinstance(value, Failure):
+            value.raiseException()
+        done.append(value)
+    return tuple(done)
+
+
+@define(eq=False)
+class _Sending:
+    """The commands for one site."""
+
+    site: Site
+    commands: tuple[CoreCommand, ...]
+    clock: IReactorTime
+    began: float = field(init=False)
+    lines: tuple[str, ...] = field(init=False)
+    decodes: bool = field(init=False)
+    refused: dict[int, str] = field(init=False, factory=dict)
+    doubtful: dict[int, str] = field(init=False, factory=dict)
+    written: int = field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        self.began = self.clock.seconds()
+        known = self.site.capabilities
+        # Of a core that nobody has seen yet the longer line is tried.
+        self._write_down(known is None or decodes_backslashes(known))
+
+    def _write_down(self, decodes: bool) -> None:
+        at = int(self.began)
+        written = (line(one, at, decodes_backslashes=decodes) for one in self.commands)
+        self.lines = tuple(dict.fromkeys(written))
+        self.decodes = decodes
+
+    async def run(self) -> Sent:
+        problem: SiteProblem | None = None
+        try:
+            await self._transmit()
+        except LivestatusError as error:
+            problem = self.site.problem(error)
+        return Sent(
+            site=self.site,
+            lines=self.lines[: self.written],
+            refused=self.refused,
+            doubtful=self.doubtful,
+            unsent=self.lines[self.written :],
+            problem=problem,
+        )
+
+    async def _transmit(self) -> None:
+        site = self.site
+        try:
+            await site.breaker.verdict().addTimeout(site.config.timeout, self.clock)
+        except defer.TimeoutError:
+            raise QueryTimeoutError(site.config.timeout) from None
+        assert site.capabilities is not None
+        decodes = decodes_backslashes(site.capabilities)
+        if decodes is not self.decodes:
+            self._write_down(decodes)
+        while self.written < len(self.lines):
+            await self._one(self.lines[self.written : self.written + MOST_LINES])
+
+    async def _one(self, lines: tuple[str, ...]) -> None:
+        """One transmission; raise LivestatusError if the core did not say something to each."""
+        site, first = self.site, self.written
+        assert site.capabilities is not None
+        sent = self.clock.seconds()
+        left = self.began + site.config.timeout - sent
+        if left <= 0:
+            raise QueryTimeoutError(site.config.timeout)
+        outcome = await site.commands.transmit(lines, site.capabilities.kind, left)
+        self.written += outcome.written
+        for at, verdict in enumerate(outcome.verdicts, first):
+            if verdict.refusal:
+                self.refused[at] = site.shown(verdict.refusal)
+            elif verdict.doubt:
+                self.doubtful[at] = site.shown(verdict.doubt)
+        error = outcome.error
+        if outcome.verdicts:
+            site.breaker.alive = self.clock.seconds()
+        if error is None:
+            return
+        if isinstance(error, QueryTimeoutError):
+            error = QueryTimeoutError(site.config.timeout)
+        site.breaker.failed(error, sent)
+        reason = f"{site.shown(error.reason)}: not known whether it was executed"
+        for at in range(first + len(outcome.verdicts), self.written):
+            self.doubtful[at] = reason
+        raise error
