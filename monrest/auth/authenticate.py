@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from monrest.audit import audit
+from monrest.auth.attempts import WRONG, is_right
 from monrest.auth.keys import hashed_key
 from monrest.auth.proxies import Proxies
 from monrest.auth.roles import EVERYTHING, RoleTable, restricted
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 _BASIC = "basic"
 _BEARER = "bearer"
 _LOGIN_REQUIRED = "login required"
-_NO_CREDENTIALS = "no or invalid credentials used."
 _REMEMBERED = 4096
 _NOBODY: frozenset[str] = frozenset()
 # A proxy that speaks to our Unix socket as root does not make everybody behind it root.
@@ -189,8 +189,8 @@ class Authenticator:
         if default is not None:
             return await self._user(default, "default_user_name")
         if self._cookie_of(caller):
-            raise NotAuthenticated("session is not valid (anymore)", _NO_CREDENTIALS)
-        raise NotAuthenticated(_LOGIN_REQUIRED, _NO_CREDENTIALS)
+            raise NotAuthenticated("session is not valid (anymore)", WRONG)
+        raise NotAuthenticated(_LOGIN_REQUIRED, WRONG)
 
     async def _by_cookie(self, caller: Caller) -> Identity | None:
         value = self._cookie_of(caller)
@@ -228,22 +228,19 @@ class Authenticator:
         if pair is None:
             raise self._wrong_password()
         user = self.user_names.read(pair[0], "Authorization")
-        if not await self._password_is_right(user, pair[1], caller):
+        if not await is_right(
+            user.name,
+            pair[1],
+            caller,
+            passwords=self.passwords,
+            slowdown=self.slowdown,
+            users=self.users,
+        ):
             raise self._wrong_password()
         return await self._user(user, "basic auth")
 
-    async def _password_is_right(self, user: UserName, password: str, caller: Caller) -> bool:
-        async with self.slowdown.attempt(caller.client, user.name) as attempt:
-            right = await self.passwords.check(user.name, password)
-            if right:
-                attempt.succeeded()
-        if not right:
-            await self.users.failed(user.name, caller)
-            audit(user.name, caller, "login failed", result=_NO_CREDENTIALS)
-        return right
-
     def _wrong_password(self) -> NotAuthenticated:
-        error = NotAuthenticated(_LOGIN_REQUIRED, _NO_CREDENTIALS)
+        error = NotAuthenticated(_LOGIN_REQUIRED, WRONG)
         error.headers = (("WWW-Authenticate", f'Basic realm="{self.names.app}", charset="UTF-8"'),)
         return error
 

@@ -1,0 +1,332 @@
+"""Sessions by cookie: made at a login, kept by the hash of their value (section 4.5).
+
+A session ends when it was not used for a while, and after a fixed time in any case; both are
+looked at whenever one is presented, and what is over is removed from time to time. The value
+itself is in the cookie and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from sqlalchemy import Connection, Row, and_, bindparam, delete, insert, or_, select, update
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.concurrency import Periodic
+from monrest.config import AuthConfig
+from monrest.errors import Unavailable
+from monrest.names import Names
+from monrest.store.database import Database
+from monrest.store.tables import sessions
+from monrest.values import Caller
+
+DIGEST = "SHA-256"
+
+MOST_OF_A_USER = 500
+"""Sessions of one user; a further one ends the one that was not used for the longest time."""
+
+_FORM = re.compile(r"[0-9a-f]{64}_1")
+_SECRET_BYTES = 32
+_SUFFIX = "_1"  # names the digest
+_KEPT = 4.0
+_MISS_KEPT = 1.0
+_MOST_KEPT = 4096
+_MOST_MISSES = 1024
+_FLUSH = 10.0
+_CLEAN = 300.0
+_UNFLUSHED = 60.0
+
+
+@frozen(kw_only=True)
+class Session:
+    """One session as it is stored; times in seconds since the epoch.
+
+    ``roles`` (full names) are all that it may give, None when it restricts nothing. ``address``
+    is the other end of the connection of the login.
+    """
+
+    hashed_id: str
+    username: str
+    address: str
+    csrf_token: str = field(repr=False)
+    roles: tuple[str, ...] | None = None
+    created: int
+    active: int
+
+    @property
+    def file(self) -> str:
+        """Where the session is: the table and the record, spelled like a path."""
+        return f"{sessions.name}/{self.hashed_id}.{DIGEST}"
+
+
+@frozen
+class _Kept:
+    session: Session
+    until: float
+
+
+@define(eq=False)
+class Sessions(Service):
+    """All sessions of the database; ``config`` may be replaced while it runs."""
+
+    database: Database
+    clock: IReactorTime
+    config: AuthConfig
+    names: Names
+    _kept: dict[str, _Kept] = field(factory=dict, init=False)
+    _misses: dict[str, float] = field(factory=dict, init=False)
+    _seen: dict[str, int] = field(factory=dict, init=False)
+    _removals: int = field(default=0, init=False)
+    _jobs: tuple[Periodic, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._jobs = (
+            Periodic(self.clock, _FLUSH, self.flush, "storing the use of sessions", now=False),
+            Periodic(self.clock, _CLEAN, self.clean, "removing old sessions", now=False),
+        )
+
+    # ---------------------------------------------------------------- asking
+
+    async def find(self, value: str) -> Session | None:
+        """Give the session of a cookie, None when there is none or it is over; it counts as used.
+
+        Unavailable when the database is and nothing recent is known.
+        """
+        if _FORM.fullmatch(value) is None:
+            return None
+        hashed, now = hashed_id(value), self.clock.seconds()
+        kept = self._kept.get(hashed)
+        session = None
+        if kept is not None and now < kept.until:
+            session = self._used(kept.session)
+        if session is None or not self._lives(session):
+            session = await self._look_up(hashed)
+        if session is None or not self._lives(session):
+            return None
+        self._seen[hashed] = int(self.clock.seconds())
+        return session
+
+    async def _look_up(self, hashed: str) -> Session | None:
+        now = self.clock.seconds()
+        if now < self._misses.get(hashed, 0.0):
+            return None
+        removals = self._removals
+        session = await self.database.run(lambda connection: _one(connection, hashed))
+        # A session that ended while it was being read must not come back.
+        if session is None or removals != self._removals:
+            self._forget(hashed)
+        if session is None:
+            _room(self._misses, _MOST_MISSES)
+            self._misses[hashed] = now + _MISS_KEPT
+            return None
+        if removals != self._removals:
+            return await self._look_up(hashed)
+        _room(self._kept, _MOST_KEPT)
+        self._kept[hashed] = _Kept(session, now + _KEPT)
+        return self._used(session)
+
+    def _used(self, session: Session) -> Session:
+        """Add what is not stored yet."""
+        seen = self._seen.get(session.hashed_id, 0)
+        return evolve(session, active=seen) if seen > session.active else session
+
+    def _lives(self, session: Session) -> bool:
+        now = self.clock.seconds()
+        return (
+            now - session.active < self.config.session_idle
+            and now - session.created < self.config.session_lifetime
+        )
+
+    async def list(self, user: str | None = None) -> list[Session]:
+        """Give the sessions of ``user``, of everybody for None, in the order of the logins."""
+        query = select(sessions).order_by(sessions.c.created, sessions.c.hashed_id)
+        if user is not None:
+            query = query.where(sessions.c.username == user)
+
+        def read(connection: Connection) -> list[Session]:
+            return [_session(row) for row in connection.execute(query)]
+
+        found = [self._used(session) for session in await self.database.run(read)]
+        return [session for session in found if self._lives(session)]
+
+    async def get(self, hashed: str) -> Session | None:
+        """Give the session with this hash, whosever it is; None for one that is over."""
+        session = await self.database.run(lambda connection: _one(connection, hashed))
+        session = None if session is None else self._used(session)
+        return session if session is not None and self._lives(session) else None
+
+    # ---------------------------------------------------------------- changing
+
+    async def create(
+        self, user: str, caller: Caller, roles: tuple[str, ...] | None = None
+    ) -> tuple[Session, str]:
+        """Begin a session; the second value is the one of the cookie, which is kept nowhere."""
+        value = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
+        now = int(self.clock.seconds())
+        session = Session(
+            hashed_id=hashed_id(value),
+            username=user,
+            address=caller.address or caller.client,
+            csrf_token=secrets.token_hex(_SECRET_BYTES) + _SUFFIX,
+            roles=roles,
+            created=now,
+            active=now,
+        )
+
+        def store(connection: Connection) -> list[str]:
+            surplus = list(connection.execute(_surplus(user)).scalars())
+            if surplus:
+                connection.execute(delete(sessions).where(sessions.c.hashed_id.in_(surplus)))
+            connection.execute(insert(sessions), [_row(session)])
+            return surplus
+
+        await self.flush()  # who used which last decides which one has to go
+        surplus = await self.database.change(store)
+        self._removals += bool(surplus)
+        for hashed in surplus:
+            self._forget(hashed)
+        return session, value
+
+    async def delete(self, hashed: str) -> bool:
+        """End a session, which is refused from then on; False when there is none."""
+        query = delete(sessions).where(sessions.c.hashed_id == hashed)
+        try:
+            deleted = await self.database.change(
+                lambda connection: connection.execute(query).rowcount
+            )
+        finally:
+            # Also after a failure, which does not say whether the session is gone.
+            self._removals += 1
+            self._forget(hashed)
+        return bool(deleted)
+
+    def _forget(self, hashed: str) -> None:
+        self._kept.pop(hashed, None)
+        self._seen.pop(hashed, None)
+
+    async def flush(self) -> None:
+        """Store when sessions were used; kept for later while the database is away."""
+        seen, self._seen = self._seen, {}
+        if not seen:
+            return
+        rows = [{"hashed": hashed, "at": at} for hashed, at in sorted(seen.items())]
+        try:
+            await self.database.change(lambda connection: connection.execute(_USED, rows))
+        except Unavailable:
+            self._seen = seen | self._seen
+        except BaseException:
+            self._seen = seen | self._seen
+            raise
+
+    async def clean(self) -> int:
+        """Remove what is over from the database; how many sessions that were."""
+        await self.flush()
+        now = self.clock.seconds()
+        query = delete(sessions).where(
+            or_(
+                # Other daemons may not have stored yet that a session was used.
+                sessions.c.active <= int(now - self.config.session_idle - _UNFLUSHED),
+                sessions.c.created <= int(now - self.config.session_lifetime),
+            )
+        )
+        try:
+            removed = await self.database.change(
+                lambda connection: connection.execute(query).rowcount
+            )
+        except Unavailable:
+            return 0
+        self._kept = {hashed: kept for hashed, kept in self._kept.items() if now < kept.until}
+        return int(removed)
+
+    # ---------------------------------------------------------------- the cookie
+
+    @property
+    def cookie_name(self) -> str:
+        """Name of the cookie."""
+        return f"{self.names.app}_auth"
+
+    def cookie(self, value: str, caller: Caller) -> tuple[str, str]:
+        """Give the header that hands the cookie to the client, for as long as it runs."""
+        return self._set_cookie(value, caller)
+
+    def expired_cookie(self, caller: Caller) -> tuple[str, str]:
+        """Give the header that takes the cookie away."""
+        return self._set_cookie("", caller, "Max-Age=0", "Expires=Thu, 01 Jan 1970 00:00:00 GMT")
+
+    def _set_cookie(self, value: str, caller: Caller, *more: str) -> tuple[str, str]:
+        parts = [f"{self.cookie_name}={value}", f"Path=/{self.names.app}"]
+        if self.config.cookie_domain:
+            parts.append(f"Domain={self.config.cookie_domain}")
+        parts += [*more, "HttpOnly", "SameSite=Lax"]
+        if caller.secure or self.config.cookie_secure:
+            parts.append("Secure")
+        return ("Set-Cookie", "; ".join(parts))
+
+    # ---------------------------------------------------------------- service
+
+    def startService(self) -> None:
+        """Store uses and remove old sessions from time to time."""
+        super().startService()
+        for job in self._jobs:
+            job.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Store what is left; fires when that is done or has failed. Before the database stops."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        for job in self._jobs:
+            await job.stopService()
+        await self.flush()
+
+
+_USED = (
+    update(sessions)
+    .where(and_(sessions.c.hashed_id == bindparam("hashed"), sessions.c.active < bindparam("at")))
+    .values(active=bindparam("at"))
+)
+
+
+def hashed_id(value: str) -> str:
+    """Give the hash by which a session is known; it covers the suffix."""
+    return hashlib.sha256(value.encode("ascii")).hexdigest()
+
+
+def _surplus(user: str) -> Any:
+    """Select what has to go before a further session of ``user`` may begin."""
+    return (
+        select(sessions.c.hashed_id)
+        .where(sessions.c.username == user)
+        .order_by(sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id)
+        .offset(MOST_OF_A_USER - 1)
+    )
+
+
+def _room(kept: dict[str, Any], most: int) -> None:
+    while len(kept) >= most:
+        del kept[next(iter(kept))]
+
+
+def _one(connection: Connection, hashed: str) -> Session | None:
+    query = select(sessions).where(sessions.c.hashed_id == hashed)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _session(row)
+
+
+def _session(row: Row[Any]) -> Session:
+    values = dict(row._mapping)
+    roles = values["roles"]
+    return Session(**{**values, "roles": None if roles is None else tuple(roles)})
+
+
+def _row(session: Session) -> dict[str, Any]:
+    return {column.name: getattr(session, column.name) for column in sessions.columns} | {
+        "roles": None if session.roles is None else list(session.roles)
+    }
