@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import lines
+from bench import identity, lines
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -28,6 +28,7 @@ LATENCY = 0.05
 PARTS = (
     lines.memory,
     lines.one_host,
+    identity.api_key,
     lines.large_answers,
     lines.counts,
     lines.first_hundred,
@@ -70,6 +71,12 @@ def far(processes: Processes) -> Iterator[Line]:
     yield from lines.distant_sites(daemon, sockets, "dead", first_host(daemon, "site000"))
 
 
+def commanded(processes: Processes) -> Iterator[Line]:
+    """Everything that changes a core: an embedded one of its own."""
+    core = processes.core("commanded", 100, 500)
+    yield from identity.bulk(Daemon(processes, "commanding", {"core": core}), core)
+
+
 def first_host(daemon: Daemon, site: str) -> str:
     """The first host of a site, as CSV gives it."""
     return (
@@ -91,7 +98,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
     broken: list[str] = []
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(WHOLE_RUN)
-    for measure in (lambda p: near(p, hosts, services, broken), far):
+    for measure in (lambda p: near(p, hosts, services, broken), far, commanded):
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
             processes = Processes(Path(folder))

@@ -59,13 +59,19 @@ class Http:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def request(self, path: str) -> bytes:
-        """The bytes that ask for ``path``."""
-        return f"GET {self.prefix}{path} HTTP/1.1\r\n{self.head}".encode()
+    def request(self, path: str, form: bytes | None = None, *, json: bool = False) -> bytes:
+        """The bytes that ask for ``path``, or post ``form`` (or JSON) to it."""
+        if form is None:
+            return f"GET {self.prefix}{path} HTTP/1.1\r\n{self.head}".encode()
+        kind = "application/json" if json else "application/x-www-form-urlencoded"
+        about = f"Content-Type: {kind}\r\nContent-Length: {len(form)}\r\n"
+        return f"POST {self.prefix}{path} HTTP/1.1\r\n{about}{self.head}".encode() + form
 
-    def fetch(self, path: str) -> tuple[float, bytes, bytes]:
+    def fetch(
+        self, path: str, form: bytes | None = None, *, json: bool = False
+    ) -> tuple[float, bytes, bytes]:
         """Ask for ``path``: seconds until the last byte, response head, body as it came."""
-        request = self.request(path)
+        request = self.request(path, form, json=json)
         started = time.perf_counter()
         self.connection.sendall(request)
         data = self.connection.recv(READ)
@@ -87,9 +93,9 @@ class Http:
         seconds = time.perf_counter() - started
         return seconds, head, b"".join(parts)
 
-    def body(self, path: str) -> bytes:
+    def body(self, path: str, form: bytes | None = None, *, json: bool = False) -> bytes:
         """The content of ``path``; raises ``BrokenRunError`` unless the status is 200."""
-        _, head, raw = self.fetch(path)
+        _, head, raw = self.fetch(path, form, json=json)
         content = raw if length_of(head) is not None else unchunked(raw)
         status = head.split(None, 2)[1]
         if status != b"200":

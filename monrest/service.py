@@ -27,8 +27,14 @@ from twisted.python.failure import Failure
 
 from monrest import __version__
 from monrest.auth.authenticate import Authenticator
-from monrest.auth.groups import ContactGroups, read_groups
+from monrest.auth.contacts import Contacts
+from monrest.auth.keys import Keys
+from monrest.auth.passwords import Passwords
+from monrest.auth.proxies import Proxies
 from monrest.auth.secret import SecretKeyError, read_or_create
+from monrest.auth.sessions import Sessions
+from monrest.auth.slowdown import Slowdown
+from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
 from monrest.log import LineObserver
@@ -36,6 +42,7 @@ from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
 from monrest.sites.registry import Registry
+from monrest.store.database import Database, StoreError
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, RestRequest
 from monrest.web.app import Api
@@ -77,6 +84,12 @@ class Daemon(Service):
     on_ready: Callable[[str, str], None] | None = None
     on_stopped: Callable[[], None] | None = None
     registry: Registry = field(init=False)
+    database: Database = field(init=False)
+    keys: Keys = field(init=False)
+    sessions: Sessions = field(init=False)
+    users: Users = field(init=False)
+    slowdown: Slowdown = field(init=False)
+    contacts: Contacts = field(init=False)
     threads: Threads = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -89,6 +102,13 @@ class Daemon(Service):
     def __attrs_post_init__(self) -> None:
         self.registry = Registry(self.reactor, self.config.sites)
         self.threads = Threads(self.reactor, _THREADS, "monrest")
+        auth = self.config.auth
+        self.database = Database(self.reactor, self.config.database.url)
+        self.keys = Keys(self.database, self.reactor)
+        self.sessions = Sessions(self.database, self.reactor, auth, self.config.names)
+        self.users = Users(self.database, self.reactor, auth)
+        self.slowdown = Slowdown(self.reactor)
+        self.contacts = Contacts(self.registry, self.reactor)
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -106,7 +126,9 @@ class Daemon(Service):
         except BaseException as error:
             if self.on_stopped is not None:
                 self.on_stopped()
-            if isinstance(error, (StartError, SecretKeyError, CannotListenError, OSError)):
+            if isinstance(
+                error, (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
+            ):
                 raise SystemExit(f"monrest: {_told(error)}") from None
             raise
 
@@ -114,10 +136,13 @@ class Daemon(Service):
         self._started = self.reactor.seconds()
         prepare_var_dir(Path(self.config.server.var_dir))
         self._key = read_or_create(Path(self.config.auth.secret_key_file))
+        self.database.startService()
         if self.core is not None:
             self.core.startService()
         self.threads.startService()
         self.registry.startService()
+        for part in self._state():
+            part.startService()
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key), server, self.config.names, self.reactor
@@ -127,6 +152,10 @@ class Daemon(Service):
         for text in server.listen:
             self.ports.append(self._bind(text))
         self.reactor.callWhenRunning(self._run)
+
+    def _state(self) -> tuple[IService, ...]:
+        """What works on the database by itself."""
+        return (self.keys, self.sessions, self.users)
 
     def _bind(self, text: str) -> IListeningPort:
         results: list[IListeningPort | Failure] = []
@@ -165,6 +194,7 @@ class Daemon(Service):
 
     def _resource(self, config: Config, key: str) -> FrontResource:
         """Make everything that one generation of the configuration needs to serve requests."""
+        passwords = Passwords(config.auth.htpasswd_file, self.threads, self.reactor)
         context = Context(
             clock=self.reactor,
             sites=self.registry,
@@ -174,21 +204,38 @@ class Daemon(Service):
             started=self._started,
             version=__version__,
             config_path=self.path,
+            database=self.database,
+            keys=self.keys,
+            sessions=self.sessions,
+            users=self.users,
+            contacts=self.contacts,
+            passwords=passwords,
+            slowdown=self.slowdown,
+            threads=self.threads,
         )
 
         async def answer(request: RestRequest) -> Answer:
             return await dispatch(context, request)
 
-        async def read(user: str) -> frozenset[str]:
-            return await read_groups(self.registry, user, self.reactor)
-
-        groups = ContactGroups(read, self.reactor)
+        routes = router(config.names.app)
         return Api(
             server=config.server,
             names=config.names,
-            authenticator=Authenticator(config.auth, config.names, key, groups.of),
+            authenticator=Authenticator(
+                config=config.auth,
+                names=config.names,
+                secret_key=key,
+                keys=self.keys,
+                sessions=self.sessions,
+                users=self.users,
+                passwords=passwords,
+                slowdown=self.slowdown,
+                contacts=self.contacts,
+            ),
+            proxies=Proxies.of(config.auth.trusted_proxies),
             dispatch=answer,
-            allowed=router(config.names.app).allowed,
+            allowed=routes.allowed,
+            public=routes.public,
             responder=Responder(self.reactor, self.threads),
             clock=self.reactor,
         ).resource()
@@ -230,6 +277,7 @@ class Daemon(Service):
             self._refuse(problems)
             return
         self.registry.reconfigure(config.sites)
+        self.sessions.config = self.users.config = config.auth
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
@@ -257,6 +305,9 @@ class Daemon(Service):
         if self._reloading is not None:
             self._again = False
             await self._reloading
+        for part in self._state():
+            await maybeDeferred(part.stopService)
+        await self.database.stopService()
         await self.registry.stopService()
         if self.core is not None:
             await maybeDeferred(self.core.stopService)

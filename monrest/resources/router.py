@@ -84,6 +84,14 @@ class Router:
             raise NotFound(f"unknown rest path: {path}")
         return _methods(found[0])
 
+    def public(self, method: str, segments: Sequence[str]) -> bool:
+        """Whether this method and path answers without asking who it is."""
+        found = self._walk(segments)
+        if found is None:
+            return False
+        endpoint = found[0].endpoints.get("POST" if method == "PUT" else method)
+        return endpoint is not None and endpoint.public
+
     def _walk(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
         if segments and segments[0] not in self.root.literals:
             first = self._singular.get(segments[0])

@@ -7,7 +7,7 @@ together and a request keeps those it started with.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, cast
 
@@ -19,14 +19,26 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 
+from monrest.auth import csrf
 from monrest.auth.authenticate import Authenticator
+from monrest.auth.proxies import Proxies
 from monrest.config import ServerConfig
 from monrest.errors import BadRequest, RestError, TooLarge
 from monrest.log import REQUEST_ID
 from monrest.names import Names
 from monrest.render.formats import RenderOptions
-from monrest.values import Answer, Identity, OutputFormat, Parameters, RestRequest, Rows
+from monrest.values import (
+    ANONYMOUS,
+    Answer,
+    Caller,
+    Identity,
+    OutputFormat,
+    Parameters,
+    RestRequest,
+    Rows,
+)
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
+from monrest.web.caller import caller_of
 from monrest.web.errors import Problem, describe
 from monrest.web.front import FrontResource
 from monrest.web.parse import FORMATS, Target, parameters, target
@@ -41,6 +53,9 @@ Dispatch: TypeAlias = Callable[[RestRequest], Awaitable[Answer]]
 Allowed: TypeAlias = Callable[[str, tuple[str, ...]], tuple[str, ...]]
 """The methods of a path, given whole and in segments; raises NotFound for an unknown one."""
 
+Public: TypeAlias = Callable[[str, tuple[str, ...]], bool]
+"""Whether a method and path (in segments) answers without asking who it is."""
+
 _BIG_BODY = 131072
 _WRAPPED: OutputFormat = "wrapped_json"
 
@@ -53,7 +68,9 @@ class Api:
     names: Names
     authenticator: Authenticator
     dispatch: Dispatch
+    proxies: Proxies
     allowed: Allowed
+    public: Public
     responder: Responder
     clock: IReactorTime
     _format_header: str = field(init=False)
@@ -87,9 +104,13 @@ class Api:
         REQUEST_ID.set(request.request_id)
         headers = HeaderView(request.requestHeaders)
         where = self._target(request, headers)
-        identity = await self.authenticator.authenticate(headers)
-        request.asking = identity.user or "-"
-        rest = await self._read(request, headers, where, identity)
+        caller = self._caller(request, headers)
+        if self.public(caller.method, where.segments):
+            identity = ANONYMOUS
+        else:
+            identity = await self.authenticator.authenticate(caller)
+            request.asking = identity.user or "-"
+        rest = await self._read(request, caller, where, identity)
         if rest.method == "OPTIONS":
             self._options(request, rest)
             return
@@ -99,6 +120,19 @@ class Api:
         await self.responder.answer(request, answer, request.options)
 
     # ---------------------------------------------------------------- reading
+
+    def _caller(self, request: ApiRequest, headers: HeaderView) -> Caller:
+        """Say where the request comes from, and note it for the access log."""
+        raw = request.requestHeaders.getRawHeaders
+        caller = caller_of(
+            request.method.decode("ascii"),
+            headers,
+            request.peer,
+            forwarded_for=b",".join(raw(b"X-Forwarded-For", ())).decode("latin-1"),
+            proxies=self.proxies,
+        )
+        request.client_name = caller.client
+        return caller
 
     def _target(self, request: ApiRequest, headers: HeaderView) -> Target:
         if len(request.uri) > self.server.max_url:
@@ -124,12 +158,13 @@ class Api:
         return where
 
     async def _read(
-        self, request: ApiRequest, headers: HeaderView, where: Target, identity: Identity
+        self, request: ApiRequest, caller: Caller, where: Target, identity: Identity
     ) -> RestRequest:
-        method = request.method.decode("ascii")
+        method = caller.method
         query = parameters(request.query)
-        body = await self._body(request, headers, method)
+        body = await self._body(request, caller.headers, method)
         given = merged(query, body) if body is not EMPTY else query
+        given = csrf.check(identity, method, given, caller.headers, self.names)
         given, options = _presentation(given, request.options)
         request.options = options
         return RestRequest(
@@ -138,16 +173,16 @@ class Api:
             segments=where.segments,
             parameters=given,
             document=body.document,
+            structured=body.structured,
             format=options.format,
             pretty=options.pretty,
             sites=where.sites,
             identity=identity,
             request_id=request.request_id,
-            client=request.client_name,
-            headers=headers,
+            caller=caller,
         )
 
-    async def _body(self, request: ApiRequest, headers: HeaderView, method: str) -> Body:
+    async def _body(self, request: ApiRequest, headers: Mapping[str, str], method: str) -> Body:
         if request.too_large:
             limit = self.server.max_body
             raise TooLarge("request body too long", f"expected a body of up to {limit} bytes")

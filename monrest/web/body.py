@@ -34,10 +34,15 @@ _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
 
 @frozen
 class Body:
-    """What a body holds. ``document`` is the JSON object, None for forms and empty bodies."""
+    """What a body holds. ``document`` is the JSON value, None for forms and empty bodies.
+
+    ``structured`` names the first member of an object that is no plain value or list of such and
+    therefore in no parameter; it is empty for a document that is a list.
+    """
 
     parameters: Parameters = ()
-    document: dict[str, Any] | None = None
+    document: dict[str, Any] | list[Any] | None = None
+    structured: str | None = None
 
 
 EMPTY = Body()
@@ -53,8 +58,8 @@ def reads_body(method: str, content_type: str) -> bool:
 def read_body(raw: bytes, content_type: str) -> Body:
     """Read a body; without a content type it is taken for a form.
 
-    Raises BadRequest for broken JSON, JSON that is no object or holds more than 20,000 values,
-    JSON under another content type, and content types that hold no parameters.
+    Raises BadRequest for broken JSON, JSON that is neither object nor list, objects with more
+    than 20,000 values, JSON under another content type, and content types that hold no parameters.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if not raw.strip(_BLANK):
@@ -62,7 +67,7 @@ def read_body(raw: bytes, content_type: str) -> Body:
     if kind == JSON:
         return _json(raw)
     bare = raw.strip(_BLANK)
-    if bare[:1] == b"{" and bare[-1:] == b"}":
+    if (bare[:1], bare[-1:]) in ((b"{", b"}"), (b"[", b"]")):
         raise BadRequest(
             "got json request data but content type is not application/json",
             "Content-Type: expected application/json",
@@ -79,7 +84,7 @@ def read_body(raw: bytes, content_type: str) -> Body:
 
 def merged(query: Parameters, body: Body) -> Parameters:
     """Join both: a form adds to the query string, a JSON value replaces its values."""
-    if body.document is None:
+    if not isinstance(body.document, dict):
         return query + body.parameters
     replaced = {name for name, _ in body.parameters}
     return tuple(pair for pair in query if pair[0] not in replaced) + body.parameters
@@ -90,17 +95,22 @@ def _json(raw: bytes) -> Body:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError:
         document = _relaxed(raw)
+    if isinstance(document, list):
+        return Body((), document, "")
     if not isinstance(document, dict):
         raise BadRequest(
-            "failed to parse json data argument", "request body: expected a JSON object {…}"
+            "failed to parse json data argument",
+            "request body: expected a JSON object {…} or a list […]",
         )
-    texts = ((name, text) for name, value in document.items() for text in _texts(name, value))
+    plain = {name: value for name, value in document.items() if _is_plain(value)}
+    structured = next((name for name in document if name not in plain), None)
+    texts = ((name, text) for name, value in plain.items() for text in _texts(value))
     pairs = list(islice(texts, MOST_PARAMETERS + 1))
     if len(pairs) > MOST_PARAMETERS:
         raise BadRequest(
             "too many parameters", f"request body: expected at most {MOST_PARAMETERS} values"
         )
-    return Body(tuple(pairs), document)
+    return Body(tuple(pairs), document, structured)
 
 
 def _relaxed(raw: bytes) -> Any:
@@ -115,20 +125,20 @@ def _relaxed(raw: bytes) -> Any:
     raise BadRequest("failed to parse json data argument", f"request body: {reason}") from None
 
 
-def _texts(name: str, value: Any) -> Iterator[str]:
-    """Give the parameter values that a JSON value stands for; none for null."""
+def _is_plain(value: Any) -> bool:
+    items = value if isinstance(value, list) else (value,)
+    return not any(isinstance(item, (dict, list)) for item in items)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Give the parameter values that a plain JSON value stands for; none for null."""
     for item in value if isinstance(value, list) else (value,):
         if isinstance(item, str):
             yield item
         elif isinstance(item, bool):
             yield "1" if item else "0"
-        elif isinstance(item, (int, float)):
-            yield orjson.dumps(item).decode()
         elif item is not None:
-            raise BadRequest(
-                "failed to parse json data argument",
-                f"parameter {name[:80]}: expected a text, number, boolean, null or a list of them",
-            )
+            yield orjson.dumps(item).decode()
 
 
 def _multipart(raw: bytes, content_type: str) -> Parameters:

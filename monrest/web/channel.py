@@ -14,6 +14,8 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
+from monrest.web.caller import Peer, peer_of
+
 if TYPE_CHECKING:
     from twisted.web.http import Request
 
@@ -30,6 +32,7 @@ class ApiChannel(HTTPChannel):
     """One connection; known to its site from first to last byte."""
 
     site: ApiSite
+    peer = Peer()
     _refused = False
     _ignored = 0
 
@@ -37,6 +40,7 @@ class ApiChannel(HTTPChannel):
         """Take the site's limits and report to it."""
         self.MAX_LENGTH = self.site.limits.max_url + _REQUEST_LINE
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
+        self.peer = peer_of(self.transport)
         self.site.opened(self)
         super().connectionMade()
 

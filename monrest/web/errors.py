@@ -6,13 +6,17 @@ address of a core never gets into a document.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from attrs import frozen
 from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from werkzeug.exceptions import HTTPException
 
-from monrest.errors import MethodNotAllowed, RestError, SitesFailed
+from monrest.errors import RestError
 
 log = Logger()
 
@@ -21,12 +25,13 @@ _SERVER_ERROR = 500
 
 @frozen(kw_only=True)
 class Problem:
-    """What the client is told; ``failed_sites`` and ``allowed`` go into headers."""
+    """What the client is told; ``failed_sites`` go into a header, ``extra`` into the document."""
 
     code: int
     message: str
     description: str = ""
-    allowed: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    extra: Mapping[str, Any] = MappingProxyType({})
     failed_sites: tuple[str, ...] = ()
 
 
@@ -38,12 +43,9 @@ def describe(failure: Failure, request_id: str) -> Problem:
             code=error.code,
             message=error.message,
             description=error.description,
-            allowed=error.allowed if isinstance(error, MethodNotAllowed) else (),
-            failed_sites=(
-                tuple(problem.site for problem in error.problems)
-                if isinstance(error, SitesFailed)
-                else ()
-            ),
+            headers=error.headers,
+            extra=error.extra,
+            failed_sites=tuple(problem.site for problem in error.problems),
         )
     if isinstance(error, HTTPException):
         return Problem(

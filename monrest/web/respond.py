@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,7 @@ class Responder:
         assert isinstance(answer, (Rows, Document))
         if isinstance(answer, Document) and answer.status != 200:
             request.setResponseCode(answer.status)
+        _add_headers(request, answer.headers)
         if answer.failed_sites:
             request.name_failed_sites(problem.site for problem in answer.failed_sites)
         if options.slow:
@@ -90,11 +91,12 @@ class Responder:
         request.setResponseCode(problem.code)
         for stale in (b"Content-Encoding", b"Content-Disposition", b"Content-Length"):
             request.responseHeaders.removeHeader(stale)
-        if problem.allowed:
-            request.responseHeaders.setRawHeaders(b"Allow", [", ".join(problem.allowed).encode()])
+        _add_headers(request, problem.headers)
         if problem.failed_sites:
             request.name_failed_sites(problem.failed_sites)
-        rendered = error_document(problem.code, problem.message, problem.description, options)
+        rendered = error_document(
+            problem.code, problem.message, problem.description, options, problem.extra
+        )
         self._headers(request, rendered)
         self._whole(request, b"".join(rendered.pieces))
 
@@ -141,6 +143,11 @@ class Responder:
     def _whole(self, request: ApiRequest, body: bytes) -> None:
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
         request.write(body)
+
+
+def _add_headers(request: ApiRequest, headers: Iterable[tuple[str, str]]) -> None:
+    for name, value in headers:
+        request.responseHeaders.addRawHeader(name.encode("ascii"), value.encode("ascii"))
 
 
 def _joined(first: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:

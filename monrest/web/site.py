@@ -21,8 +21,10 @@ from twisted.web.http import datetimeToString
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request, Site
 
+from monrest.errors import BadRequest
 from monrest.log import ACCESS
 from monrest.render.formats import RenderOptions
+from monrest.web.caller import Peer
 from monrest.web.channel import ApiChannel
 
 if TYPE_CHECKING:
@@ -46,11 +48,15 @@ _NO_STORE = [b"no-store"]
 _CLOSE = [b"close"]
 
 
+_LISTS = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"})
+
+
 @define(eq=False)
 class HeaderView(Mapping[str, str]):
     """The headers of a request by lower-case name, decoded when asked for.
 
-    A repeated header gives its last value; bytes that are no UTF-8 are read as Latin-1.
+    Bytes that are no UTF-8 are read as Latin-1. A header that is there twice is a BadRequest,
+    since a proxy may have looked at another one of them; those that are lists give the last.
     """
 
     _headers: Headers
@@ -59,6 +65,8 @@ class HeaderView(Mapping[str, str]):
         values = self._headers.getRawHeaders(name.encode("latin-1"))
         if values is None:
             raise KeyError(name)
+        if len(values) > 1 and name not in _LISTS:
+            raise BadRequest("repeated header", f"{name.title()}: expected once")
         return _text(values[-1])
 
     def __iter__(self) -> Iterator[str]:
@@ -91,6 +99,7 @@ class ApiRequest(Request):
     error = ""
     options = RenderOptions()
     request_id = ""
+    peer = Peer()
     client_name = "-"
     asking = "-"
     body = BytesIO()
@@ -136,8 +145,8 @@ class ApiRequest(Request):
         site = self.site = self._site
         self.began = site.timer()
         self.prepath, self.postpath = [], []
-        address = self.client
-        self.client_name = getattr(address, "host", None) or "unix"
+        self.peer = cast("ApiChannel", self.channel).peer
+        self.client_name = self.peer.address or "unix"
         self.request_id = self._identify(site)
         headers = self.responseHeaders
         headers.setRawHeaders(b"Server", _SERVER)
@@ -308,7 +317,7 @@ class ApiSite(Site):
 
     def refused(self, channel: ApiChannel, status: int, size: int) -> None:
         """Write the access line of what never became a request."""
-        client = getattr(channel.getPeer(), "host", None) or "unix"
+        client = channel.peer.address or "unix"
         fields = {"method": "-", "path": "-", "status": status, "bytes": size, "client": client}
         log.info("request refused", **{ACCESS: fields})
 
