@@ -354,12 +354,17 @@ def test_a_wrong_password_is_counted_and_audited(door, lines):
     door.passwords.known = {"ann": "right"}
     with pytest.raises(NotAuthenticated):
         door.ask(basic("ann", "s3cret-typo"))
-    assert door.users.failures == [("ann", STRANGER)]
+    assert door.users.failures == [("ann", STRANGER, True)]
+    assert door.users.passes == []
     (line,) = lines
     assert (line["action"], line["user"]) == ("login failed", "ann")
     assert "s3cret-typo" not in str(line)
     door.ask(basic("ann", "right"))
     assert len(door.users.failures) == len(lines) == 1
+    assert door.users.passes == ["ann"]
+    with pytest.raises(NotAuthenticated):
+        door.ask(basic("made up", "x"))
+    assert door.users.failures[-1] == ("made up", STRANGER, False)
 
 
 def test_an_impossible_name_is_not_looked_up(door):

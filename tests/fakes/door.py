@@ -35,13 +35,16 @@ class Sessions:
 
 class Users:
     def __init__(self):
-        self.locked, self.failures = set(), []
+        self.locked, self.failures, self.passes = set(), [], []
 
     async def is_locked(self, user):
         return user in self.locked
 
-    async def failed(self, user, caller):
-        self.failures.append((user, caller.client))
+    async def failed(self, user, caller, *, known):
+        self.failures.append((user, caller.client, known))
+
+    async def passed(self, user):
+        self.passes.append(user)
 
 
 class Passwords:
@@ -51,6 +54,9 @@ class Passwords:
     @property
     def configured(self):
         return self.known is not None
+
+    async def knows(self, user):
+        return user in self.known
 
     async def check(self, user, password):
         self.asked.append(user)
