@@ -25,6 +25,7 @@ from monrest.resources.declare import Context
 from monrest.resources.fetch import fetch
 from monrest.sites.registry import Registry
 from monrest.values import ADMIN, Document, Identity, RestRequest
+from tests.fakes.context import make_context
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 
