@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
 from monrest.auth.authenticate import Authenticator
+from monrest.auth.proxies import Proxies
 from monrest.config import AuthConfig, ServerConfig
 from monrest.errors import NotFound
 from monrest.names import Names
@@ -15,8 +16,9 @@ from monrest.values import Column, Document, Rows
 from monrest.web.app import Api
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
+from tests.fakes.door import SECRET as KEY
+from tests.fakes.door import Groups, Passwords, Sessions, Users
 
-KEY = "0123456789abcdef" * 4 + "_1"
 SIGNED = {"X-Mon-Auth-Key": KEY, "X-Mon-Auth-User": "ann"}
 Reply = namedtuple("Reply", "status headers body length")
 
@@ -32,27 +34,41 @@ class NoThreads:
         return maybeDeferred(function)
 
 
+class NoKeys:
+    async def find(self, _):
+        return None
+
+
 class Room:
     """The web room; ``answers`` maps a path to a value, an exception or a coroutine function."""
 
-    def __init__(self, clock, *, server=None, names=None, threads=None):
+    def __init__(self, clock, *, server=None, names=None, threads=None, behind_proxy=False):
         self.clock, self.seen, self.answers = clock, [], {}
-        self._waiting = []
+        self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
         self.server = server or ServerConfig()
         self.names = names or Names()
         self.threads = threads or NoThreads()
         self.site = ApiSite(self.resource(), self.server, self.names, clock)
 
     def resource(self):
-        async def no_groups(_):
-            return frozenset()
-
         return Api(
             server=self.server,
             names=self.names,
-            authenticator=Authenticator(AuthConfig(), self.names, KEY, no_groups),
+            authenticator=Authenticator(
+                config=AuthConfig(),
+                names=self.names,
+                secret_key=KEY,
+                keys=NoKeys(),
+                sessions=self.sessions,
+                users=Users(),
+                passwords=Passwords(),
+                slowdown=None,
+                contacts=Groups(),
+            ),
+            proxies=Proxies.of(["127.0.0.1"] if self.behind_proxy else []),
             dispatch=self.dispatch,
             allowed=self.allowed,
+            public=lambda method, segments: (method, segments) == ("POST", ("open",)),
             responder=Responder(self.clock, self.threads),
             clock=self.clock,
         ).resource()
@@ -98,13 +114,18 @@ def room(clock):
 @pytest.fixture
 def ask(room):
     """Ask in memory through treq; gives a Reply, or the Deferred if there is no answer yet."""
+    return asking(room)
+
+
+def asking(room):
+    """See ``ask``; for rooms that a test makes itself."""
     stub = StubTreq(room.site.resource)
     stub._agent._serverFactory = room.site
 
     async def whole(method, path, headers, body):
-        response = await stub.request(
-            method, f"http://localhost{path}", headers={**SIGNED, **(headers or {})}, data=body
-        )
+        headers = {**SIGNED, **(headers or {})}
+        headers = {name: value for name, value in headers.items() if value is not None}
+        response = await stub.request(method, f"http://localhost{path}", headers=headers, data=body)
         content = await stub.content(response)
         found = {
             name.decode().lower(): b", ".join(values).decode()

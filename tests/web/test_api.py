@@ -48,12 +48,14 @@ def test_a_request_arrives_as_a_value(room, ask):
     assert request.segments == ("services", "h", "Disk%20%2Fvar")
     assert request.parameters == (("name[~]", "x y"), ("q", "***a&b***"))
     assert (request.format, request.pretty, request.sites) == ("csv", False, ("a", "b"))
-    assert (request.identity.user, request.client) == ("ann", "127.0.0.1")
+    assert request.identity.user == "ann"
+    assert (request.caller.client, request.caller.address) == ("127.0.0.1", "127.0.0.1")
     assert request.request_id == reply.headers["x-request-id"]
-    assert request.headers["x-mon-auth-user"] == "ann"
-    assert request.headers.get("x-none") is None
-    assert "x-mon-auth-key" in dict(request.headers)
-    assert len(request.headers) == len(list(request.headers))
+    headers = request.caller.headers
+    assert headers["x-mon-auth-user"] == "ann"
+    assert headers.get("x-none") is None
+    assert "x-mon-auth-key" in dict(headers)
+    assert len(headers) == len(list(headers))
 
 
 @pytest.mark.parametrize("path", ["/mon/r", "/mon/r/", "//mon/r//", "/mon/r/v1", "/mon/r/v1/"])
