@@ -109,12 +109,13 @@ class _Queue:
                 if at in sent.refused:
                     outcome.refused.append(f"{self.site.name}: {sent.refused[at]}")
                 elif at in sent.doubtful:
-                    outcome.fail(failed or self._problem(sent.doubtful[at]), uncertain=True)
+                    late = failed is not None and failed.timed_out
+                    outcome.fail(self._problem(sent.doubtful[at], late), uncertain=True)
                 else:
                     outcome.accepted.add(self.site.id)
 
-    def _problem(self, reason: str) -> SiteProblem:
-        return SiteProblem(self.site.id, self.site.name, reason)
+    def _problem(self, reason: str, timed_out: bool = False) -> SiteProblem:
+        return SiteProblem(self.site.id, self.site.name, reason, timed_out)
 
 
 def _queued(outcomes: Sequence[Outcome], queues: dict[str, _Queue]) -> Generator[None]:

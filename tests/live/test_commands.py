@@ -330,11 +330,12 @@ def test_downtimes(boss, path, word, owners):
     assert {(row["start_time"], row["end_time"], row["author"]) for row in rows} == {
         (start, start + 3600, "admin")
     }
-    for row in rows:
+    # Those that others triggered first, because they go with them.
+    while rows := [row for row in boss.rows("/downtimes") if row["comment"] == text]:
+        row = max(rows, key=lambda row: row["id"])
         host, service = row["host_name"], row["service_description"]
         owner = f"/services/{host}/{segment(service)}" if service else f"/hosts/{host}"
         send(boss, f"{owner}/cmd/del_downtime", downtime_id=row["id"])
-    assert [row for row in boss.rows("/downtimes") if row["comment"] == text] == []
 
 
 @pytest.mark.parametrize(
@@ -465,10 +466,11 @@ def test_log_lines(own, boss, path, name, line):
 def test_restart(own, boss, name):
     if own.name == "icinga2":
         pytest.skip("a restart of Icinga 2 replaces the process that the fixture started")
-    before = value(boss, "/processinfo", "program_start")
+    ((before,),) = own.ask("GET status\nColumns: program_start")
     until(lambda: int(time.time()) > before, "the second of the last start is over")
     send(boss, f"/system/cmd/{name}")
-    assert value(boss, "/processinfo", "program_start") > before
+    # The API shows the start that the last probe of the site saw.
+    until(lambda: value(boss, "/processinfo", "program_start") > before, "the start is shown")
 
 
 @pytest.mark.parametrize(
@@ -591,7 +593,6 @@ def test_every_command_is_one_line(server, boss, web):
     for words in ("user=admin", "client=127.0.0.1", "action=command", "result=ok", "sites=s1"):
         assert words in sent
     assert "ADD_HOST_COMMENT;web01;1;admin;audited" in sent
-    (refused,) = [line for line in lines if "shutdown_process" in line]
-    assert "user=olga" in refused
+    (refused,) = [line for line in lines if "shutdown_process" in line and "user=olga" in line]
     assert 'result="not allowed"' in refused
     assert server.key not in server.log
