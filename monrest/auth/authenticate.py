@@ -21,6 +21,7 @@ from monrest.auth.keys import hashed_key
 from monrest.auth.proxies import Proxies
 from monrest.auth.roles import EVERYTHING, RoleTable, restricted
 from monrest.auth.secret import is_key
+from monrest.auth.sessions import cookie_of
 from monrest.auth.usernames import API, CLI, INTERNAL, UserName, UserNames
 from monrest.config import AuthConfig
 from monrest.errors import BadRequest, Forbidden, NotAuthenticated
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from monrest.auth.slowdown import Slowdown
     from monrest.auth.users import Users
 
+# Nothing else is stripped: what another one before us takes for a letter stays one.
+_BLANKS = " \t"
 _BASIC = "basic"
 _BEARER = "bearer"
 _LOGIN_REQUIRED = "login required"
@@ -104,8 +107,8 @@ class Authenticator:
         key = caller.headers.get(self._key_header)
         authorization = caller.headers.get("authorization")
         if authorization is None:
-            return None if key is None else key.strip()
-        scheme, _, credentials = authorization.strip().partition(" ")
+            return None if key is None else key.strip(_BLANKS)
+        scheme, _, credentials = authorization.strip(_BLANKS).partition(" ")
         if scheme.lower() == _BASIC and key is not None:
             raise BadRequest(
                 "contradicting credentials",
@@ -113,8 +116,8 @@ class Authenticator:
                 f"{self._key_header.title()}",
             )
         if scheme.lower() != _BEARER:
-            return None if key is None else key.strip()
-        return credentials.strip() if key is None else key.strip()
+            return None if key is None else key.strip(_BLANKS)
+        return credentials.strip(_BLANKS) if key is None else key.strip(_BLANKS)
 
     async def _by_key(self, caller: Caller, plain: str) -> Identity:
         if not is_key(plain):
@@ -161,7 +164,7 @@ class Authenticator:
 
     def _asked_user(self, caller: Caller) -> UserName | None:
         """Give the user whose context a superuser asks for."""
-        text = caller.headers.get(self._user_header, "").strip()
+        text = caller.headers.get(self._user_header, "").strip(_BLANKS)
         return self.user_names.read(text, self._user_header.title()) if text else None
 
     def _default_user(self) -> UserName | None:
@@ -206,14 +209,10 @@ class Authenticator:
 
     def _cookie_of(self, caller: Caller) -> str:
         """Give the value of the session cookie, empty when there is none."""
-        for part in caller.headers.get("cookie", "").split(";"):
-            name, _, value = part.strip().partition("=")
-            if name == self._cookie:
-                return value.strip('"')
-        return ""
+        return cookie_of(caller.headers, self._cookie)
 
     async def _by_password(self, caller: Caller) -> Identity | None:
-        scheme, _, encoded = caller.headers.get("authorization", "").strip().partition(" ")
+        scheme, _, encoded = caller.headers.get("authorization", "").strip(_BLANKS).partition(" ")
         if scheme.lower() != _BASIC:
             return None
         if not self.passwords.configured:
@@ -255,7 +254,7 @@ class Authenticator:
         """Give the name that a trusted proxy says; what others say is no name."""
         if not self._remote_header or not self.proxies.trusts(caller.address):
             return ""
-        return caller.headers.get(self._remote_header, "").strip()
+        return caller.headers.get(self._remote_header, "").strip(_BLANKS)
 
     async def _by_unix_peer(self, caller: Caller) -> Identity | None:
         if caller.uid is None or caller.uid not in (0, self.own_uid):
@@ -317,7 +316,7 @@ _SHOWN_OF_HASH = 16
 def _user_and_password(encoded: str) -> tuple[str, str] | None:
     """Read what follows ``Basic``; None unless it is base64 of UTF-8 with a colon."""
     try:
-        text = base64.b64decode(encoded.strip(), validate=True).decode("utf-8")
+        text = base64.b64decode(encoded.strip(_BLANKS), validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
         return None
     user, colon, password = text.partition(":")
