@@ -95,7 +95,7 @@ def test_head_and_post_are_get_where_there_is_only_get(method):
 def test_other_methods_are_refused(method):
     with pytest.raises(MethodNotAllowed) as caught:
         find("/hosts/a", method)
-    assert caught.value.allowed == ("GET", "POST", "HEAD", "PUT", "OPTIONS")
+    assert caught.value.headers == (("Allow", "GET, POST, HEAD, PUT, OPTIONS"),)
 
 
 def test_a_method_of_its_own_comes_before_the_tolerance():
