@@ -112,8 +112,12 @@ def _result(place: Place) -> Reading:
 
 
 def _printed(found: object, output: str) -> bool:
-    """Cores have colons for the semicolons of plugin output, and may cut it."""
-    texts = [text.strip().replace(";", ":") for text in (str(found), output)]
+    """Cores have colons for the semicolons of plugin output, and may cut it.
+
+    Icinga 2 leaves the further lines of a host in it.
+    """
+    first = str(found).split("\\n", 1)[0]
+    texts = [text.strip().replace(";", ":") for text in (first, output)]
     return alike(texts[0][:200], texts[1][:200])
 
 
