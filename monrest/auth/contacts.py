@@ -6,7 +6,7 @@ before (auth-and-commands.md, section 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
@@ -20,7 +20,7 @@ from monrest.query.model import Pushed, Test
 from monrest.sites.fanout import Plan, SiteAnswer, fan_out
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
-from monrest.values import Capabilities
+from monrest.values import Capabilities, SiteProblem
 
 log = Logger()
 
@@ -124,6 +124,43 @@ class Contacts:
             del self._known[next(iter(self._known))]
         self._known[user] = _Known(parts, contact, self.clock.seconds() + lifetime)
         return contact
+
+    async def everybody(
+        self, sites: Sequence[Site]
+    ) -> tuple[dict[str, Contact], tuple[SiteProblem, ...]]:
+        """Give all contacts of ``sites`` by name, asked now, and the sites that did not answer."""
+        if not sites:
+            return {}, ()
+        problems: dict[str, SiteProblem] = {}
+
+        async def read(table: str, columns: tuple[str, ...]) -> tuple[SiteAnswer, ...]:
+            def plan(_site: Site, core: Capabilities) -> Pushed | None:
+                known = tuple(name for name in columns if core.has(table, name))
+                return Pushed(table=table, columns=known) if columns[0] in known else None
+
+            try:
+                gathered = await fan_out(sites, plan, None, self.clock)
+            except SitesFailed as error:
+                problems.update({problem.site: problem for problem in error.problems})
+                return ()
+            problems.update({problem.site: problem for problem in gathered.problems})
+            return gathered.answers
+
+        about_groups = Deferred.fromCoroutine(read("contactgroups", ("name", "members")))
+        parts: dict[str, list[Contact]] = {}
+        for answer in await read("contacts", _COLUMNS):
+            for row in answer.rows:
+                parts.setdefault(str(row[0]), []).append(_contact(evolve(answer, rows=[row])))
+        groups: dict[str, set[str]] = {}
+        for answer in await about_groups:
+            for row in answer.rows:
+                members = row[1] if len(row) > 1 and isinstance(row[1], list) else ()
+                for member in members:
+                    groups.setdefault(str(member), set()).add(str(row[0]))
+        return {
+            name: evolve(_joined(known), groups=frozenset(groups.get(name, ())))
+            for name, known in parts.items()
+        }, tuple(problems.values())
 
     async def _read(
         self, sites: tuple[Site, ...], plan: Plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.auth.contacts import Contacts
+from monrest.auth.contacts import Contact, Contacts
 from monrest.config import Config
 from monrest.values import READ_ONLY, Identity
 
@@ -19,12 +19,26 @@ async def may_submit(identity: Identity, contacts: Contacts, config: Config) -> 
     A role for commands decides, then the role read_only, then the contact of this name, which
     one site may forbid for all, and the configuration for who is no contact.
     """
+    by_role = _by_role(identity)
+    if by_role is not None:
+        return by_role
+    return submits(identity, await contacts.of(identity.user), config)
+
+
+def submits(identity: Identity, contact: Contact, config: Config) -> bool:
+    """Tell the same of who is known to the cores as ``contact``."""
+    by_role = _by_role(identity)
+    if by_role is not None:
+        return by_role
+    allowed = contact.can_submit_commands
+    return config.commands.can_submit_commands if allowed is None else allowed
+
+
+def _by_role(identity: Identity) -> bool | None:
+    """Give what roles decide; None: nothing."""
     if any(identity.may(role) for role in _COMMAND_ROLES):
         return True
-    if READ_ONLY in identity.roles:
-        return False
-    allowed = (await contacts.of(identity.user)).can_submit_commands
-    return config.commands.can_submit_commands if allowed is None else allowed
+    return False if READ_ONLY in identity.roles else None
 
 
 async def is_read_only(identity: Identity, contacts: Contacts, config: Config) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -297,6 +298,15 @@ _USED = (
 def hashed_id(value: str) -> str:
     """Give the hash by which a session is known; it covers the suffix."""
     return hashlib.sha256(value.encode("ascii")).hexdigest()
+
+
+def cookie_of(headers: Mapping[str, str], name: str) -> str:
+    """Give the value of a cookie, empty when there is none; ``headers`` have lower-case names."""
+    for part in headers.get("cookie", "").split(";"):
+        found, _, value = part.strip().partition("=")
+        if found == name:
+            return value.strip('"')
+    return ""
 
 
 def _surplus(user: str) -> Any:

@@ -11,9 +11,12 @@ from monrest.resources import (
     core,
     index,
     instance,
+    login,
     logs,
+    sessions,
     sites,
     statistics,
+    users,
 )
 from monrest.resources.declare import Endpoint
 from monrest.resources.router import Router
@@ -27,6 +30,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *commands.ENDPOINTS,
     *sites.ENDPOINTS,
     *instance.ENDPOINTS,
+    *users.ENDPOINTS,
+    *login.ENDPOINTS,
+    *sessions.ENDPOINTS,
     *api_keys.ENDPOINTS,
 )
 

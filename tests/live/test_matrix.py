@@ -9,12 +9,15 @@ an endpoint without a line, and a line without its endpoint, fails. A mark for e
     o  allowed, and gets an answer about himself, or what is the same for all
     x  refused with 403 and the words at the end of the line, such as the missing role
     n  not found (404), as what is not one's own
+    b  refused with 400, because the request is about a session and came without one
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
+from hashlib import sha1
 
 import pytest
 from harness.daemon import Daemon, site
@@ -57,7 +60,11 @@ CONTACT_COMMAND = "-ox oxxxxxxxxxxxxx xoo"
 ADMIN_COMMAND = "-xx oxxxxxxxxxxxxx xxo"
 SYSTEM_COMMAND = "-xx oxxxxxxxxxxxox xxo"
 CHANGE_KEYS = "-ox ooooooooooxooo ooo"
-OTHERS_KEY = "-oo onnnnnnnnnnnnn noo"
+OWN_RECORD = "-oo onnnnnnnnnnnnn noo"
+USERS = "-ff afffffffffffff ffa"
+LOCK = "-xx oxxxxxxxxxxxxx xxo"
+PUBLIC = "ooo oooooooooooooo ooo"
+NO_SESSION = "-bb bbbbbbbbbbbbbb bbb"
 DELETE_KEY = "-nx nnnnnnnnnnxnnn nnn"
 
 TEST = "test_only=1"
@@ -113,8 +120,16 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/whoami": (OWN, "/mon/whoami", ""),
     "GET /mon/api_keys": (OWN, "/mon/api_keys", ""),
     "POST /mon/api_keys": (CHANGE_KEYS, "/mon/api_keys comment=x", NO_KEYS),
-    "GET /mon/api_keys/<id>": (OTHERS_KEY, "/mon/api_keys/{key}", ""),
+    "GET /mon/api_keys/<id>": (OWN_RECORD, "/mon/api_keys/{key}", ""),
     "DELETE /mon/api_keys/<id>": (DELETE_KEY, f"/mon/api_keys/{'0' * 64}", NO_KEYS),
+    "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
+    "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
+    "GET /mon/sessions": (OWN, "/mon/sessions", ""),
+    "GET /mon/sessions/<id>": (OWN_RECORD, "/mon/sessions/{session}", ""),
+    "GET /mon/users": (USERS, "/mon/users", ""),
+    "GET /mon/users/<id>": (OWN_RECORD, "/mon/users/olga", ""),
+    "POST /mon/users/<id>/cmd/lock": (LOCK, "/mon/users/victim/cmd/lock", "roles: admin"),
+    "POST /mon/users/<id>/cmd/unlock": (LOCK, "/mon/users/victim/cmd/unlock", "roles: admin"),
     "POST /hosts/<name>/cmd/<command>": (
         HOST_COMMAND,
         f"/hosts/web01/cmd/disable_host_check {TEST}",
@@ -181,19 +196,28 @@ def test_every_endpoint_has_a_line() -> None:
 def test_every_line_has_a_mark_for_every_caller(line: str) -> None:
     marks, asked, words = TABLE[line]
     assert len(marks.replace(" ", "")) == len(CALLERS)
-    assert set(marks) <= set("-afoxn ")
+    assert set(marks) <= set("-afoxnb ")
     assert bool(words) == ("x" in marks)
     assert asked.startswith("/")
 
 
 @pytest.fixture(scope="module")
 def daemon(embedded, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("matrix")
+    # The only format that the standard library can write; never use it for real passwords.
+    secret = b64encode(sha1(b"sesame").digest()).decode()
+    passwords = folder / "htpasswd"
+    passwords.write_text(f"olga:{{SHA}}{secret}\n")
     users = {role.removeprefix("authorized_for_"): [f"with_{role}"] for role in ROLES}
     users["admin"] = [*users["admin"], "admin", "boss"]
+    users["reports"] = [*users["reports"], "victim"]
     daemon = Daemon(
-        tmp_path_factory.mktemp("matrix"),
+        folder,
         [site("s1", f"unix:{embedded.socket}")],
-        sections={"auth.roles": users, "auth": {"max_api_keys_per_user": 1000}},
+        sections={
+            "auth.roles": users,
+            "auth": {"max_api_keys_per_user": 1000, "htpasswd_file": str(passwords)},
+        },
     )
     try:
         yield daemon.start()
@@ -212,10 +236,13 @@ def known(daemon, admin) -> Mapping[str, str]:
     """Ids that are only known at run time."""
     with daemon.client("olga") as olga:
         key = olga.post_json("/mon/api_keys", {"comment": "hers"}).json
+        login = olga.post_form("/mon/login", [("login", "olga"), ("password", "sesame")])
+        assert login.status == 200, login
     return {
         "comment": admin.rows("/comments?columns=id&host_name=web02")[0]["id"],
         "downtime": admin.rows("/downtimes?columns=id")[0]["id"],
         "key": key["hashed_key"],
+        "session": admin.rows("/mon/sessions?columns=hashed_key")[0]["hashed_key"],
     }
 
 
@@ -280,8 +307,8 @@ def outcome(response, mark: str, everything: float, words: str) -> str:
         assert words
         assert words in json.dumps(response.json), response
         return "x"
-    if response.status == 404:
-        return "n"
+    if response.status in (400, 404):
+        return "n" if response.status == 404 else "b"
     assert response.status == 200, response
     if mark not in "af":
         return "o"

@@ -1,7 +1,5 @@
 """What every handler adds to a request, with the road to the cores replaced by a recorder."""
 
-from types import SimpleNamespace
-
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
@@ -325,10 +323,9 @@ def test_instance(context):
 
 def test_instance_spells_the_configured_word(context):
     context.names = Names(app="abc")
-    for path, name in (("/abc", "abc_version"), ("/abc/whoami", "has_abc_profile")):
-        found = answer(context, path)
-        assert name in found.value
-        assert {one.name for one in found.columns} == set(found.value)
+    found = answer(context, "/abc")
+    assert "abc_version" in found.value
+    assert {one.name for one in found.columns} == set(found.value)
 
 
 @pytest.mark.parametrize(
@@ -337,54 +334,6 @@ def test_instance_spells_the_configured_word(context):
 )
 def test_own_word(name, expected):
     assert instance.own_word(name, "x") == expected
-
-
-@pytest.mark.parametrize(
-    ("contact", "roles", "may"),
-    [
-        (None, (), 1),
-        (1, (), 1),
-        (0, (), 0),
-        (0, (ADMIN,), 1),
-        (0, ("authorized_for_system_commands",), 1),
-        (1, (READ_ONLY,), 0),
-        (0, (READ_ONLY, "authorized_for_all_host_commands"), 1),
-    ],
-)
-def test_whoami(context, monkeypatch, contact, roles, may):
-    async def ask(context, pushed, columns):
-        if pushed.table == "contactgroups":
-            return [["b"], ["a"], ["b"]], ()
-        return ([] if contact is None else [["ann", "Ann", "a@example.org", contact]]), ()
-
-    monkeypatch.setattr(instance, "_ask", ask)
-    identity = Identity(user="ann", roles=frozenset(roles), source="api_key")
-    value = answer(context, "/mon/whoami", identity=identity).value
-    assert value["can_submit_commands"] == may
-    assert (READ_ONLY in value["roles"]) == (READ_ONLY in roles or not may)
-    assert value["roles"] == sorted(value["roles"])
-    assert set(roles) <= set(value["roles"])
-    assert value["groups"] == ["a", "b"]
-    assert value["alias"] == (None if contact is None else "Ann")
-    assert value["email"] == (None if contact is None else "a@example.org")
-    assert value["id"] == value["original_username"] == "ann"
-    assert value["auth_src"] == "api_key"
-    assert value["locked"] is False
-    assert value["has_mon_profile"] is False
-    assert "last_login" not in value
-
-
-def test_whoami_while_no_core_answers(context, monkeypatch):
-    problem = SiteProblem("a", "A", "gone")
-
-    async def fan_out(sites, plan, layout, clock):
-        raise SitesFailed([problem])
-
-    monkeypatch.setattr(instance, "fan_out", fan_out)
-    context.sites = SimpleNamespace(sites=(object(),), restricted=False)
-    found = answer(context, "/mon/whoami", identity=ANN)
-    assert found.value["alias"] is None
-    assert found.failed_sites == (problem,)
 
 
 def test_lmd_sites_without_lmd(context):

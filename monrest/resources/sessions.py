@@ -1,0 +1,76 @@
+"""Sessions: list and read (auth-and-commands.md, section 5.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monrest.auth.sessions import DIGEST, Session
+from monrest.errors import NotFound
+from monrest.resources.declare import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.resources.fetch import reselect
+from monrest.resources.local import local_schema, select
+from monrest.values import ADMIN, Answer, Column, Document, Identity, RestRequest
+
+COLUMNS = (
+    Column("active", "time", "", "when it was used last"),
+    Column("address", "string", "", "where the login came from: the other end of its connection"),
+    Column("digest", "string", "", "how the session's id is hashed"),
+    Column("file", "string", "", "where it is kept: table and record in the database"),
+    Column("hashed_key", "string", "", "hash of the session's id, by which it is known here"),
+    Column("roles", "array_of_strings", "", "all that it may give; empty: no restriction"),
+    Column("username", "string", "", "whose session it is"),
+)
+_SCHEMA = local_schema("sessions", COLUMNS, ())
+
+
+def record(session: Session) -> dict[str, Any]:
+    """One session as it is shown; never its CSRF token."""
+    return {
+        "active": session.active,
+        "address": session.address,
+        "digest": DIGEST,
+        "file": session.file,
+        "hashed_key": session.hashed_id,
+        "roles": list(session.roles or ()),
+        "username": session.username,
+    }
+
+
+def _owner(identity: Identity) -> str | None:
+    """Whose sessions ``identity`` sees; None: everybody's."""
+    return None if identity.may(ADMIN) else identity.user
+
+
+async def sessions(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/sessions: all sessions for administrators, their own for others."""
+    found = await context.sessions.list(_owner(request.identity))
+    return await select(context, request, _SCHEMA, [record(session) for session in found])
+
+
+async def session(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/sessions/<id>."""
+    found = await context.sessions.get(where[0])
+    owner = _owner(request.identity)
+    if found is None or (owner is not None and found.username != owner):
+        raise NotFound("no such session")
+    return reselect(context, request, Document(value=record(found), columns=COLUMNS))
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/sessions",
+        description="sessions that began with a login",
+        text="Administrators see all of them, others their own.",
+        handler=sessions,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/sessions/<id>",
+        description="one session by its hash",
+        handler=session,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    ),
+)

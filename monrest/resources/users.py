@@ -1,0 +1,275 @@
+"""Users: who is asking, profiles, locking (auth-and-commands.md, sections 5.1, 5.2 and 5.4)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from attrs import evolve
+
+from monrest.audit import audit
+from monrest.auth import usernames
+from monrest.auth.contacts import NOBODY, Contact
+from monrest.auth.rights import is_read_only, submits
+from monrest.auth.roles import RoleTable
+from monrest.auth.users import Profile
+from monrest.config import AuthConfig
+from monrest.errors import BadRequest, Forbidden, NotFound, RestError, Unavailable
+from monrest.query.parse import RESERVED
+from monrest.query.schema import TableSchema
+from monrest.resources.declare import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.resources.fetch import reselect
+from monrest.resources.instance import spelled
+from monrest.resources.local import local_schema, select, sparse
+from monrest.values import (
+    ADMIN,
+    READ_ONLY,
+    ROLES,
+    Answer,
+    Column,
+    Document,
+    Identity,
+    RestRequest,
+    SiteProblem,
+)
+
+COLUMNS = (
+    Column("alias", "string", "", "longer name, null for a user who is no contact"),
+    Column("can_submit_commands", "boolean", "", "1 if the user may send commands"),
+    Column("email", "string", "", "mail address, null for a user who is no contact"),
+    Column("groups", "array_of_strings", "", "contact groups"),
+    Column("has_mon_profile", "boolean", "", "whether data of the user is stored here"),
+    Column("id", "string", "", "name of the user"),
+    Column("last_login", "time", "", "last login, null for none; absent without a profile"),
+    Column("locked", "boolean", "", "whether the user is locked"),
+    Column("roles", "array_of_strings", "", "roles"),
+    Column("tz", "string", "", "time zone of the user's profile"),
+)
+WHOAMI_COLUMNS = tuple(
+    sorted(
+        (
+            *COLUMNS,
+            Column("auth_src", "string", "", "how the request was authenticated"),
+            Column("original_username", "string", "", "name before it was transformed"),
+        ),
+        key=lambda one: one.name,
+    )
+)
+_OPTIONAL = frozenset({"last_login"})
+
+
+@lru_cache(maxsize=8)
+def _schema(app: str) -> TableSchema:
+    return local_schema("users", spelled(COLUMNS, app), ("id",))
+
+
+async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer /mon/whoami; what the cores do not tell stays empty."""
+    identity = request.identity
+    contact = await context.contacts.of(identity.user)
+    profile = await context.users.get(identity.user)
+    value = {
+        **_record(context, identity, contact, profile),
+        "auth_src": identity.source,
+        "original_username": identity.original or identity.user,
+    }
+    columns = spelled(WHOAMI_COLUMNS, context.names.app)
+    return reselect(context, request, Document(value=value, columns=columns))
+
+
+async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/users: all that are known for administrators, himself for others."""
+    identity = request.identity
+    problems: tuple[SiteProblem, ...] = ()
+    schema = _schema(context.names.app)
+    if not identity.may(ADMIN):
+        records = [await _one(context, identity.user)]
+    else:
+        contacts, problems = await context.contacts.everybody(context.sites.sites)
+        profiles = {profile.name: profile for profile in await context.users.list()}
+        names = {*contacts, *profiles, *await _configured(context)}
+        roles = _Roles(context.config.auth)
+        records = [
+            _record(
+                context,
+                roles.identity(name, contacts.get(name, NOBODY)),
+                contacts.get(name, NOBODY),
+                profiles.get(name),
+            )
+            for name in sorted(names)
+            if "*" not in name
+        ]
+    answer = await select(context, request, schema, records)
+    answer = sparse(request, answer, _OPTIONAL)
+    return evolve(answer, failed_sites=problems)
+
+
+async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/users/<id>."""
+    identity, (name,) = request.identity, where
+    if name != identity.user and not (
+        identity.may(ADMIN) and "*" not in name and await _exists(context, name)
+    ):
+        raise NotFound("no such user")
+    value = await _one(context, name)
+    columns = spelled(COLUMNS, context.names.app)
+    return reselect(context, request, Document(value=value, columns=columns))
+
+
+async def lock(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/users/<id>/cmd/lock; a user who has no profile gets one."""
+    return await _change(context, request, where[0], "lock")
+
+
+async def unlock(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/users/<id>/cmd/unlock, which forgets failed logins as well."""
+    return await _change(context, request, where[0], "unlock")
+
+
+async def _change(context: Context, request: RestRequest, name: str, word: str) -> Answer:
+    identity = request.identity
+    try:
+        unknown = next((one for one, _ in request.parameters if one not in RESERVED), None)
+        if unknown is not None:
+            raise BadRequest("unknown parameter", f"{unknown[:80]!r}: expected none")
+        if await is_read_only(identity, context.contacts, context.config):
+            raise Forbidden(f"no permission to {word} users", f"{READ_ONLY} is held")
+        if word == "lock":
+            usernames.check(name, "id")
+            await context.users.lock(name)
+        elif not await context.users.unlock(name) and not await _exists(context, name):
+            raise NotFound("no such user")
+    except RestError as error:
+        audit(identity, request.caller, f"user {word}", target=name, result=error.message)
+        raise
+    audit(identity, request.caller, f"user {word}", target=name)
+    return Document(value={"code": 200, "message": f"ok - user has been {word}ed"})
+
+
+# -------------------------------------------------------------------- who there is
+
+
+async def _exists(context: Context, name: str) -> bool:
+    """Whether anybody but the request itself has heard of a user."""
+    return (
+        name in await _configured(context)
+        or await context.users.get(name) is not None
+        or (await context.contacts.of(name)).alias is not None
+    )
+
+
+async def _configured(context: Context) -> frozenset[str]:
+    """Give the names in lists of roles and in the password file."""
+    names = set(_named(context.config.auth))
+    with contextlib.suppress(Unavailable):  # the log says that the file cannot be read
+        names.update(await context.passwords.names())
+    return frozenset(names - usernames.INTERNAL)
+
+
+def _named(auth: AuthConfig) -> Iterator[str]:
+    for entries in auth.roles.values():
+        for entry in entries:
+            for name in entry.split(","):
+                if name.strip() and "*" not in name:
+                    yield name.strip()
+
+
+class _Roles:
+    """What users hold by configuration, whoever is asking for it."""
+
+    def __init__(self, auth: AuthConfig) -> None:
+        self._by_user = RoleTable.of(auth.roles)
+        self._by_group = RoleTable.of(auth.contactgroup_roles)
+
+    def identity(self, name: str, contact: Contact) -> Identity:
+        roles = self._by_user.held((name,)) | self._by_group.held(contact.groups)
+        return Identity(user=name, roles=roles)
+
+
+# -------------------------------------------------------------------- what is shown
+
+
+async def _one(context: Context, name: str) -> dict[str, Any]:
+    contact = await context.contacts.of(name)
+    profile = await context.users.get(name)
+    identity = _Roles(context.config.auth).identity(name, contact)
+    return _record(context, identity, contact, profile)
+
+
+def _record(
+    context: Context, identity: Identity, contact: Contact, profile: Profile | None
+) -> dict[str, Any]:
+    may_submit = submits(identity, contact, context.config)
+    held = {role for role in ROLES if identity.may(role)}
+    record: dict[str, Any] = {
+        "alias": contact.alias,
+        "can_submit_commands": int(may_submit),
+        "email": contact.email,
+        "groups": sorted(contact.groups),
+        f"has_{context.names.app}_profile": profile is not None,
+        "id": identity.user,
+        "locked": profile is not None and profile.locked,
+        "roles": sorted(held if may_submit else held | {READ_ONLY}),
+        "tz": None if profile is None else profile.tz,
+    }
+    if profile is not None:
+        record["last_login"] = profile.last_login
+    return record
+
+
+_CHANGED = (
+    Column("code", "number", "", "200"),
+    Column("message", "string", "", "what was done"),
+)
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/whoami",
+        description="the user who is asking",
+        handler=whoami,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=WHOAMI_COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/users",
+        description="users: contacts, those named for roles or with a password, and profiles",
+        text="Administrators see all of them, others themselves.",
+        handler=users,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/users/<id>",
+        description="one user by name",
+        handler=user,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/users/<id>/cmd/lock",
+        methods=("POST",),
+        description="lock a user",
+        text="Every way of authentication is refused to a locked user, here at once and by other "
+        "daemons on the same database within five seconds.",
+        handler=lock,
+        shape="object",
+        parameters=(),
+        columns=_CHANGED,
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/mon/users/<id>/cmd/unlock",
+        methods=("POST",),
+        description="unlock a user",
+        text="Forgets his failed logins as well.",
+        handler=unlock,
+        shape="object",
+        parameters=(),
+        columns=_CHANGED,
+        roles=("admin",),
+    ),
+)
