@@ -22,6 +22,8 @@ def problem_of(url: str) -> str:
         return f"expected {_POSTGRES}://… instead of {scheme}://…"
     if scheme != _POSTGRES:
         return f"expected {_FORMS}"
+    if "#" in url:
+        return "expected no # (in a password: %23)"
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -32,8 +34,6 @@ def problem_of(url: str) -> str:
         return "expected options as ?name=value&name=value"
     if port == 0:
         return "expected a port from 1 to 65535"
-    if parts.fragment:
-        return "expected no # (in a password: %23)"
     if not parts.path.strip("/") and "dbname" not in options:
         return f"expected the name of a database at its end: {_POSTGRES}://user@host/database"
     return ""

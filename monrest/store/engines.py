@@ -44,11 +44,9 @@ def is_sqlite(url: URL) -> bool:
 
 
 def shown(url: URL) -> str:
-    """Spell a URL for people: no password, wherever it stands."""
-    hidden = url.update_query_dict(
-        {key: "***" for key in _SECRET_OPTIONS if key in url.query}, append=False
-    )
-    return hidden.render_as_string(hide_password=True)
+    """Spell a URL for people: no password, and of its options only where the server is."""
+    where = {key: value for key, value in url.query.items() if key in ("host", "port", "dbname")}
+    return url.set(query=where).render_as_string(hide_password=True)
 
 
 def without_secrets(text: str, url: URL) -> str:

@@ -13,9 +13,11 @@ import signal
 import subprocess
 import tempfile
 import warnings
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -93,7 +95,8 @@ class PostgresServer:
     def _signal(self, number):
         main = self._server.get_postmaster_info().process
         for process in [main, *main.children(recursive=True)]:
-            process.send_signal(number)
+            with suppress(psutil.NoSuchProcess):  # connections come and go
+                process.send_signal(number)
 
     def remove(self):
         """Stop the server and delete everything."""

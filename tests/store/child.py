@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from pathlib import Path
 
 from twisted.internet import reactor, task
 from twisted.internet.defer import Deferred, gatherResults
 
-sys.path.insert(0, os.getcwd())
+sys.path.insert(0, str(Path.cwd()))
 
 from monrest.errors import Unavailable
 from monrest.store.database import Database

@@ -33,7 +33,9 @@ async def test_values_come_back_as_they_went_in(database):
     }
     await database.change(lambda connection: connection.execute(insert(users).values(row)).rowcount)
 
-    found = await database.run(lambda connection: connection.execute(select(users)).mappings().one())
+    found = await database.run(
+        lambda connection: connection.execute(select(users)).mappings().one()
+    )
 
     assert dict(found) == row
 
@@ -116,7 +118,9 @@ async def test_of_many_parallel_changes_none_is_lost(database):
 async def test_of_many_parallel_increments_of_one_row_none_is_lost(database):
     await database.change(add("ann"))
     await gatherResults([database.change(increment("ann")) for _ in range(300)])
-    failed = await database.run(lambda connection: connection.execute(select(users.c.failed)).scalar())
+    failed = await database.run(
+        lambda connection: connection.execute(select(users.c.failed)).scalar()
+    )
     assert failed == 300
 
 
@@ -127,7 +131,9 @@ async def test_of_increments_from_two_processes_none_is_lost(database, database_
     for child in both:
         child.go()
     assert [child.line() for child in both] == ["done"] * 2
-    failed = await database.run(lambda connection: connection.execute(select(users.c.failed)).scalar())
+    failed = await database.run(
+        lambda connection: connection.execute(select(users.c.failed)).scalar()
+    )
     assert failed == 300
 
 
@@ -303,7 +309,10 @@ async def test_changes_are_synced_to_the_disk(opened, tmp_path):
     database = opened(sqlite_url(tmp_path))
 
     def settings(connection):
-        return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+        return [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous")
+        ]
 
     full = 2
     assert await database.change(settings) == ["wal", full]

@@ -95,7 +95,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(database_url):
 
 def test_a_migration_that_fails_leaves_nothing_behind(database_url):
     change_by_hand(database_url, "CREATE TABLE users (name TEXT)")
-    with pytest.raises(StoreError, match="users.* already exists"):
+    with pytest.raises(StoreError, match="already exists"):
         Database(None, database_url).startService()
     assert looked_at(database_url, tables) == {"users"}
 
