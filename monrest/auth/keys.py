@@ -31,6 +31,7 @@ DIGEST = "SHA-256"
 
 _SECRET_BYTES = 32
 _SUFFIX = "_1"  # names the digest
+_HASH = re.compile(r"[0-9a-f]{64}")
 _FORM = re.compile(r"[A-Za-z0-9]{1,128}(?:_1)?")
 _KEPT = 5.0
 _MISS_KEPT = 1.0
@@ -145,6 +146,8 @@ class Keys(Service):
 
     async def get(self, hashed: str) -> ApiKey | None:
         """Give the key with this hash, whosever it is; None when there is none."""
+        if _HASH.fullmatch(hashed) is None:
+            return None
         key = await self.database.run(lambda connection: _one(connection, hashed))
         return None if key is None else self._with_use(key)
 
@@ -198,6 +201,8 @@ class Keys(Service):
 
         With a ``user`` only a key that belongs to him.
         """
+        if _HASH.fullmatch(hashed) is None:
+            return False
         found = delete(api_keys).where(api_keys.c.hashed_key == hashed)
         if user is not None:
             found = found.where(api_keys.c.user == user)

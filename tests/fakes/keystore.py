@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred, execute
 
 from monrest.errors import Unavailable
 from monrest.store.database import Database
-from tests.fakes.store import InlineThreads, sqlite_url
+from tests.fakes.store import InlineThreads
 
 
 class Store(Database):
@@ -14,11 +14,11 @@ class Store(Database):
 
     __slots__ = ("changes", "down", "held", "reads", "waiting")
 
-    def __init__(self, folder, clock):
+    def __init__(self, url, clock):
         self.reads = self.changes = 0
         self.down = self.held = False
         self.waiting = []
-        super().__init__(None, sqlite_url(folder), clock, threads=InlineThreads)
+        super().__init__(None, url, clock, threads=InlineThreads)
 
     def run(self, work):
         self.reads += 1
