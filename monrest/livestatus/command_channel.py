@@ -70,6 +70,16 @@ class _Transmission:
     verdicts: list[Verdict] = field(factory=list)
     late: IDelayedCall | None = None
 
+    def hurry(
+        self, clock: IReactorTime, seconds: float, late: Callable[..., None], *what: object
+    ) -> None:
+        """Call ``late`` after ``seconds``, unless the time is over before that anyway."""
+        if self.late is not None:
+            if self.late.getTime() <= clock.seconds() + seconds:
+                return
+            self.late.cancel()
+        self.late = clock.callLater(seconds, late, *what)
+
     def end(self, error: LivestatusError | None = None) -> None:
         if self.late is not None and self.late.active():
             self.late.cancel()
@@ -157,7 +167,7 @@ class CommandChannel:
         if self._stopped is not None:
             one.end(StoppedError())
             return one.done
-        one.late = self.clock.callLater(timeout, self._late, one, QueryTimeoutError(timeout))
+        one.hurry(self.clock, timeout, self._late, one, QueryTimeoutError(timeout))
         self._waiting.append(one)
         self._next()
         return one.done
@@ -183,7 +193,7 @@ class CommandChannel:
             elif not current.written:
                 self._finish(StoppedError())
             else:
-                current.late = _sooner(self.clock, current.late, STOP_LIMIT)
+                current.hurry(self.clock, STOP_LIMIT, self._late, current, StoppedError())
             for one in waiting:
                 one.end(StoppedError())
             self._check_stopped()
@@ -264,12 +274,10 @@ class CommandChannel:
         if len(current.verdicts) > current.written:
             del current.verdicts[current.written :]
             error = error or ProtocolError("more answers than commands")
-        if error is not None or len(current.verdicts) == len(current.lines):
-            surplus = bool(reader.rest)
-            connection.reader = None
-            if surplus:
+        done = len(current.verdicts) == len(current.lines)
+        if done or error is not None:
+            if error is not None or reader.amid:
                 self._drop()
-            done = len(current.verdicts) == len(current.lines)
             self._finish(None if done else error)
         elif len(current.verdicts) == current.written:
             if not keeps_connection(current.kind):
@@ -340,13 +348,6 @@ def _why_lost(connection: CommandConnection, reason: Failure) -> LivestatusError
     tls = tls_error(reason)
     if not connection.ready:
         return tls or ConnectError("connection lost")
-    if connection.reader is not None and connection.reader.rest:
+    if connection.reader is not None and connection.reader.amid:
         return BrokenConnectionError("connection lost in the middle of an answer")
     return tls or BrokenConnectionError("connection closed without an answer")
-
-
-def _sooner(clock: IReactorTime, call: IDelayedCall | None, seconds: float) -> IDelayedCall | None:
-    """``call`` in ``seconds`` at the latest."""
-    if call is not None and call.active() and call.getTime() > clock.seconds() + seconds:
-        call.reset(seconds)
-    return call

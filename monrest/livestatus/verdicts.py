@@ -17,6 +17,7 @@ _OK = 200
 _DELAYED = 202
 _LONGEST_ANSWER = 64 * 1024
 """Bytes that a core may say about one command; a stack trace of Icinga 2 has a few thousand."""
+_HEADER = re.compile(rb"[0-9]{3} [ 0-9]{11}\n")
 _REFUSAL = re.compile(rb"[0-9]{3}: ")
 _BY_THE_CORE = re.compile(r"4[0-9]{2}: ")
 
@@ -34,13 +35,36 @@ class Verdict:
 
 ACCEPTED = Verdict()
 
+_QUOTED = re.compile(r"""('[^']*'|"[^"]*")""")
+_PATH = r"(?<![\w:/.])(?:/[\w.+@-]+){2,}"
+_SOURCE = r"(?<![\w./:-])[\w/-]+\.(?:c|cc|cpp|h|hpp|p[lmy])(?=:\d| line \d)"
+_POSITION = re.compile(
+    rf"\s*[(\[]?(?:\b(?:in|at|from) )?(?:{_PATH}|{_SOURCE})(?:[:,]? ?(?:line )?\d[\d:.-]*)*:?[)\]]?"
+)
+
+
+def core_text(text: str) -> str:
+    """The first line of what a core says about a command, without places in files.
+
+    Paths and source positions are of no use to whoever gave the command; what stands in quotes is
+    his own and stays.
+    """
+    parts = _QUOTED.split(first_line(text.strip().removeprefix("Error: ")))
+    parts[::2] = [_POSITION.sub("", part) for part in parts[::2]]
+    return "".join(parts).strip()
+
 
 class VerdictReader:
-    """Collects ``verdicts`` from bytes; ``rest`` are bytes of one that is not complete."""
+    """Collects ``verdicts`` from bytes."""
 
     def __init__(self) -> None:
         self.verdicts: list[Verdict] = []
         self.rest = b""
+
+    @property
+    def amid(self) -> bool:
+        """Whether there is a part of a verdict that is not complete."""
+        return bool(self.rest)
 
     def feed(self, data: bytes) -> None:
         """Read on; raise ProtocolError for nonsense, with the verdicts before it collected."""
@@ -81,10 +105,19 @@ class BarrierReader(VerdictReader):
         super().__init__()
         self._said = ""
 
+    @property
+    def amid(self) -> bool:
+        """See ``VerdictReader``."""
+        return bool(self.rest or self._said)
+
     def _take(self) -> bool:
-        if not self._said and _REFUSAL.match(self.rest):
+        refusal = _REFUSAL.match(self.rest)
+        # A refusal may have more lines than its first one.
+        if refusal or (self._said and not _HEADER.match(self.rest)):
             line, _, self.rest = self.rest.partition(b"\n")
-            self._said = first_line(line.decode("utf-8", "replace"))
+            if refusal and not self._said:
+                text = line[4:].decode("utf-8", "replace")
+                self._said = f"{line[:3].decode()}: {core_text(text)}"
             return True
         answer = self._framed()
         if answer is None:
@@ -112,7 +145,7 @@ class FramedReader(VerdictReader):
     def _verdict(self, status: int, body: bytes) -> Verdict:
         if status == _OK:
             return ACCEPTED
-        return Verdict(refusal=f"{status}: {first_line(body.decode('utf-8', 'replace'))}")
+        return Verdict(refusal=f"{status}: {core_text(body.decode('utf-8', 'replace'))}")
 
 
 class LmdReader(FramedReader):
@@ -130,7 +163,7 @@ class LmdReader(FramedReader):
             raise ProtocolError("no list of failed sites") from None
         if not texts:
             return ACCEPTED
-        said = "; ".join(f"{site}: {first_line(text)}" for site, text in texts.items())
+        said = "; ".join(f"{site}: {core_text(text)}" for site, text in texts.items())
         if all(_BY_THE_CORE.match(text) for text in texts.values()):
             return Verdict(refusal=said)
         return Verdict(doubt=said)

@@ -102,6 +102,10 @@ def hang(_talk, _request):
     pass
 
 
+def fall_silent(talk, _request):
+    talk.mute = True
+
+
 def reset(talk, _request):
     talk.reset()
 
@@ -158,15 +162,35 @@ class Script:
     columns: list = field(factory=lambda: list(NAEMON_COLUMNS))
     probe: object = None
     requests: list = field(factory=list)
+    orders: deque = field(factory=deque, converter=deque)
+    """What is done about the next command lines instead of accepting them."""
+    commands: list = field(factory=list)
 
     @property
     def queries(self):
         """The requests for anything but status and columns."""
         return [one for one in self.requests if table_of(one) not in ("status", "columns")]
 
+    def obey(self, talk, request):
+        self.commands.append(request.split(b"\n")[0].decode())
+        if self.orders and (order := self.orders.popleft()) is not None:
+            order(talk, request)
+        elif b"wrapped_json" in request:
+            talk.write(framed(b'{"failed": {}}\n'))
+        elif b"fixed16" in request:
+            talk.write(framed(b""))
+
     def answer(self, talk, request):
+        if request.startswith(b"COMMAND "):
+            self.obey(talk, request)
+            return
         self.requests.append(request)
         table = table_of(request)
+        if table == "status" and columns_of(request) == ["program_start"]:
+            # The query behind a command; who does not answer the one does not answer the other.
+            if not talk.mute:
+                talk.write(framed(as_json([[self.status[2]]])))
+            return
         if table in ("status", "columns"):
             if self.probe is not None:
                 self.probe(talk, request)
@@ -187,6 +211,7 @@ class _Served(Protocol):
         self.site = site
         self.buffer = b""
         self.calls = []
+        self.mute = False
 
     def connectionMade(self):
         self.site.connections.append(self)
@@ -310,6 +335,7 @@ class MemoryTalk:
     aborted: bool = False
     written: list = field(factory=list)
     buffer: bytes = b""
+    mute: bool = False
 
     def hear(self, data):
         assert self.open, "the client writes to a closed connection"
