@@ -42,16 +42,14 @@ class Found:
 
     sites: dict[Target, set[str]] = field(factory=lambda: defaultdict(set))
     problems: dict[str, SiteProblem] = field(factory=dict)
-    seconds: float = 0.0
 
     def on(self, target: Target) -> Set[str]:
         """The ids of the sites where ``target`` was found."""
         return self.sites.get(target, frozenset())
 
     def take(self, gathered: Gathered) -> None:
-        """Note the failures and the time of one query."""
+        """Note the failures of one query."""
         self.problems.update((one.site, one) for one in gathered.problems)
-        self.seconds = max(self.seconds, gathered.seconds)
 
 
 @frozen

@@ -64,7 +64,6 @@ class Preparation:
     identity: Identity
     jobs: list[Job] = field(factory=list, init=False)
     problems: dict[int, RestError] = field(factory=dict, init=False)
-    seconds: float = field(default=0.0, init=False)
 
     async def run(self, asked: Sequence[Asked]) -> None:
         """Fill ``jobs`` with what can be sent and ``problems`` with why the others cannot.
@@ -94,7 +93,6 @@ class Preparation:
             self.context.clock,
             strict=self.context.config.auth.strict_host_authorization,
         )
-        self.seconds += found.seconds
         for one in open_:
             if found.on(one.target).isdisjoint(site.id for site in one.sites):
                 failed = _failed(one, found)
@@ -176,7 +174,6 @@ class Preparation:
             asked = [job.asked for job in unknown]
             targets = {one.target for one in asked}
             found = await existing(_sites(asked), targets, self.context.clock)
-            self.seconds += found.seconds
         for job in self.jobs:
             one = job.asked
             if one.target.kind == "sites":

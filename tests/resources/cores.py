@@ -138,7 +138,7 @@ class World:
                 done.append(Sent(site=site, unsent=lines, problem=site.problem))
                 continue
             if site.doubtful:
-                doubtful = dict.fromkeys(range(len(lines)), "cut")
+                doubtful = dict.fromkeys(range(len(lines)), site.doubt.reason)
                 done.append(Sent(site=site, lines=lines, problem=site.doubt, doubtful=doubtful))
                 continue
             refused = {}
