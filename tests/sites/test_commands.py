@@ -1,0 +1,420 @@
+"""Sending commands: order, duplicates, transmissions, what is told of every line, sites that lie."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet import reactor
+from twisted.internet.defer import CancelledError, Deferred
+
+from monrest.commands.values import CoreCommand
+from monrest.config.values import SiteConfig
+from monrest.errors import BadRequest
+from monrest.sites.commands import MOST_LINES, send
+from monrest.sites.registry import Registry
+from tests.fakes.livestatus import (
+    Script,
+    close_without_answer,
+    fall_silent,
+    framed,
+    hang,
+    raw,
+    refused,
+    reset,
+    serve_unix,
+)
+from tests.fakes.sites import Town, outcome
+
+NOTHING = {"refused": {}, "doubtful": {}, "unsent": (), "problem": None, "uncertain": False}
+LMD_COLUMNS = [["hosts", "peer_key", "string"], ["status", "program_start", "int"]]
+ICINGA = ["r2.13.6-1", "r2.13.6-1-icinga2", 1_700_000_000, 1]
+
+
+def log(*numbers):
+    return tuple(CoreCommand("LOG", (f"n{number}",), "text") for number in numbers)
+
+
+def texts(*numbers, at=0):
+    return tuple(f"COMMAND [{at}] LOG;n{number}" for number in numbers)
+
+
+def submit(town, *orders):
+    found = outcome(Deferred.fromCoroutine(send(orders, town.clock)))
+    town.clock.advance(0)
+    return found
+
+
+def done(town, *orders, seconds=1.0):
+    found = submit(town, *orders)
+    town.pass_time(seconds)
+    (result,) = found
+    return result
+
+
+def check(sent, site, lines, **expected):
+    assert sent.site is site
+    assert sent.lines == tuple(lines)
+    for name, value in {**NOTHING, **expected}.items():
+        assert getattr(sent, name) == value, name
+
+
+def reason(sent):
+    return sent.problem.reason
+
+
+def no(talk, _request):
+    talk.write(b"400: no\n")
+
+
+def test_one_site(town):
+    script = Script()
+    site = town.site(script=script)
+    (sent,) = done(town, (site, log(1, 2)))
+    check(sent, site, texts(1, 2))
+    assert script.commands == list(texts(1, 2))
+
+
+def test_nothing_to_send(town):
+    site = town.site()
+    assert done(town) == ()
+    (sent,) = done(town, (site, ()))
+    check(sent, site, ())
+    assert town.cores["a"].script.commands == []
+
+
+def test_equal_lines_are_sent_once_and_the_order_is_kept(town):
+    site = town.site()
+    (sent,) = done(town, (site, log(3, 1, 3, 2, 1)))
+    check(sent, site, texts(3, 1, 2))
+
+
+def test_refusals_belong_to_their_lines(town):
+    site = town.site(script=Script(orders=[None, no, None, no]))
+    (sent,) = done(town, (site, log(*range(5))))
+    check(sent, site, texts(*range(5)), refused={1: "400: no", 3: "400: no"})
+
+
+def test_transmissions_of_a_hundred_lines(town):
+    orders = [None] * (MOST_LINES + 50)
+    orders[MOST_LINES + 7] = no
+    script = Script(orders=orders)
+    site = town.site(script=script)
+    (sent,) = done(town, (site, log(*range(250))))
+    check(sent, site, texts(*range(250)), refused={MOST_LINES + 7: "400: no"})
+    assert script.commands == list(texts(*range(250)))
+    # Never more on the wire than one transmission.
+    talk = next(talk for talk in town.cores["a"].talks if b"COMMAND" in b"".join(talk.written))
+    written = b"".join(talk.written)
+    assert written.count(b"COMMAND") == written.count(b"GET status") == 250
+
+
+def test_sites_do_not_wait_for_each_other(town):
+    slow = town.site("slow", Script(orders=[fall_silent]))
+    quick = town.site("quick")
+    found = submit(town, (slow, log(1)), (quick, log(2, 3)))
+    town.pass_time(1)
+    assert town.cores["quick"].script.commands == list(texts(2, 3))
+    assert found == []
+    town.pass_time(30)
+    ((first, second),) = found
+    assert (first.problem.reason, first.problem.timed_out) == ("timed out after 30 s", True)
+    assert first.uncertain
+    check(second, quick, texts(2, 3))
+
+
+def test_order_of_the_answer_and_time_of_submission(town):
+    first, second = town.site("b"), town.site("a")
+    town.clock.advance(5)
+    sent = done(town, (first, log(1)), (second, log(2)))
+    assert [one.site.id for one in sent] == ["b", "a"]
+    assert [one.lines for one in sent] == [texts(1, at=5), texts(2, at=5)]
+
+
+def test_backslashes_are_written_for_the_core_that_is_there(town):
+    comment = CoreCommand("LOG", (r"C:\new",), "text")
+    naemon = town.site("n")
+    icinga = town.site("i", Script(status=ICINGA))
+    late = town.site("l", Script(status=ICINGA), up=None)
+    found = submit(town, (naemon, (comment,)), (icinga, (comment,)), (late, (comment,)))
+    town.cores["l"].up = True
+    town.cores["l"].let_in()
+    town.pass_time(1)
+    assert [one.lines for one in found[0]] == [
+        (r"COMMAND [0] LOG;C:\\new",),
+        (r"COMMAND [0] LOG;C:\new",),
+        (r"COMMAND [0] LOG;C:\new",),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["mk", "icinga2", "shinken", "lmd"])
+def test_other_cores(town, kind):
+    status, more = {
+        "mk": (["4.4.6", "1.2.8p1", 1, 1], {}),
+        "icinga2": (ICINGA, {}),
+        "shinken": (["2.4.3", "2.4-shinken", 1, 1], {}),
+        "lmd": (["1.4.1", "2.8.3", 1, 1], {"columns": LMD_COLUMNS}),
+    }[kind]
+    script = Script(status=status, **more)
+    script.orders.extend([None, framing_refusal if kind in ("icinga2", "lmd") else no, None])
+    site = town.site(script=script)
+    assert site.capabilities.kind == kind
+    (sent,) = done(town, (site, log(1, 2, 3)))
+    check(sent, site, texts(1, 2, 3), refused={1: "400: no"})
+
+
+def framing_refusal(talk, _request):
+    talk.write(framed(b"no\n", 400))
+
+
+def test_an_lmd_that_is_not_sure_goes_on(town):
+    doubts = [raw(framed(b'{"failed": {"x": "lost"}}\n')), None]
+    script = Script(status=["1.4.1", "2.8.3", 1, 1], columns=LMD_COLUMNS, orders=doubts)
+    site = town.site(script=script)
+    (sent,) = done(town, (site, log(1, 2)))
+    check(sent, site, texts(1, 2), doubtful={0: "x: lost"}, uncertain=True)
+
+
+# ---------------------------------------------------------------- before anything is sent
+
+
+def test_a_command_that_cannot_be_written_stops_all_of_them(town):
+    first, second = town.site("a"), town.site("b", up=None)
+    for bad in (CoreCommand("LOG", ("a\n",), "text"), CoreCommand("LOG", ("a;b", "c"))):
+        (failure,) = submit(town, (first, log(1)), (second, (*log(2), bad)))
+        assert failure.check(BadRequest)
+    town.cores["b"].let_in()
+    town.pass_time(1)
+    assert town.cores["a"].script.commands == town.cores["b"].script.commands == []
+
+
+def test_a_site_that_is_down_costs_nothing(town):
+    dead, living = town.site("dead", up=False), town.site("living")
+    town.clock.advance(1)
+    found = submit(town, (dead, log(1)), (living, log(2)))
+    town.pass_time(1)
+    ((first, second),) = found
+    assert (first.lines, first.unsent, first.uncertain) == ((), texts(1, at=1), False)
+    assert (reason(first), first.problem.timed_out) == ("connection refused", False)
+    check(second, living, texts(2, at=1))
+
+
+def test_a_pending_site_is_waited_for_and_not_for_ever(town):
+    pending = town.site(up=None, timeout=3)
+    found = submit(town, (pending, log(1)))
+    town.pass_time(3.5)
+    ((sent,),) = found
+    assert (sent.lines, sent.unsent, sent.uncertain) == ((), texts(1), False)
+    assert sent.problem.timed_out
+
+
+def test_a_site_that_dies_meanwhile(town):
+    site = town.site()
+    town.cores["a"].up = False
+    (sent,) = done(town, (site, log(1, 2)))
+    check(sent, site, (), unsent=texts(1, 2), problem=sent.problem)
+    assert reason(sent) == "connection refused"
+    assert not site.connected
+
+
+def slowly(talk, _request):
+    """All answers of a transmission after six seconds."""
+    talk.mute = True
+    talk.later(6, lambda: talk.write(framed(b"[[1]]\n") * MOST_LINES))
+
+
+def test_the_time_out_is_for_all_transmissions_together(town):
+    orders = [slowly if at % MOST_LINES == 0 else None for at in range(3 * MOST_LINES)]
+    site = town.site(script=Script(orders=orders), timeout=10)
+    (sent,) = done(town, (site, log(*range(3 * MOST_LINES))), seconds=11)
+    assert sent.lines == texts(*range(2 * MOST_LINES))
+    assert sent.unsent == texts(*range(2 * MOST_LINES, 3 * MOST_LINES))
+    assert set(sent.doubtful) == set(range(MOST_LINES, 2 * MOST_LINES))
+    assert (reason(sent), sent.problem.timed_out) == ("timed out after 10 s", True)
+    town.pass_time(10)  # for the answer that nobody waits for
+
+
+# ---------------------------------------------------------------- nobody knows
+
+
+def cut(talk, _request):
+    talk.close()
+
+
+LIES = {
+    "hang": (fall_silent, "timed out after 30 s"),
+    "reset": (reset, "connection closed without an answer"),
+    "close": (close_without_answer, "connection closed without an answer"),
+    "half an answer": (raw(b"200      "), "no header"),
+    "wrong header": (raw(b"2OO abcdefghijk\n"), "no header"),
+    "wrong length": (raw(b"200 00000000999\n"), "connection lost"),
+    "oversized": (raw(b"200  9999999999\n"), "9999999999 bytes"),
+    "garbage": (raw(b"\xff" * 100_000), "without an end"),
+    "not json": (raw(framed(b"oops\n")), "not valid JSON"),
+    "another table": (raw(framed(b'[["a"],["b"]]\n')), "one row"),
+    "refused question": (refused(404, b"no such table\n"), "answered with 404"),
+    "text": (raw(b"Invalid request method\n"), "no header but 'Invalid request method'"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LIES))
+def test_half_of_a_hundred_and_then_a_lie(town, name):
+    lie, expected = LIES[name]
+
+    def then_silence(talk, request):
+        talk.mute = True
+        lie(talk, request)
+        if expected == "connection lost":
+            talk.later(1, talk.close)
+
+    script = Script(orders=[None] * 20 + [no] + [None] * 29 + [then_silence])
+    site = town.site(script=script)
+    (sent,) = done(town, (site, log(*range(250))), seconds=31)
+    assert sent.lines == texts(*range(100))
+    assert sent.refused == {20: "400: no"}
+    assert set(sent.doubtful) == set(range(50, 100))
+    assert sent.unsent == texts(*range(100, 250))
+    assert sent.uncertain
+    for text in sent.doubtful.values():
+        assert text == f"{reason(sent)}: not known whether it was executed"
+    if name != "half an answer":
+        assert expected in reason(sent)
+    assert set(script.commands) <= set(texts(*range(100)))
+    assert len(script.commands) == len(set(script.commands))
+    # The next ones find an honest site.
+    town.pass_time(20)
+    script.orders.clear()
+    (sent,) = done(town, (site, log("x")))
+    assert (len(sent.lines), sent.problem, sent.refused) == (1, None, {})
+
+
+def test_addresses_and_places_are_not_shown(town):
+    site = town.site(script=Script(orders=[raw(b"400: no /run/core/live at /usr/x.c line 3\n")]))
+    (sent,) = done(town, (site, log(1)))
+    assert "/run" not in sent.refused[0]
+    assert "/usr" not in sent.refused[0]
+    assert sent.refused[0].startswith("400: no")
+
+
+# ---------------------------------------------------------------- who does not wait
+
+
+def test_cancelling_does_not_stop_what_was_begun(town):
+    first, second = town.site("a"), town.site("b", up=None)
+    waiting = Deferred.fromCoroutine(
+        send([(first, log(*range(250))), (second, log("z"))], town.clock)
+    )
+    gone = outcome(waiting)
+    waiting.cancel()
+    assert gone[0].check(CancelledError)
+    town.cores["b"].up = True
+    town.cores["b"].let_in()
+    town.pass_time(1)
+    assert town.cores["a"].script.commands == list(texts(*range(250)))
+    assert town.cores["b"].script.commands == list(texts("z"))
+
+
+def test_stopping_finishes_the_transmission_under_way(town):
+    script = Script(orders=[None] * 100 + [slowly])
+    site = town.site(script=script)
+    found = submit(town, (site, log(*range(250))))
+    stopped = outcome(site.stopService())
+    town.pass_time(5)
+    assert found == stopped == []
+    town.pass_time(2)
+    assert stopped == [None]
+    ((sent,),) = found
+    check(sent, site, texts(*range(200)), unsent=texts(*range(200, 250)), problem=sent.problem)
+    assert reason(sent) == "connection closed by monrest"
+    assert script.commands == list(sent.lines)
+
+
+def test_a_site_that_is_taken_out_finishes_its_commands(town):
+    script = Script()
+    site = town.site(script=script)
+    found = submit(town, (site, log(*range(250))))
+    site.retire()
+    assert not site.quiet
+    town.pass_time(1)
+    ((sent,),) = found
+    check(sent, site, texts(*range(250)))
+    assert site.quiet
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("ab"),
+            st.lists(st.integers(0, 130), max_size=130),
+            st.integers(0, 2),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.lists(st.sampled_from([None, None, None, no, cut, fall_silent, reset]), max_size=60),
+)
+def test_every_line_is_accounted_for(requests, orders):
+    town = Town()
+    scripts = {key: Script(orders=list(orders)) for key in "ab"}
+    sites = {key: town.site(key, script) for key, script in scripts.items()}
+    found = []
+    for key, numbers, seconds in requests:
+        found.append((key, numbers, submit(town, (sites[key], log(*numbers)))))
+        town.pass_time(seconds)
+    town.pass_time(130)
+    lines = {"a": [], "b": []}
+    for key, numbers, results in found:
+        ((sent,),) = results
+        wanted = [text.partition("] ")[2] for text in texts(*dict.fromkeys(numbers))]
+        assert [one.partition("] ")[2] for one in sent.lines + sent.unsent] == wanted
+        assert not set(sent.refused) & set(sent.doubtful)
+        assert (sent.problem is None) == (not sent.unsent and not sent.doubtful)
+        lines[key] += sent.lines
+        certain = [
+            text
+            for at, text in enumerate(sent.lines)
+            if at not in sent.doubtful and at not in sent.refused
+        ]
+        assert set(certain) <= set(scripts[key].commands)
+    for key, script in scripts.items():
+        heard = iter(lines[key])
+        assert all(text in heard for text in script.commands), "in order, and none twice"
+    town.stop()
+
+
+# ---------------------------------------------------------------- real sockets
+
+
+async def test_real_sockets_and_a_daemon_that_stops(tmp_path):
+    script, hanging = Script(), Script(orders=[hang])
+    served = [
+        serve_unix(reactor, tmp_path / "good", script),
+        serve_unix(reactor, tmp_path / "hanging", hanging),
+    ]
+    names = ("good", "hanging", "gone")
+    configs = [
+        SiteConfig(id=name, name=name, address=f"unix:{tmp_path / name}", timeout=2)
+        for name in names
+    ]
+    registry = Registry(reactor, configs)
+    registry.startService()
+    good, _, gone = registry.sites
+    hanging.orders[0] = fall_silent
+    sent = await send([(site, log(*range(250))) for site in registry.sites], reactor)
+    assert [len(one.lines) for one in sent] == [250, 100, 0]
+    assert [one.uncertain for one in sent] == [False, True, False]
+    assert sent[0].problem is None
+    assert sent[1].problem.timed_out
+    assert sent[2].problem.reason == "no such socket"
+    assert [text.partition("] ")[2] for text in script.commands] == [
+        f"LOG;n{number}" for number in range(250)
+    ]
+    under_way = Deferred.fromCoroutine(send([(good, log("last"))], reactor))
+    stopped = registry.stopService()
+    (sent,) = await under_way
+    await stopped
+    assert (len(sent.lines), sent.uncertain, sent.problem) == (1, False, None)
+    assert good.quiet
+    assert gone.quiet
+    for site in served:
+        await site.stop()
