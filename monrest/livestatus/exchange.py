@@ -20,6 +20,7 @@ class Exchange:
 
     ``started`` is a time of the pool's clock and ``timeout`` counts from it. ``retried``: it was
     lost on a kept connection and now needs a new one. ``slow``: the alarm was given already.
+    ``texts``: the request asks for CSV.
     """
 
     request: bytes
@@ -34,6 +35,10 @@ class Exchange:
     connection: Connection | None = None
     retried: bool = False
     slow: bool = False
+
+    def reader(self) -> AnswerReader:
+        """What reads the answer."""
+        return AnswerReader(self.width, self.transform, self.texts)
 
     def due(self, slow_after: float) -> float:
         """The next time at which something is to be done about it."""

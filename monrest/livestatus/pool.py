@@ -34,7 +34,7 @@ from monrest.livestatus.errors import (
     tls_error,
 )
 from monrest.livestatus.exchange import Exchange, Opening, why_lost
-from monrest.livestatus.framing import AnswerReader, Transform
+from monrest.livestatus.framing import Transform
 from monrest.values import Row
 
 
@@ -165,8 +165,7 @@ class Pool:
         exchange.connection = connection
         connection.exchange = exchange
         self._busy.add(connection)
-        how = exchange.width, exchange.transform, exchange.texts
-        connection.send(exchange.request, AnswerReader(*how))
+        connection.send(exchange.request, exchange.reader())
 
     def _assign(self) -> None:
         """Give idle connections to waiting queries, and open new ones for the rest."""
