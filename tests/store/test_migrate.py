@@ -110,6 +110,25 @@ def test_daemons_that_start_at_once_migrate_only_once(database_url, children):
     assert looked_at(database_url, differences) == []
 
 
+def test_a_second_daemon_waits_for_the_migration_of_the_first(
+    postgres_server, postgres_url, children
+):
+    """And not for one of its tables, whose name it would find taken afterwards."""
+    child = children("start", postgres_url)
+    assert child.line() == "ready"
+    waiting = "SELECT wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    engine = engines.migrating(engines.parse(postgres_url))
+    with engine.begin() as connection:
+        migrate.upgrade_connection(connection)
+        child.go()
+        while not (found := postgres_server.execute(waiting)):
+            assert child.process.poll() is None
+        assert found == [("advisory",)]
+    engine.dispose()
+    assert child.line() == "done"
+    assert looked_at(postgres_url, differences) == []
+
+
 def test_a_built_package_has_the_migrations(database_url, tmp_path):
     """``pip install .`` and not only the checkout."""
     built = tmp_path / "built"
