@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from monrest.commands.values import Target
+from monrest.config import ServerConfig
 from monrest.errors import BadRequest, RestError
 from monrest.resources.declare import Context
 from monrest.sites.site import Site
@@ -78,18 +79,23 @@ def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def manner(given: Given, timeout: float) -> Manner:
-    """Read ``wait`` and ``test_only``; ``timeout`` is that of requests, in seconds."""
+def manner(given: Given, server: ServerConfig) -> Manner:
+    """Read ``wait`` and ``test_only``. Raise BadRequest if either makes no sense."""
     return Manner(
-        wait=_wait(given, timeout), test_only=one_of(given, "test_only").lower() not in _FALSE
+        wait=_wait(given, server), test_only=one_of(given, "test_only").lower() not in _FALSE
     )
 
 
-def _wait(given: Given, timeout: float) -> float | None:
+def longest_wait(server: ServerConfig) -> float:
+    """For how many seconds a request can wait before it times out."""
+    return max(server.request_timeout - _MARGIN, 0.0)
+
+
+def _wait(given: Given, server: ServerConfig) -> float | None:
     text = one_of(given, "wait").lower()
     if text in _FALSE:
         return None
-    longest = max(timeout - _MARGIN, 0.0)
+    longest = longest_wait(server)
     if text in ("1", "true", "yes", "on"):
         return min(_USUAL_WAIT, longest)
     if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
@@ -98,7 +104,8 @@ def _wait(given: Given, timeout: float) -> float | None:
     if seconds > longest:
         raise BadRequest(
             "invalid wait",
-            f"wait: expected at most {longest:g} seconds, because requests end after {timeout:g}",
+            f"wait: expected at most {longest:g} seconds, because requests end after "
+            f"{server.request_timeout:g}",
         )
     return seconds or None
 

@@ -38,7 +38,7 @@ _NOT_IN_ENTRIES = ("wait", "test_only", "background")
 async def bulk(context: Context, request: RestRequest) -> Answer:
     """Send the commands of a list; one result each, in their order."""
     given = collected(request.parameters)
-    how = manner(given, context.config.server.request_timeout)
+    how = manner(given, context.config.server)
     if further := sorted(arguments(given)):
         raise BadRequest(
             "unknown parameter",

@@ -86,7 +86,7 @@ def _sends(target: Callable[[tuple[str, ...]], Target]) -> Handler:
 async def _single(
     context: Context, request: RestRequest, command: str, target: Target, given: Given
 ) -> Answer:
-    how = manner(given, context.config.server.request_timeout)
+    how = manner(given, context.config.server)
     asked = Asked(
         command=command,
         target=target,

@@ -107,7 +107,7 @@ class Watch:
             await self._look(self.open, take)
             self.open = [one for one in self.open if id(one) not in settled]
         for one in self.open:
-            one.settle(f"not seen within {seconds:g} seconds")
+            one.settle(f"not seen within {max(round(seconds, 1), 0):g} seconds")
 
     def _was_sent(self, one: _Open) -> bool:
         return one.site.id in one.outcome.accepted or one.site.id in one.outcome.uncertain

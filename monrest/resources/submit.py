@@ -16,7 +16,7 @@ from monrest.commands.values import CoreCommand, Target
 from monrest.concurrency import shielded, sliced
 from monrest.errors import Forbidden, RestError
 from monrest.livestatus.external import decodes_backslashes, line
-from monrest.resources.asked import Asked, Manner
+from monrest.resources.asked import Asked, Manner, longest_wait
 from monrest.resources.declare import Context
 from monrest.resources.orders import Preparation
 from monrest.resources.outcome import Outcome
@@ -51,6 +51,7 @@ async def submit(
     sent and the list is empty. Raise SitesFailed when the cores cannot be asked what has to be
     known before.
     """
+    began = context.clock.seconds()
     preparation = Preparation(context, request.identity)
     try:
         await preparation.run(asked)
@@ -72,7 +73,9 @@ async def submit(
         await watch.before()
     await shielded(_send(context, request, outcomes))
     if watch is not None and how.wait is not None:
-        await watch.after(how.wait)
+        # The answer must come before the request times out, however long sending took.
+        spent = context.clock.seconds() - began
+        await watch.after(min(how.wait, longest_wait(context.config.server) - spent))
     return outcomes
 
 

@@ -605,6 +605,32 @@ def test_list_with_an_error_sends_nothing(boss, tape):
     assert not [row for row in boss.rows("/comments") if row["comment"] == "never"]
 
 
+# ---------------------------------------------------------------- several sites
+
+
+def test_dead_site_beside_a_living_one(own, made):
+    """It is named in the header and the body; alone it is a failure, and never a success."""
+    sites = [site("s1", f"unix:{own.socket}"), site("dead", f"unix:{own.folder}/nobody")]
+    daemon = made(sites).start(connected={"s1"})
+    path = "/hosts/db01/cmd/add_host_comment"
+    with daemon.client() as client:
+        response = client.post_form(path, {"comment_data": "half", **WAIT})
+        assert response.status == 200, response
+        assert response.headers["x-mon-failed-sites"] == "dead"
+        assert [one["site"] for one in response.json["failed_sites"]] == ["dead"]
+        assert response.json["effects"] == {"s1": "seen"}
+        assert response.json["commands"].count("COMMAND") == 1
+        response = client.post_form("/hosts/none/cmd/add_host_comment", {"comment_data": "x"})
+        assert response.status == 400, response
+        assert response.json["message"].endswith("unreachable sites: DEAD")
+        assert response.headers["x-mon-failed-sites"] == "dead"
+        for alone in (path, "/system/cmd/enable_notifications"):
+            given = {"comment_data": "x"} if alone == path else {}
+            response = client.post_form(f"/sites/dead{alone}", given)
+            assert response.status == 502, response
+            assert response.json["message"] == "no backend available"
+
+
 # ---------------------------------------------------------------- audit
 
 

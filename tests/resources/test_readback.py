@@ -8,6 +8,7 @@ from monrest.commands.catalogue import ALL
 from monrest.commands.effects import Effect, Unseen, expected
 from monrest.commands.effects.model import columns_of
 from monrest.commands.values import Target
+from monrest.concurrency import pause
 from monrest.errors import BadRequest, SitesFailed
 from monrest.query.model import Any_, Every, Test
 from monrest.resources.readback import passes
@@ -78,6 +79,15 @@ def test_not_seen_in_time(world, wait, seconds):
     assert answer.value["effect"] == f"not seen within {seconds:g} seconds"
     assert world.clock.seconds() - NOW == pytest.approx(seconds, abs=0.1)
     assert answer.status == 200
+
+
+def test_the_answer_comes_before_the_request_times_out(world):
+    """Sending took half a minute; what is left of the time-out is waited."""
+    world.sites[0].obey = lambda order: None
+    world.hold = pause(world.clock, 30)
+    answer = world.post(PATH, ("wait", "20"))
+    assert answer.value["effect"] == "not seen within 9 seconds"
+    assert world.clock.seconds() - NOW == pytest.approx(39, abs=0.2)
 
 
 def test_looks_grow_apart(world):
