@@ -93,6 +93,36 @@ def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
     return waiter
 
 
+@define(eq=False)
+class Shared(Generic[T]):
+    """Work whose result several wait for; who does not wait any more does not end it."""
+
+    _waiting: list[Deferred[T]] = field(factory=list, init=False)
+    _ended: bool = field(default=False, init=False)
+    _result: T | Failure | None = field(default=None, init=False)
+
+    def run(self, work: Coroutine[Deferred[Any], Any, T], ended: Callable[[], object]) -> None:
+        """Start ``work``; ``ended`` is called when it has a result, before anybody gets it."""
+
+        def finished(result: T | Failure) -> None:
+            ended()
+            self._ended, self._result = True, result
+            waiting, self._waiting = self._waiting, []
+            for one in waiting:
+                one.callback(result)
+
+        Deferred.fromCoroutine(work).addBoth(finished)
+
+    def wait(self) -> Deferred[T]:
+        """Give a Deferred of one's own for the result; it may be cancelled."""
+        one: Deferred[T] = Deferred(self._waiting.remove)
+        if self._ended:
+            one.callback(self._result)  # type: ignore[arg-type]  # takes failures as well
+        else:
+            self._waiting.append(one)
+        return one
+
+
 def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
     """Fire after ``seconds``; 0 gives the reactor one turn. Cancelling takes the call back."""
     done: Deferred[None] = Deferred(lambda _: call.cancel())

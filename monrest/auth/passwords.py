@@ -18,7 +18,7 @@ from twisted.logger import Logger
 
 from monrest.auth import htpasswd
 from monrest.auth.htpasswd import LONGEST_PASSWORD, PasswordFile
-from monrest.concurrency import Threads, shielded
+from monrest.concurrency import Shared, Threads
 from monrest.errors import TooManyRequests, Unavailable
 
 REMEMBERED_FOR = 30.0
@@ -47,6 +47,7 @@ class Passwords:
     _warned: tuple[tuple[int, str], ...] = field(init=False, default=())
     _places: DeferredSemaphore = field(init=False)
     _secret: bytes = field(init=False, repr=False)
+    _running: dict[bytes, Shared[bool]] = field(init=False, factory=dict, repr=False)
     _results: dict[bytes, tuple[bool, float]] = field(init=False, factory=dict, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -69,10 +70,14 @@ class Passwords:
         known = self._known(key)
         if known is not None:
             return known
-        if len(self._places.waiting) >= _MOST_WAITING:
-            raise TooManyRequests("too many logins at once", "try again in a moment", 1.0)
-        # A client that leaves must not free a place while its check still takes a thread.
-        return await shielded(self._in_turn(key, user, password))
+        running = self._running.get(key)
+        if running is None:
+            if len(self._places.waiting) >= _MOST_WAITING:
+                raise TooManyRequests("too many logins at once", "try again in a moment", 1.0)
+            # A client that leaves must not free a place while its check still takes a thread.
+            running = self._running[key] = Shared()
+            running.run(self._in_turn(key, user, password), lambda: self._running.pop(key, None))
+        return await running.wait()
 
     async def knows(self, user: str) -> bool:
         """Whether the file has a usable line for ``user``; Unavailable as with ``check``."""
@@ -91,9 +96,6 @@ class Passwords:
     async def _in_turn(self, key: bytes, user: str, password: str) -> bool:
         await self._places.acquire()
         try:
-            known = self._known(key)  # another request with the same password was before
-            if known is not None:
-                return known
             file = self._file
             right = await self.threads.run(lambda: self._compared(file, user, password))
             if file.hashes is self._file.hashes:

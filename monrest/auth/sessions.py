@@ -33,6 +33,7 @@ MOST_OF_A_USER = 500
 """Sessions of one user; a further one ends the one that was not used for the longest time."""
 
 _FORM = re.compile(r"[0-9a-f]{64}_1")
+_HASH = re.compile(r"[0-9a-f]{64}")
 _SECRET_BYTES = 32
 _SUFFIX = "_1"  # names the digest
 _KEPT = 4.0
@@ -158,6 +159,8 @@ class Sessions(Service):
 
     async def get(self, hashed: str) -> Session | None:
         """Give the session with this hash, whosever it is; None for one that is over."""
+        if _HASH.fullmatch(hashed) is None:
+            return None
         session = await self.database.run(lambda connection: _one(connection, hashed))
         session = None if session is None else self._used(session)
         return session if session is not None and self._lives(session) else None

@@ -14,13 +14,13 @@ from attrs import define, field, frozen
 from sqlalchemy import Connection, Row, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.audit import audit
 from monrest.auth.usernames import INTERNAL
+from monrest.concurrency import Shared
 from monrest.config import AuthConfig
 from monrest.errors import Unavailable
 from monrest.store.database import Database
@@ -77,7 +77,7 @@ class Users(Service):
     _known: _Known | None = field(init=False, default=None)
     _until: float = field(init=False, default=0.0)
     _changes: int = field(init=False, default=0)
-    _reading: Deferred[None] | None = field(init=False, default=None)
+    _reading: Shared[None] | None = field(init=False, default=None)
 
     # ---------------------------------------------------------------- asking
 
@@ -105,25 +105,22 @@ class Users(Service):
         known = self._known
         if known is not None and self.clock.seconds() < self._until:
             return known
-        if self._reading is None:
-            self._reading = Deferred.fromCoroutine(self._read())
-            self._reading.addBoth(self._has_read)
-        waiter: Deferred[None] = Deferred()
-        if self._reading is not None:
-            self._reading.addBoth(_tell, waiter)
-            if known is not None:
-                waiter.addTimeout(_PATIENCE, self.clock)
-            try:
-                await waiter
-            except TooLate:
-                self._until = self.clock.seconds() + _RETRY
+        reading = self._reading
+        if reading is None:
+            reading = self._reading = Shared()
+            reading.run(self._read(), self._has_read)
+        waiter = reading.wait()
+        try:
+            # Who is known to be locked is refused in time even while the database hangs.
+            await (waiter if known is None else waiter.addTimeout(_PATIENCE, self.clock))
+        except TooLate:
+            self._until = self.clock.seconds() + _RETRY
         if self._known is None:
             raise Unavailable("cannot read", "it is not known which users are locked")
         return self._known
 
-    def _has_read(self, result: T) -> T:
+    def _has_read(self) -> None:
         self._reading = None
-        return result
 
     async def _read(self) -> None:
         query = select(users.c.name, users.c.locked).where(
@@ -261,11 +258,6 @@ def _with(names: frozenset[str], name: str, wanted: bool | None) -> frozenset[st
     if wanted is None:
         return names
     return names | {name} if wanted else names - {name}
-
-
-def _tell(result: T, waiter: Deferred[None]) -> T:
-    waiter.callback(None)
-    return result
 
 
 def _of(name: str) -> Any:

@@ -139,8 +139,10 @@ async def _change(context: Context, request: RestRequest, name: str, word: str) 
         if word == "lock":
             usernames.check(name, "id")
             await context.users.lock(name)
-        elif not await context.users.unlock(name) and not await _exists(context, name):
+        elif not await _exists(context, name):
             raise NotFound("no such user")
+        else:
+            await context.users.unlock(name)
     except RestError as error:
         audit(identity, request.caller, f"user {word}", target=name, result=error.message)
         raise
@@ -153,7 +155,7 @@ async def _change(context: Context, request: RestRequest, name: str, word: str) 
 
 async def _exists(context: Context, name: str) -> bool:
     """Whether anybody but the request itself has heard of a user."""
-    return (
+    return name.isprintable() and (
         name in await _configured(context)
         or await context.users.get(name) is not None
         or (await context.contacts.of(name)).alias is not None
