@@ -5,7 +5,7 @@ auth-and-commands.md, sections 1.10 and 1.11; livestatus.md, sections 7.1 and 15
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import define, field, frozen
@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.commands.values import CoreCommand
-from monrest.concurrency import shielded
+from monrest.concurrency import shielded, sliced
 from monrest.livestatus.errors import LivestatusError, QueryTimeoutError
 from monrest.livestatus.external import decodes_backslashes, line
 from monrest.sites.site import Site
@@ -59,6 +59,10 @@ async def send(orders: Orders, clock: IReactorTime) -> tuple[Sent, ...]:
     a command that cannot be written down. Cancelling ends the wait and not the sending.
     """
     works = [_Sending(site, commands, clock) for site, commands in orders]
+    for work in works:
+        known = work.site.capabilities
+        # Of a core that nobody has seen yet the longer line is tried.
+        await work.write_down(known is None or decodes_backslashes(known))
     return await shielded(_all(works))
 
 
@@ -81,23 +85,26 @@ class _Sending:
     commands: tuple[CoreCommand, ...]
     clock: IReactorTime
     began: float = field(init=False)
-    lines: tuple[str, ...] = field(init=False)
-    decodes: bool = field(init=False)
+    lines: tuple[str, ...] = field(init=False, default=())
+    decodes: bool = field(init=False, default=False)
     refused: dict[int, str] = field(init=False, factory=dict)
     doubtful: dict[int, str] = field(init=False, factory=dict)
     written: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         self.began = self.clock.seconds()
-        known = self.site.capabilities
-        # Of a core that nobody has seen yet the longer line is tried.
-        self._write_down(known is None or decodes_backslashes(known))
 
-    def _write_down(self, decodes: bool) -> None:
-        at = int(self.began)
-        written = (line(one, at, decodes_backslashes=decodes) for one in self.commands)
-        self.lines = tuple(dict.fromkeys(written))
+    async def write_down(self, decodes: bool) -> None:
+        """Make the lines; raise BadRequest if a command cannot be written."""
         self.decodes = decodes
+        self.lines = await sliced(self._written(), self.clock)
+
+    def _written(self) -> Generator[None, None, tuple[str, ...]]:
+        lines: dict[str, None] = {}
+        for command in self.commands:
+            yield
+            lines[line(command, int(self.began), decodes_backslashes=self.decodes)] = None
+        return tuple(lines)
 
     async def run(self) -> Sent:
         problem: SiteProblem | None = None
@@ -123,7 +130,7 @@ class _Sending:
         assert site.capabilities is not None
         decodes = decodes_backslashes(site.capabilities)
         if decodes is not self.decodes:
-            self._write_down(decodes)
+            await self.write_down(decodes)
         while self.written < len(self.lines):
             await self._one(self.lines[self.written : self.written + MOST_LINES])
 
