@@ -28,6 +28,8 @@ bench: $(VENV)/.tools
 
 docs: $(VENV)/.runtime
 	$(BIN)/python -m monrest.resources.reference > docs/api.md
+	$(BIN)/python -m monrest.resources.paths > monrest/cli/paths.txt
+	$(BIN)/python -m monrest.cli.manpage > docs/monrest.1
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache

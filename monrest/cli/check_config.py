@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from monrest.config import ConfigError, load
+from monrest.cli.problems import UsageError
+from monrest.cli.scan import Given, Pairs
+
+
+def run(parts: Sequence[Given], _: Pairs) -> int:
+    """Check the one file that the command line names."""
+    files = [part.argument for part in parts if part.argument is not None]
+    if len(files) != 1:
+        raise UsageError("expected one FILE")
+    return check_config(files[0])
 
 
 def check_config(path: str) -> int:
     """Print every problem to standard error; 0 when there is none, else 1."""
+    from monrest.config import ConfigError, load
+
     try:
         config = load(path)
     except ConfigError as error:

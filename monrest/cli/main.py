@@ -1,24 +1,107 @@
-"""``monrest SUBCOMMAND``: parses the command line and hands over."""
+"""``monrest SUBCOMMAND``: finds the subcommand, imports it, and turns how it ends into a status."""
 
 from __future__ import annotations
 
-import argparse
+import os
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from monrest import __version__
-from monrest.cli.check_config import check_config
+from monrest.cli import output
+from monrest.cli.options import HELP, MONREST, VERSION, Command, Option
+from monrest.cli.problems import USAGE, ClientError, OutputClosedError, UsageError
+from monrest.cli.scan import Pairs, leading, scan
+
+_UNKNOWN_COMMAND = 1
+_INTERRUPTED = 130
+_CLOSED = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand and return its exit status; a wrong command line exits with 2."""
-    parser = argparse.ArgumentParser(
-        prog="monrest", description="A REST API in front of Livestatus monitoring cores."
-    )
-    parser.add_argument("--version", action="version", version=f"monrest {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    check = commands.add_parser(
-        "check-config", help="say what is wrong with a configuration, without starting"
-    )
-    check.add_argument("file", help="the configuration file (TOML)")
-    given = parser.parse_args(arguments)
-    return check_config(given.file)
+    """Run a subcommand and return the exit status (auth-and-commands.md, section 6.4)."""
+    output.prepare()
+    words = [_utf8(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    try:
+        status = _run(words)
+        output.flush()
+    except UsageError as error:
+        output.note(f"monrest: {error}\nmonrest COMMAND --help shows what is expected")
+        return USAGE
+    except ClientError as problem:
+        output.note(f"monrest: {problem}")
+        return USAGE
+    except OutputClosedError:
+        return _CLOSED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:  # noqa: BLE001  a plugin must not end as a warning by Python's 1
+        output.note(f"monrest: internal error: {error!r}; -v shows where")
+        if "-v" in words or "--verbose" in words:
+            sys.excepthook(type(error), error, error.__traceback__)
+        return USAGE
+    return status
+
+
+def _utf8(word: str) -> str:
+    """Read an argument as UTF-8 whatever the locale is; other bytes stay what they are."""
+    return os.fsencode(word).decode("utf-8", "surrogateescape")
+
+
+def _run(words: Sequence[str]) -> int:
+    given, rest = leading((HELP, *MONREST.options), words)
+    command, path = MONREST, list[str]()
+    while command.commands:
+        if not rest:
+            return _without_command(given, path)
+        inner = _find(command, rest[0])
+        if inner is None and not _asks(HELP, given):
+            output.note(f"monrest: no such command: {' '.join([*path, rest[0]])}")
+            output.note("monrest --help lists them")
+            return _UNKNOWN_COMMAND
+        if inner is None:
+            return _help(path)
+        command, path = inner, [*path, inner.name]
+        if command.commands:
+            # Only the last word of a command has options of its own.
+            more, rest = leading((HELP, *MONREST.options), rest[1:])
+            given = (*given, *more)
+        else:
+            rest = rest[1:]
+    parts = scan((*command.options, HELP, VERSION), rest)
+    asked = (*given, *(pair for part in parts for pair in part.options))
+    if _asks(HELP, asked):
+        return _help(path)
+    if _asks(VERSION, asked):
+        return _version()
+    if command.argument is not None and parts[0].argument is None:
+        return _help(path)
+    module, function = command.run.split(":")
+    status: int = getattr(import_module(module), function)(parts, given)
+    return status
+
+
+def _find(command: Command, word: str) -> Command | None:
+    return next((one for one in command.commands if word in (one.name, *one.aliases)), None)
+
+
+def _asks(option: Option, given: Pairs) -> bool:
+    return any(name == option.key for name, _ in given)
+
+
+def _without_command(given: Pairs, path: Sequence[str]) -> int:
+    if _asks(VERSION, given) and not _asks(HELP, given):
+        return _version()
+    return _help(path)
+
+
+def _version() -> int:
+    output.write_text(f"monrest {__version__}\n")
+    return 0
+
+
+def _help(path: Sequence[str]) -> int:
+    from monrest.cli.parsers import help_text
+
+    output.write_text(help_text(*path))
+    return USAGE

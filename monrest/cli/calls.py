@@ -1,0 +1,156 @@
+"""The command line of ``monrest r`` as values: one call per URL, and what is said for all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from monrest.cli import data
+from monrest.cli.options import CHECK, REQUEST
+from monrest.cli.perfdata import Unit, label_filter, unit
+from monrest.cli.problems import UsageError
+from monrest.cli.scan import Given
+from monrest.cli.thresholds import LEVELS, Threshold, threshold
+
+Kind = Literal["api", "url", "file", "json"]
+
+_FORMATS = {"json": "json", "csv": "csv", "xls": "xls", "text": "text", "human": "human"}
+_METHOD = re.compile(r"[A-Za-z]{1,20}\Z")
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_OWN = frozenset(option.key for group in (REQUEST, CHECK) for option in group.options)
+_SENDS = frozenset({"method", "data", "rawdata", "background"})
+_API_ONLY = frozenset({"background", *_FORMATS})
+MULTIPLE = "multiple -o/--output parameter are not supported."
+
+
+class Call(NamedTuple):
+    """One URL with its own options.
+
+    ``method`` and ``data`` are those of ``-m`` and ``-d`` (None: no data at all); ``format`` is a
+    path prefix; ``renames`` are (old, new).
+    """
+
+    source: str
+    kind: Kind
+    method: str = "GET"
+    data: dict[str, Any] | list[Any] | None = None
+    format: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    background: bool = False
+    thresholds: tuple[Threshold, ...] = ()
+    renames: tuple[tuple[str, str], ...] = ()
+
+
+class Run(NamedTuple):
+    """A whole command line; ``options`` are those of the connection."""
+
+    calls: tuple[Call, ...]
+    options: tuple[tuple[str, str], ...]
+    template: str | None
+    units: tuple[Unit, ...]
+    filters: tuple[re.Pattern[str], ...]
+
+    @property
+    def checks(self) -> bool:
+        """Whether the exit status depends on what the answers say."""
+        return any(call.thresholds for call in self.calls)
+
+
+def read(parts: Sequence[Given]) -> Run:
+    """Read what follows ``monrest r``, with at least one URL; raises UsageError."""
+    *given, last = parts
+    shared = tuple(pair for one in (*given, last) for pair in one.options if pair[0] not in _OWN)
+    given[-1] = Given((*given[-1].options, *last.options), given[-1].argument)
+    templates = [value for name, value in shared if name == "output"]
+    if len(templates) > 1:
+        raise UsageError(MULTIPLE)
+    return Run(
+        calls=tuple(_call(one) for one in given),
+        options=shared,
+        template=templates[0] if templates else None,
+        units=tuple(unit(value) for name, value in shared if name == "perfunit"),
+        filters=tuple(label_filter(value) for name, value in shared if name == "perffilter"),
+    )
+
+
+def _call(given: Given) -> Call:
+    own = tuple(pair for pair in given.options if pair[0] in _OWN)
+    names = {name for name, _ in own}
+    source = given.argument or ""
+    kind = _kind(source, names)
+    _check(kind, names, source)
+    sent = [pair for pair in own if pair[0] in ("data", "rawdata")]
+    method = dict(own).get("method", "POST" if sent else "GET")
+    if not _METHOD.match(method):
+        raise UsageError(f"--method: expected a word such as GET or POST, got {method!r}")
+    formats = [name for name, _ in own if name in _FORMATS]
+    if len({_FORMATS[name] for name in formats}) > 1:
+        raise UsageError(f"{source}: expected one output format, got {', '.join(formats)}")
+    parameters = data.parameters(sent) if sent else None
+    if isinstance(parameters, list) and method.upper() in ("GET", "HEAD"):
+        raise UsageError("--data: a JSON list goes with POST")
+    return Call(
+        source=source,
+        kind=kind,
+        method=method.upper(),
+        data=parameters,
+        format=_FORMATS[formats[0]] if formats else "",
+        headers=tuple(_header(value) for name, value in own if name == "header"),
+        background="background" in names,
+        thresholds=tuple(threshold(name, value) for name, value in own if name in LEVELS),
+        renames=tuple(_rename(value) for name, value in own if name == "rename"),
+    )
+
+
+def _kind(source: str, names: set[str]) -> Kind:
+    """What a URL is (section 6.1); a file of that name counts only if nothing is sent."""
+    if source.lower().startswith(("http://", "https://")):
+        return "url"
+    if source.startswith(("{", "[")) and _is_json(source):
+        return "json"
+    if not names & (_SENDS | _API_ONLY) and _is_file(source):
+        return "file"
+    return "api"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{text[:80]}: expected JSON: {error}") from None
+    return True
+
+
+def _is_file(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isdir(path)  # noqa: PTH110,PTH112  start-up time
+
+
+def _check(kind: Kind, names: set[str], source: str) -> None:
+    """Refuse options that would have no effect on this kind of URL."""
+    wrong: set[str] = set()
+    if kind == "url":
+        wrong = names & _API_ONLY
+    elif kind == "json":
+        wrong = names & (_SENDS | _API_ONLY)
+    if kind != "url":
+        wrong |= names & {"header"}
+    if wrong:
+        where = "URLs with http:// or https://" if "header" in wrong else "paths of the API"
+        raise UsageError(f"--{min(wrong)}: goes with {where}, not with {source[:80]}")
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not _NAME.match(name) or not value.isprintable():
+        raise UsageError(f"--header: expected 'NAME: VALUE', got {text!r}")
+    return name, value.strip()
+
+
+def _rename(text: str) -> tuple[str, str]:
+    old, colon, new = text.partition(":")
+    if not colon or not old or not new:
+        raise UsageError(f"--rename: expected OLD:NEW, got {text!r}")
+    return old, new

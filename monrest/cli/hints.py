@@ -1,0 +1,98 @@
+"""What may help after a refused request: which key was used, and which paths there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from monrest.cli.problems import ClientError, plain
+
+if TYPE_CHECKING:
+    from monrest.cli.client import Client, Reply
+    from monrest.cli.settings import Settings
+
+_UNAUTHORIZED = (401, 403)
+_NOT_FOUND = 404
+_MOST = 3
+_PREFIXES = frozenset({"csv", "human", "json", "text", "wrapped_json", "xls", "v1"})
+_SELECTIONS = frozenset({"site", "sites", "backend", "backends"})
+
+
+def hints(client: Client, source: str, reply: Reply, body: bytes, *, api: bool) -> Iterator[str]:
+    """Lines for standard error; ``api``: the request went to the configured daemon."""
+    if not api:
+        if location := reply.headers.get("Location"):
+            yield f"monrest r: {reply.status}, the answer is at {plain(location)}"
+        return
+    if reply.status in _UNAUTHORIZED:
+        yield _who(client.settings)
+    elif reply.status == _NOT_FOUND:
+        if b"unknown" not in body:
+            return
+        near = nearest(source, _known(client))
+        if near:
+            yield f"monrest r: did you mean {' or '.join(near)}?"
+
+
+def _who(settings: Settings) -> str:
+    address = settings.address
+    if settings.key:
+        user = f", user {settings.user}" if settings.user else ""
+        return f"monrest: asked {address} with the key of {settings.key_source}{user}"
+    told = f"monrest: asked {address} without a key"
+    if settings.unused_key:
+        told += (
+            f"; the one in {settings.unused_key} is for another url, "
+            f"and this url comes from {settings.url_source}"
+        )
+    if address.scheme == "unix":
+        told += "; over its Unix socket root and the daemon's own user need none"
+    return f"{told}; --key, MONREST_KEY or key in ~/.config/monrest/client.toml give one"
+
+
+def _known(client: Client) -> list[str]:
+    """The paths that the daemon has; none when it does not tell."""
+    try:
+        reply = client.api("/index?columns=url", prefix="json")
+        rows: Any = json.loads(reply.read()) if reply.good else []
+        return sorted({row["url"] for row in rows})
+    except (ClientError, ValueError, TypeError, KeyError):
+        return []
+
+
+def nearest(source: str, known: Sequence[str]) -> list[str]:
+    """Up to three ``known`` paths that are most like ``source``; names in the path do not count."""
+    from difflib import SequenceMatcher
+
+    asked = _segments(source)
+    if not asked:
+        return []
+    rated = []
+    for path in known:
+        segments = path.strip("/").split("/")
+        if len(segments) != len(asked):
+            continue
+        # A variable in angle brackets is like anything.
+        ratios = [
+            1.0 if theirs.startswith("<") else SequenceMatcher(None, ours, theirs).ratio()
+            for ours, theirs in zip(asked, segments, strict=True)
+        ]
+        if min(ratios) >= _LIKE:
+            rated.append((-sum(ratios) / len(ratios), path))
+    return [path for _, path in sorted(rated)[:_MOST]]
+
+
+_LIKE = 0.6
+
+
+def _segments(source: str) -> list[str]:
+    segments = [part for part in source.partition("?")[0].split("/") if part]
+    while segments:
+        if segments[0] in _PREFIXES:
+            segments = segments[1:]
+        elif segments[0] in _SELECTIONS and len(segments) > 2:
+            segments = segments[2:]
+        else:
+            break
+    return segments

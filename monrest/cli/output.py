@@ -1,0 +1,61 @@
+"""Standard output and standard error: UTF-8 whatever the locale says, and no traceback at the end.
+
+A reader that leaves (``monrest r ... | head``) raises OutputClosedError once, after which the
+stream is a hole, so that Python's own flush at exit stays quiet.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import TextIOWrapper
+
+from monrest.cli.problems import ClientError, OutputClosedError
+
+
+def prepare() -> None:
+    """Make both streams UTF-8; bytes that were no UTF-8 come out as they came in."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
+    if isinstance(sys.stderr, TextIOWrapper):
+        sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def write(data: bytes) -> None:
+    """Write to standard output; OutputClosedError when nobody reads, ClientError otherwise."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+    except OSError as error:
+        raise _failed(error) from None
+
+
+def write_text(text: str) -> None:
+    """Like ``write`` for a text."""
+    write(text.encode("utf-8", "surrogateescape"))
+
+
+def flush() -> None:
+    """Hand everything written to the system; same errors as ``write``."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        raise _failed(error) from None
+
+
+def note(text: str) -> None:
+    """Write a line to standard error; a closed one is no reason to fail."""
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        return
+
+
+def _failed(error: OSError) -> Exception:
+    # What is still in the buffer would fail again at exit.
+    with open(os.devnull, "wb") as hole:  # noqa: PTH123  pathlib costs 8 ms at start
+        os.dup2(hole.fileno(), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return OutputClosedError()
+    return ClientError(f"cannot write to standard output: {error.strerror}")

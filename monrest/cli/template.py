@@ -1,0 +1,158 @@
+"""Output templates of ``-o`` (auth-and-commands.md, section 6.2)."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from monrest.cli.expression import ExpressionError, Number, evaluate
+from monrest.cli.lookup import MISSING, is_number, look_up
+
+STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_NUMBERED = re.compile(r"([0-9]{1,9}):(?!:)")
+_RAW = re.compile(r"RAW([0-9]{0,9})\Z")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|[^\"'%]+|[\"']")
+_STRFTIME = "strftime:"
+_CONVERSION = re.compile(r"%(?:%|([-+ 0#]*[0-9]{0,3}(?:\.[0-9]{0,3})?)[hlqL]*([diouxXeEfFgGs]))")
+_CALCULATES = re.compile(r"[-+*/()]")
+_WHOLE = "diouxX"
+_ERROR = "(error)"
+_DIGITS = ".15g"
+
+
+class Result(NamedTuple):
+    """One fetched answer: its ``body``, and ``data`` decoded from it (None if it is no JSON)."""
+
+    body: bytes
+    data: Any
+
+
+class FormatError(Exception):
+    """A value does not fit a format, or the format is none."""
+
+
+def spelled(value: Any) -> str:
+    """A JSON value as output shows it: 1 and 0 for booleans, compact JSON for what nests."""
+    if value is None:
+        return "(null)"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return format(value, _DIGITS)
+    if isinstance(value, int):
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def render(template: str, total: dict[str, Any], results: Sequence[Result], status: int) -> str:
+    """Fill ``template``.
+
+    ``total`` is the sum of all results, which names without a number look at; ``status`` is the
+    exit status so far, 0 to 3.
+    """
+
+    def filled(match: re.Match[str]) -> str:
+        return _filled(match[1], total, results, status)
+
+    # Line ends of the template only: values keep theirs.
+    return _PLACEHOLDER.sub(filled, template.replace("\\n", "\n"))
+
+
+def _filled(text: str, total: dict[str, Any], results: Sequence[Result], status: int) -> str:
+    if text == "STATUS":
+        return STATES[status]
+    if raw := _RAW.match(text):
+        number = int(raw[1] or 1)
+        if 0 < number <= len(results):
+            return results[number - 1].body.decode("utf-8", "surrogateescape")
+        return _does_not_exist(text)
+    data: Any = total
+    body = text
+    if numbered := _NUMBERED.match(text):
+        number = int(numbered[1])
+        if not 0 < number <= len(results):
+            return _does_not_exist(text)
+        data, body = results[number - 1].data, text[numbered.end() :]
+    try:
+        return _value(body, data)
+    except (ExpressionError, FormatError):
+        return _ERROR
+
+
+def _does_not_exist(name: str) -> str:
+    return f"{{error:{name} does not exist}}"
+
+
+def _value(text: str, data: Any) -> str:
+    """The text of ``name``, ``expression``, and either of them with a format."""
+    whole = look_up(data, text.strip())
+    if whole is not MISSING:
+        return spelled(whole)
+    name, wanted = _split(text)
+    value = look_up(data, name) if wanted is not None else MISSING
+    if value is MISSING:
+        if not _CALCULATES.search(name):
+            return _does_not_exist(name)
+        value = evaluate(name, lambda one: _number(look_up(data, one)))
+    return spelled(value) if wanted is None else _formatted(value, wanted)
+
+
+def _split(text: str) -> tuple[str, str | None]:
+    """Take the format off: everything behind the first ``%`` outside quotes."""
+    position = 0
+    while position < len(text) and text[position] != "%":
+        match = _QUOTED.match(text, position)
+        if match is None:
+            break
+        position = match.end()
+    if position >= len(text):
+        return text.strip(), None
+    return text[:position].strip(), text[position + 1 :]
+
+
+def _number(value: Any) -> Number:
+    """What counts in arithmetic: nothing and null are 0, a text is no number."""
+    if value is MISSING or value is None:
+        return 0
+    if is_number(value):
+        return value + 0  # type: ignore[no-any-return]  # a number of any kind
+    raise ExpressionError
+
+
+def _formatted(value: Any, wanted: str) -> str:
+    try:
+        if wanted.startswith(_STRFTIME):
+            moment = time.localtime(_number(value))
+            return time.strftime(wanted.removeprefix(_STRFTIME), moment)
+        return _printf(value, f"%{wanted}")
+    except (ArithmeticError, ValueError, OSError, ExpressionError):
+        raise FormatError(wanted) from None
+
+
+def _printf(value: Any, text: str) -> str:
+    """One conversion in ``text``, and any number of ``%%``."""
+    filled, used = [], 0
+    position = 0
+    for match in _CONVERSION.finditer(text):
+        filled.append(text[position : match.start()])
+        position = match.end()
+        if match[2] is None:
+            filled.append("%")
+            continue
+        used += 1
+        flags, kind = match[1], match[2]
+        if kind == "s":
+            filled.append(f"%{flags}s" % spelled(value))
+            continue
+        number = _number(value)
+        filled.append(f"%{flags}{kind}" % (int(number) if kind in _WHOLE else number))
+    filled.append(text[position:])
+    made = "".join(filled)
+    if used != 1 or "%" in "".join(_CONVERSION.split(text)[::3]):
+        raise FormatError(text)
+    return made
