@@ -1,0 +1,358 @@
+"""Profiles: locking, failed logins, what is remembered, two daemons; on both kinds of database."""
+
+import pytest
+from sqlalchemy import func, select
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from monrest.auth.attempts import is_right
+from monrest.auth.users import Profile, Users
+from monrest.config import AuthConfig
+from monrest.errors import TooManyRequests, Unavailable
+from monrest.store.tables import users as table
+from monrest.values import Caller
+from tests.fakes.audited import audited
+from tests.fakes.door import Attempts, Passwords
+from tests.fakes.keystore import Store, result
+
+__all__ = ["audited"]
+
+NOW = 1_700_000_000
+HOME = Caller(address="192.0.2.7", client="192.0.2.7")
+BEHIND = Caller(address="10.0.0.1", client="192.0.2.7")
+LOCAL = Caller(client="unix", uid=1000)
+
+
+@pytest.fixture
+def clock():
+    made = Clock()
+    made.advance(NOW)
+    return made
+
+
+@pytest.fixture
+def store(database_url, clock):
+    made = Store(database_url, clock)
+    made.startService()
+    yield made
+    made.down = made.held = False
+    result(made.stopService())
+
+
+@pytest.fixture
+def another(store, clock):
+    """A function that makes the users of another daemon on the same database."""
+    return lambda: Users(store, clock, AuthConfig(lock_after_failed_logins=3))
+
+
+@pytest.fixture
+def users(another):
+    return another()
+
+
+def is_locked(users, name="ann"):
+    return result(users.is_locked(name))
+
+
+def fail(users, name="ann", caller=HOME, *, known=True):
+    return result(users.failed(name, caller, known=known))
+
+
+def get(users, name="ann"):
+    return result(users.get(name))
+
+
+def count(store):
+    query = select(func.count()).select_from(table)
+    return result(store.run(lambda connection: connection.execute(query).scalar_one()))
+
+
+# -------------------------------------------------------------------- locking
+
+
+def test_locking_works_at_once_here_and_soon_elsewhere(users, another, clock):
+    other = another()
+    assert not is_locked(users)
+    assert not is_locked(other)
+    result(users.lock("ann"))
+    assert is_locked(users)
+    assert not is_locked(users, "bob")
+    clock.advance(4)
+    assert is_locked(other)
+    result(other.unlock("ann"))
+    assert not is_locked(other)
+    clock.advance(4)
+    assert not is_locked(users)
+
+
+def test_locking_makes_a_profile_and_keeps_the_one_there_is(users):
+    result(users.lock("ann"))
+    assert get(users) == Profile(name="ann", locked=True, created=NOW)
+    result(users.succeeded("bob", HOME))
+    result(users.lock("bob"))
+    assert get(users, "bob").last_login == NOW
+    assert get(users, "bob").locked
+    assert [profile.name for profile in result(users.list())] == ["ann", "bob"]
+
+
+def test_unlocking_somebody_unknown(users, store):
+    assert result(users.unlock("ann")) is False
+    assert count(store) == 0
+
+
+@pytest.mark.parametrize("name", ["(api)", "(cli)", "(cron)"])
+def test_internal_users_are_never_locked(users, store, name):
+    for _ in range(5):
+        fail(users, name)
+    result(users.lock(name))
+    assert not is_locked(users, name)
+
+
+def test_a_lock_while_the_locked_ones_are_read(users, another, store):
+    store.held = True
+    reading = Deferred.fromCoroutine(users.is_locked("ann"))
+    store.held, held, store.waiting = False, store.waiting, []
+    result(users.lock("ann"))
+    store.waiting = held
+    store.release()
+    assert result(reading) is True
+    assert is_locked(users)
+
+
+def test_a_lock_that_may_have_been_stored_is_looked_up(users, another, store):
+    assert not is_locked(users)
+    result(another().lock("ann"))
+    store.down = True
+    with pytest.raises(Unavailable):
+        result(users.lock("ann"))
+    store.down = False
+    assert is_locked(users)
+
+
+def test_requests_do_not_ask_the_database_each_time(users, store, clock):
+    for number in range(100):
+        assert not is_locked(users, f"user{number}")
+    assert store.reads == 1
+    clock.advance(4)
+    is_locked(users)
+    assert store.reads == 2
+
+
+def test_many_requests_share_one_question(users, store):
+    store.held, answers = True, []
+    asking = [Deferred.fromCoroutine(users.is_locked("ann")) for _ in range(10)]
+    for one in asking:
+        one.addBoth(answers.append)
+    asking[0].cancel()
+    assert store.reads == 1
+    store.release()
+    assert answers[1:] == [False] * 9
+
+
+# -------------------------------------------------------------------- failed logins
+
+
+def test_failures_lock_in_the_end(users, another, clock, audited):
+    for number in range(2):
+        clock.advance(10)
+        fail(users)
+        assert not is_locked(users)
+        assert get(users).failed == number + 1
+    fail(another())  # they count together
+    assert [line["action"] for line in audited] == ["user lock"]
+    assert audited[0]["target"] == "ann"
+    assert get(users).locked
+    clock.advance(4)
+    assert is_locked(users)
+    fail(users)
+    assert get(users).failed == 3  # nothing is written any more
+
+
+def test_failures_are_told_with_their_origin(users):
+    fail(users)
+    assert get(users).last_failed == {"time": NOW, "ip": "192.0.2.7"}
+    fail(users, caller=BEHIND)
+    assert get(users).last_failed == {
+        "time": NOW,
+        "ip": "10.0.0.1",
+        "forwarded_for": "192.0.2.7",
+    }
+    result(users.succeeded("ann", LOCAL))
+    assert get(users).last_success == {"time": NOW, "ip": "unix"}
+
+
+def test_unlocking_forgets_failures(users):
+    for _ in range(3):
+        fail(users)
+    assert is_locked(users)
+    assert result(users.unlock("ann")) is True
+    assert not is_locked(users)
+    assert get(users).failed == 0
+    fail(users)
+    assert not is_locked(users)
+
+
+def test_a_login_forgets_failures(users, clock):
+    fail(users)
+    fail(users)
+    clock.advance(5)
+    result(users.succeeded("ann", HOME))
+    profile = get(users)
+    assert (profile.failed, profile.last_login) == (0, NOW + 5)
+    assert profile.last_failed["time"] == NOW
+
+
+def test_a_right_password_with_a_request_forgets_failures(users, another, store, clock):
+    other = another()
+    fail(users)
+    fail(users)
+    assert not is_locked(other)
+    result(other.passed("ann"))
+    assert get(users).failed == 0
+    changes = store.changes
+    for _ in range(10):
+        result(other.passed("ann"))
+        result(other.passed("bob"))
+    assert store.changes == changes
+    fail(other)
+    result(other.passed("ann"))
+    assert get(users).failed == 0
+
+
+def test_a_right_password_does_not_unlock(users):
+    is_locked(users)
+    for _ in range(3):
+        fail(users)
+    result(users.passed("ann"))
+    assert is_locked(users)
+    assert get(users).failed == 3
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_how_many_is_configured(users, most):
+    users.config = AuthConfig(lock_after_failed_logins=most)
+    for _ in range(12):
+        fail(users)
+    assert is_locked(users) == bool(most)
+
+
+def test_a_flood_of_names_is_not_stored(users, store):
+    for number in range(200):
+        fail(users, f"user{number}", known=False)
+    assert count(store) == 0
+    fail(users, "ann")
+    fail(users, "ann", known=False)
+    assert get(users).failed == 2
+
+
+def test_counting_is_exact_when_two_daemons_count(users, another):
+    users.config = AuthConfig(lock_after_failed_logins=0)
+    other = another()
+    other.config = users.config
+    for _ in range(10):
+        fail(users)
+        fail(other)
+    assert get(users).failed == 20
+
+
+# -------------------------------------------------------------------- a database that is away
+
+
+def test_what_is_known_stays_in_force(users, store, clock):
+    result(users.lock("ann"))
+    assert is_locked(users)
+    store.down = True
+    for _ in range(3):
+        clock.advance(10)
+        assert is_locked(users)
+        assert not is_locked(users, "bob")
+    reads = store.reads
+    for _ in range(10):
+        is_locked(users)
+    assert store.reads == reads  # not asked with every request
+    store.down = False
+    clock.advance(1)
+    is_locked(users)
+    assert store.reads == reads + 1
+
+
+def test_nobody_comes_in_while_nothing_is_known(users, store):
+    store.down = True
+    with pytest.raises(Unavailable):
+        is_locked(users)
+    store.down = False
+    assert not is_locked(users)
+
+
+def test_a_database_that_hangs_holds_nobody_up_for_long(users, store, clock):
+    result(users.lock("ann"))
+    assert is_locked(users)
+    clock.advance(4)
+    store.held, answers = True, []
+    Deferred.fromCoroutine(users.is_locked("ann")).addBoth(answers.append)
+    assert answers == []
+    clock.advance(2)
+    assert answers == [True]
+    assert is_locked(users)
+    store.release()
+
+
+def test_changes_fail_and_counting_does_not(users, store):
+    fail(users)
+    store.down = True
+    fail(users)
+    result(users.passed("ann"))
+    for change in (users.lock("ann"), users.unlock("ann"), users.succeeded("ann", HOME)):
+        with pytest.raises(Unavailable):
+            result(change)
+
+
+# -------------------------------------------------------------------- attempts
+
+
+class Line:
+    """A slowdown that refuses."""
+
+    def attempt(self, address, user):
+        raise TooManyRequests("too many failed logins", "wait", 1)
+
+
+def attempt(users, password="right", name="ann", slowdown=None):
+    passwords = Passwords()
+    passwords.known = {"ann": "right"}
+    return result(
+        is_right(
+            name,
+            password,
+            HOME,
+            passwords=passwords,
+            slowdown=slowdown or Attempts(),
+            users=users,
+        )
+    )
+
+
+def test_attempts(users, store, audited):
+    assert attempt(users) is True
+    assert audited == []
+    assert count(store) == 0
+    assert attempt(users, "s3cret-typo") is False
+    assert attempt(users, "s3cret-typo", "bob") is False
+    assert [(line["action"], line["user"]) for line in audited] == [
+        ("login failed", "ann"),
+        ("login failed", "bob"),
+    ]
+    assert "s3cret-typo" not in str(audited)
+    known, unknown = [{**line, "user": ""} for line in audited]
+    assert known == unknown
+    assert get(users).failed == 1
+    assert get(users, "bob") is None
+    is_locked(users)
+    assert attempt(users) is True
+    assert get(users).failed == 0
+
+
+def test_a_refused_attempt_is_no_failure(users, store, audited):
+    with pytest.raises(TooManyRequests):
+        attempt(users, slowdown=Line())
+    assert (audited, count(store)) == ([], 0)
