@@ -46,6 +46,37 @@ def test_the_recorder_wants_a_get():
     assert problems(b"")
 
 
+COMMAND = b"COMMAND [1700000000] LOG;x; y \\n \xc3\xa9"
+
+
+def test_the_recorder_knows_commands():
+    assert problems(COMMAND) == []
+    assert problems(COMMAND + b"\nResponseHeader: fixed16\nKeepAlive: on") == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        COMMAND + b"\nCOMMAND [1700000000] LOG;y",
+        COMMAND + b"\nKeepAlive: on",
+        COMMAND + b"\nResponseHeader: fixed16",
+        COMMAND + b"\nKeepAlive: on\nResponseHeader: fixed16",
+        COMMAND + b"\n" + GOOD,
+        COMMAND + b"\r",
+        COMMAND + b"\x00",
+        COMMAND + b"\xff",
+        b" " + COMMAND,
+        COMMAND.replace(b"[1700000000] ", b""),
+        COMMAND.replace(b"1700000000", b"now"),
+        COMMAND.replace(b"LOG", b"log"),
+        COMMAND.replace(b"LOG", b"LOG "),
+        GOOD + b"\n" + COMMAND,
+    ],
+)
+def test_the_recorder_notices_other_commands(request_):
+    assert problems(request_)
+
+
 def answer(path, first=10.0):
     """What comes back for a query: all of an honest answer, else what came before a pause.
 

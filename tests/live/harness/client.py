@@ -154,17 +154,17 @@ def raw_status(port, path, key, *, user="admin", method=b"GET", timeout=TIMEOUT)
 
 
 class InFlight:
-    """A request that runs in a thread."""
+    """A request that runs in a thread; with ``form`` it is a POST."""
 
-    def __init__(self, daemon, path):
+    def __init__(self, daemon, path, form=None):
         self.response = self.error = None
-        self.thread = threading.Thread(target=self.run, args=(daemon, path), daemon=True)
+        self.thread = threading.Thread(target=self.run, args=(daemon, path, form), daemon=True)
         self.thread.start()
 
-    def run(self, daemon, path):
+    def run(self, daemon, path, form):
         try:
             with daemon.client() as client:
-                self.response = client.get(path)
+                self.response = client.post_form(path, form) if form else client.get(path)
         except Exception as error:
             self.error = error
 

@@ -12,6 +12,19 @@ from pathlib import Path
 from .cores import ask
 
 
+def told(path, line):
+    """Send one command line to the core at ``path``; what it says about it, nothing if it obeys."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(20)
+        connection.connect(str(path))
+        connection.sendall(line.encode() + b"\n\n")
+        connection.shutdown(socket.SHUT_WR)
+        said = b""
+        while chunk := connection.recv(65536):
+            said += chunk
+        return said
+
+
 def framed(body, *, status=200, length=None):
     """``body`` below a fixed16 header, which may lie about its length."""
     size = len(body) if length is None else length
@@ -29,6 +42,9 @@ class LyingSite:
     ``deed`` is None (honest) or a name of ``DEEDS`` or ``TYPED``. ``tables`` limits it to these tables, so
     that a probe of the status table can still look healthy. ``hold`` keeps answers back until
     ``release`` is called; ``waiting`` is set when one is kept.
+
+    Commands are passed on as they come and kept in ``commands``. With ``"COMMAND"`` among the
+    tables the deed is done instead of accepting one, after ``patience`` that are accepted.
     """
 
     def __init__(self, path, target):
@@ -36,6 +52,8 @@ class LyingSite:
         self.target = target
         self.deed = None
         self.tables = None
+        self.patience = 0
+        self.commands = []
         self.open = set()
         self.lock = threading.Lock()
         self.gate = threading.Event()
@@ -118,6 +136,8 @@ class LyingSite:
     def answer(self, connection, request):
         """Answer one request; false when the connection is to be closed."""
         lines = request.split("\n")
+        if lines[0].startswith("COMMAND "):
+            return self.obey(connection, lines[0])
         table = lines[0].removeprefix("GET ")
         chosen = self.tables is None or table in self.tables
         if chosen and not self.gate.is_set():
@@ -135,6 +155,21 @@ class LyingSite:
         if chosen and self.deed is not None:
             return (DEEDS | TYPED)[self.deed](self, connection, rows)
         connection.sendall(framed(json.dumps(rows).encode()))
+        return True
+
+    def obey(self, connection, line):
+        """Pass a command on or misbehave; what the core says about it goes back."""
+        if self.tables is not None and "COMMAND" in self.tables:
+            if not self.gate.is_set():
+                self.waiting.set()
+                self.gate.wait(60)
+            if self.deed is not None and not self.patience:
+                if self.deed == "silent" or DEEDS[self.deed](self, connection, [[1]]):
+                    self.ended.wait(120)
+                return False
+            self.patience = max(0, self.patience - 1)
+        self.commands.append(line)
+        connection.sendall(told(self.target, line))
         return True
 
 

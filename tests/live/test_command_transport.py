@@ -1,0 +1,249 @@
+"""Commands on their way: sites that lie, hang or die in the middle, and a daemon that stops.
+
+Whatever a site does, every line is sent once at most, and what is not known is not called done.
+"""
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+from harness.client import InFlight
+from harness.cores import EmbeddedCore
+from harness.daemon import Daemon, site
+from harness.lying import DEEDS, FAST, LyingSite
+from harness.recorder import Recorder, problems
+from harness.waiting import until
+
+TIMEOUT = 2.0
+IN_TIME = 12.0
+COMMENT = "/hosts/web01/cmd/add_host_comment"
+OPEN = [name for name in DEEDS if name not in FAST]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory, ready):
+    core = EmbeddedCore(tmp_path_factory.mktemp("own"))
+    try:
+        yield ready(core)
+    finally:
+        core.stop()
+
+
+@pytest.fixture(scope="module")
+def tape(own, tmp_path_factory):
+    recorder = Recorder(tmp_path_factory.mktemp("tape") / "live", own.socket)
+    yield recorder
+    recorder.close()
+
+
+@pytest.fixture(scope="module")
+def liar(own, tmp_path_factory):
+    liar = LyingSite(tmp_path_factory.mktemp("liar") / "live", own.socket)
+    yield liar
+    liar.close()
+
+
+@pytest.fixture(scope="module")
+def daemon(tape, liar, tmp_path_factory):
+    sites = [
+        site("good", f"unix:{tape.path}", timeout=20.0),
+        site("liar", f"unix:{liar.path}", timeout=TIMEOUT),
+    ]
+    daemon = Daemon(tmp_path_factory.mktemp("transport"), sites)
+    try:
+        yield daemon.start()
+    finally:
+        liar.lie(None)
+        daemon.stop()
+
+
+def up(client):
+    return lambda: {row["connected"] for row in client.rows("/sites")} == {1}
+
+
+@pytest.fixture
+def client(daemon, liar):
+    """A client of a daemon whose sites are both up."""
+    liar.lie(None)
+    liar.patience = 0
+    with daemon.client() as client:
+        until(up(client), "both sites are up")
+        liar.commands.clear()
+        yield client
+        liar.release()
+        liar.lie(None)
+        until(up(client), "both sites are up again")
+
+
+@pytest.fixture
+def told(tape):
+    """The command lines that have reached the honest core during the test, checked strictly."""
+    mark = tape.mark()
+
+    def lines():
+        requests = tape.since(mark)
+        assert not [found for request in requests for found in problems(request)]
+        return [one.decode() for one in requests if one.startswith(b"COMMAND")]
+
+    return lines
+
+
+def entries(count, word):
+    return [
+        {"cmd": "add_host_comment", "host": "web01", "comment_data": f"{word} {number}"}
+        for number in range(count)
+    ]
+
+
+def refused(port):
+    """Whether nobody listens any more."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return True
+    return False
+
+
+def texts(lines):
+    """The comments in command lines."""
+    return [line.rpartition(";")[2] for line in lines]
+
+
+@pytest.mark.parametrize("deed", sorted(DEEDS))
+def test_a_liar_is_not_believed(client, liar, told, deed):
+    """It took nothing, and nothing says that it did; the other site did its work."""
+    liar.lie(deed, "COMMAND")
+    response = client.post_form(COMMENT, {"comment_data": deed}, timeout=IN_TIME)
+    assert response.status == 200, response
+    assert response.headers["x-mon-failed-sites"] == "liar"
+    (failed,) = response.json["failed_sites"]
+    assert failed["site"] == "liar"
+    assert failed["uncertain"] is True
+    assert str(liar.path) not in response.text
+    assert texts(told()) == [deed]
+    assert liar.commands == []
+
+
+@pytest.mark.parametrize("deed", ["closed at once", "no header", "silent"])
+def test_a_liar_alone_is_a_failure_that_says_what_is_not_known(client, liar, deed):
+    liar.lie(deed, "COMMAND")
+    response = client.post_form("/sites/liar" + COMMENT, {"comment_data": "x"}, timeout=IN_TIME)
+    assert response.status == (504 if deed == "silent" else 502), response
+    assert response.json["message"] == "it is not known whether the command was executed"
+    assert response.json["commands"].startswith("COMMAND [")
+    assert "liar" in response.json["description"]
+
+
+def test_half_of_a_hundred(client, liar, told):
+    """Of those that were answered it is known, of the others it is not, and none comes twice."""
+    liar.lie("closed at once", "COMMAND")
+    liar.patience = 50
+    body = entries(150, "half")
+    response = client.post_json("/cmd", body, timeout=IN_TIME)
+    results = response.json if isinstance(response.json, list) else response.json["results"]
+    states = [
+        [one.get("uncertain", False) for one in result.get("failed_sites", ())]
+        for result in results
+    ]
+    assert states == [[]] * 50 + [[True]] * 50 + [[False]] * 50
+    assert {result["code"] for result in results} == {200}
+    assert texts(liar.commands) == [f"half {number}" for number in range(50)]
+    assert texts(told()) == [f"half {number}" for number in range(150)]
+
+
+def test_a_dead_site_was_told_nothing(client, liar, told):
+    liar.die()
+    try:
+        response = client.post_form(COMMENT, {"comment_data": "dead"}, timeout=IN_TIME)
+        assert response.status == 200, response
+        (failed,) = response.json["failed_sites"]
+        assert (failed["site"], failed.get("uncertain", False)) == ("liar", False)
+        assert texts(told()) == ["dead"]
+    finally:
+        liar.listen()
+
+
+def test_refusals_of_one_site_belong_to_their_command(client, told):
+    body = [
+        {"cmd": "add_host_comment", "host": "web01", "comment_data": "first"},
+        {"cmd": "del_downtime_by_hostgroup_name", "hostgroup_name": "no such group"},
+        {"cmd": "add_host_comment", "host": "web01", "comment_data": "last"},
+    ]
+    response = client.post_json("/cmd?backends=good", body, timeout=IN_TIME)
+    results = response.json if isinstance(response.json, list) else response.json["results"]
+    assert [result["code"] for result in results] == [200, 400, 200]
+    assert results[1]["error"].startswith("GOOD: 400: ")
+    assert len(told()) == 3
+
+
+def test_requests_wait_for_each_other_and_arrive_whole(daemon, client, told):
+    words = [f"w{number}" for number in range(6)]
+    answers = {}
+
+    def send(word):
+        with daemon.client() as other:
+            answers[word] = other.post_json("/cmd?backends=good", entries(150, word))
+
+    threads = [threading.Thread(target=send, args=(word,)) for word in words]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [answers[word].status for word in words] == [200] * 6
+    arrived = texts(told())
+    assert len(arrived) == 900
+    for word in words:
+        mine = [text for text in arrived if text.startswith(word + " ")]
+        assert mine == [f"{word} {number}" for number in range(150)]
+
+
+def test_a_thousand_commands(client, own, told):
+    began = time.monotonic()
+    response = client.post_json("/cmd?backends=good", entries(1000, "many"), timeout=60)
+    assert time.monotonic() - began < 30  # a hang, not a measurement
+    assert response.status == 200, response
+    assert texts(told()) == [f"many {number}" for number in range(1000)]
+    assert len(own.ask("GET comments\nColumns: id\nFilter: comment ~ ^many ")) == 1000
+
+
+def test_a_client_that_leaves_does_not_cut_its_commands(daemon, client, liar):
+    """They go their way and into the audit log."""
+    liar.lie(None, "COMMAND")
+    liar.hold()
+    with daemon.client() as other, pytest.raises(TimeoutError):
+        other.post_json("/cmd?backends=liar", entries(150, "left"), timeout=0.3)
+    assert liar.waiting.wait(IN_TIME)
+    liar.release()
+    until(lambda: len(liar.commands) == 150, "all commands have arrived")
+    assert texts(liar.commands) == [f"left {number}" for number in range(150)]
+    until(lambda: "left 149" in daemon.log, "they are in the audit log")
+    lines = [line for line in daemon.log.splitlines() if "left " in line and " audit " in line]
+    assert len(lines) == 150
+
+
+def test_stopping_waits_for_the_transmission_under_way(own, made, tmp_path):
+    slow = LyingSite(tmp_path / "slow", own.socket)
+    try:
+        daemon = made([site("slow", f"unix:{slow.path}", timeout=20.0)]).start()
+        slow.lie(None, "COMMAND")
+        slow.hold()
+        running = InFlight(daemon, "/hosts/web01/cmd/add_host_comment", {"comment_data": "stop"})
+        assert slow.waiting.wait(IN_TIME)
+        stopping = threading.Thread(target=daemon.stop)
+        stopping.start()
+        until(lambda: refused(daemon.port), "the daemon is stopping")
+        slow.release()
+        response = running.result()
+        stopping.join(30)
+        assert response.status == 200, response
+        assert texts(slow.commands) == ["stop"]
+        assert "Traceback" not in daemon.log
+        assert json.loads(response.body)["message"] == "Command successfully submitted"
+    finally:
+        slow.close()
+
+
+def test_the_daemon_logged_no_traceback(daemon):
+    assert "Traceback" not in daemon.log
