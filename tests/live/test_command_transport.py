@@ -142,7 +142,7 @@ def test_half_of_a_hundred(client, liar, told):
     liar.patience = 50
     body = entries(150, "half")
     response = client.post_json("/cmd", body, timeout=IN_TIME)
-    results = response.json if isinstance(response.json, list) else response.json["results"]
+    results = response.json
     states = [
         [one.get("uncertain", False) for one in result.get("failed_sites", ())]
         for result in results
@@ -172,7 +172,7 @@ def test_refusals_of_one_site_belong_to_their_command(client, told):
         {"cmd": "add_host_comment", "host": "web01", "comment_data": "last"},
     ]
     response = client.post_json("/cmd?backends=good", body, timeout=IN_TIME)
-    results = response.json if isinstance(response.json, list) else response.json["results"]
+    results = response.json
     assert [result["code"] for result in results] == [200, 400, 200]
     assert results[1]["error"].startswith("GOOD: 400: ")
     assert len(told()) == 3
@@ -243,6 +243,56 @@ def test_stopping_waits_for_the_transmission_under_way(own, made, tmp_path):
         assert json.loads(response.body)["message"] == "Command successfully submitted"
     finally:
         slow.close()
+
+
+def test_a_command_that_hangs_while_the_daemon_stops_is_written_down(own, made, tmp_path):
+    hanging = LyingSite(tmp_path / "hanging", own.socket)
+    try:
+        daemon = made(
+            [site("hanging", f"unix:{hanging.path}", timeout=4.0)],
+            sections={"server": {"drain_timeout": 1}},
+        ).start()
+        hanging.lie(None, "COMMAND")
+        hanging.hold()
+        InFlight(daemon, COMMENT, {"comment_data": "cut off"})
+        assert hanging.waiting.wait(IN_TIME)
+        daemon.stop(seconds=20)
+        (line,) = [one for one in daemon.log.splitlines() if " audit " in one]
+        assert "cut off" in line
+        assert "not known whether" in line
+        assert "failed_sites=hanging" in line
+        assert "Traceback" not in daemon.log
+    finally:
+        hanging.close()
+
+
+def test_every_refusal_of_a_real_core_belongs_to_its_command(core, recorder, made):
+    daemon = made([site("s1", f"unix:{recorder.path}")]).start()
+    mark = recorder.mark()
+    body = entries(250, "mixed")
+    for number in range(7, 250, 10):
+        body[number] = {
+            "cmd": "change_host_check_timeperiod",
+            "host": "web01",
+            "timeperiod": f"no such period {number}",
+        }
+    with daemon.client() as client:
+        response = client.post_json("/cmd", body, timeout=60)
+    wrong = [result["index"] for result in response.json if result["code"] != 200]
+    assert wrong == list(range(7, 250, 10))
+    for result in response.json:
+        assert (result["code"] == 400) == ("error" in result)
+        assert "stack" not in result.get("error", "").lower()
+        assert "/usr" not in result.get("error", "")
+    lines = [one for one in recorder.since(mark) if one.startswith(b"COMMAND")]
+    assert len(lines) == len(set(lines)) == 250
+    expected = [f"mixed {number}" for number in range(250) if number % 10 != 7]
+
+    def arrived():
+        rows = core.ask("GET comments\nColumns: id comment\nFilter: comment ~ ^mixed ")
+        return [comment for _, comment in sorted(rows)] == expected
+
+    until(arrived, "all other comments are there, in order")
 
 
 def test_the_daemon_logged_no_traceback(daemon):
