@@ -10,6 +10,7 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,7 +37,7 @@ from monrest.auth.sessions import Sessions
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
 from monrest.concurrency import Threads
-from monrest.config import Config, ConfigError, load
+from monrest.config import Config, ConfigError, load, parse_listener
 from monrest.log import LineObserver
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
@@ -159,6 +160,7 @@ class Daemon(Service):
 
     def _bind(self, text: str) -> IListeningPort:
         results: list[IListeningPort | Failure] = []
+        prepare_socket_folder(text)
         try:
             serverFromString(self.reactor, text).listen(self.site).addBoth(results.append)
         except IndexError:
@@ -352,6 +354,17 @@ def prepare_var_dir(folder: Path) -> None:
         raise StartError(f"server.var_dir: {folder}: {error.strerror}") from None
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise StartError(f"server.var_dir: {folder}: Permission denied")
+
+
+def prepare_socket_folder(listener: str) -> None:
+    """Make the folder of a Unix socket, such as ``/run/monrest`` after a boot.
+
+    When that is impossible, listening says so with the name of the socket.
+    """
+    given = parse_listener(listener)
+    if given.kind == "unix":
+        with suppress(OSError):
+            Path(given.arguments["address"]).parent.mkdir(mode=0o755, exist_ok=True)
 
 
 def _told(error: BaseException | None) -> str:

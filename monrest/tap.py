@@ -18,7 +18,7 @@ from monrest.log import LineObserver
 _HIGHEST_PORT = 65535
 _DEMO_CONFIG = """
 [server]
-listen = ["tcp:{port}:interface=127.0.0.1"]
+listen = ["tcp:{port}:interface=127.0.0.1", "unix:{folder}/monrest.sock"]
 var_dir = "{folder}"
 
 [auth.roles]
@@ -35,6 +35,10 @@ _DEMO_REQUESTS = (
     "'{address}/services/totals'",
     "-G '{address}/text/services' "
     "-d columns=host_name,description,state --data-urlencode 'q=state > 0'",
+)
+_DEMO_COMMANDS = (
+    "r /hosts/totals",
+    "r -t '/services?q=state>0&columns=host_name,description,plugin_output'",
 )
 
 
@@ -90,7 +94,7 @@ def makeService(options: Options) -> IService:
         reactor=reactor,
         observer=observer,
         core=DemoCore(reactor, f"{folder}/live"),
-        on_ready=_announce,
+        on_ready=lambda address, key: _announce(address, key, f"{folder}/monrest.sock"),
         on_stopped=lambda: shutil.rmtree(folder, ignore_errors=True),
     )
 
@@ -109,9 +113,13 @@ def _observer(options: Options, reactor: Any) -> LineObserver | None:
     return LineObserver(stream, as_json=bool(options["json-log"]), clock=reactor)
 
 
-def _announce(address: str, key: str) -> None:
-    """Print where the demo is and three requests to paste."""
+def _announce(address: str, key: str, path: str) -> None:
+    """Print where the demo is and what to paste; ``path`` is its Unix socket."""
     headers = f"-H 'X-Mon-Auth-Key: {key}' -H 'X-Mon-Auth-User: admin'"
     lines = [f"monrest demo: {address}/  key {key}  user admin", ""]
     lines += [f"curl -s {headers} {text.format(address=address)}" for text in _DEMO_REQUESTS]
+    command = Path(sys.executable).with_name("monrest")
+    lines += ["", f"export MONREST_URL=unix:{path}   # needs no key here, or:"]
+    lines += [f"export MONREST_URL={address} MONREST_KEY={key} MONREST_USER=admin"]
+    lines += [f"{command} {text}" for text in _DEMO_COMMANDS]
     print("\n".join(lines), end="\n\n", file=sys.__stdout__, flush=True)

@@ -1,6 +1,7 @@
 """Reading and refusing configurations (the configuration contract of DESIGN.md)."""
 
 import contextlib
+import json
 import tomllib
 from pathlib import Path
 
@@ -225,7 +226,10 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_the_sample_is_good_and_shows_every_default():
-    assert load(SAMPLE) == loads('[auth.roles]\nadmin = ["admin"]\n')
+    listen = ["tcp:8080:interface=127.0.0.1", "unix:/run/monrest/monrest.sock"]
+    assert load(SAMPLE) == loads(
+        f'[server]\nlisten = {json.dumps(listen)}\n[auth.roles]\nadmin = ["admin"]\n'
+    )
     text = SAMPLE.read_text()
     shown = tomllib.loads(text)
     tables = [table for table in fields(resolve_types(Config)) if table.name != "sites"]

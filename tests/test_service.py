@@ -369,7 +369,7 @@ async def test_the_demo_leaves_nothing_behind(running, monkeypatch):
     folder = Path(daemon.config.server.var_dir)
     daemon.observer = None
     daemon.startService()
-    ((address, key),) = announced
+    ((address, key, _path),) = announced
     headers = {"X-Mon-Auth-Key": key, "X-Mon-Auth-User": "admin", "Connection": "close"}
     client = treq.client.HTTPClient(Agent(reactor))
     response = await client.get(f"{address}/hosts/totals", headers=headers)
@@ -381,9 +381,11 @@ async def test_the_demo_leaves_nothing_behind(running, monkeypatch):
 def test_the_demo_says_what_to_try(capfd):
     from monrest.tap import _announce
 
-    _announce("http://127.0.0.1:8080/mon/r", "KEY")
+    _announce("http://127.0.0.1:8080/mon/r", "KEY", "/tmp/d/monrest.sock")
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == "monrest demo: http://127.0.0.1:8080/mon/r/  key KEY  user admin"
+    assert any(line.startswith("export MONREST_URL=unix:/tmp/d/monrest.sock ") for line in lines)
+    assert len([line for line in lines if "/monrest r " in line]) == 2
     requests = [line for line in lines if line.startswith("curl ")]
     assert len(requests) == 3
     for line in requests:

@@ -88,7 +88,7 @@ def script(shell: str) -> str:
 
 
 def _actions(made: ArgumentParser) -> Iterator[Action]:
-    for action in made._actions:  # noqa: SLF001  argparse has no public list of them
+    for action in made._actions:  # argparse has no public list of them
         yield action
         choices: Any = action.choices
         if isinstance(choices, dict):
