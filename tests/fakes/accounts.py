@@ -1,0 +1,161 @@
+"""Everything about accounts as it is in the daemon, without sockets and threads."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.task import Clock
+
+from monrest.auth import csrf
+from monrest.auth.authenticate import Authenticator
+from monrest.auth.contacts import NOBODY
+from monrest.auth.keys import Keys
+from monrest.auth.passwords import Passwords
+from monrest.auth.sessions import Sessions
+from monrest.auth.slowdown import Slowdown
+from monrest.auth.users import Users
+from monrest.config import AuthConfig, Config
+from monrest.names import Names
+from monrest.resources.dispatch import dispatch
+from monrest.resources.registry import router
+from monrest.values import ANONYMOUS, Caller, RestRequest
+from tests.fakes.context import make_context
+from tests.fakes.keystore import Store
+from tests.fakes.store import sqlite_url
+
+HERE = "192.0.2.7"
+SECRET = "0123456789abcdef" * 4 + "_1"
+
+
+def sha(password):
+    return "{SHA}" + base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()
+
+
+class AtOnce:
+    """Threads that are done when they are asked."""
+
+    def run(self, function):
+        return maybeDeferred(function)
+
+
+class Directory:
+    """What the cores say of users: contacts by name, and sites that did not answer."""
+
+    def __init__(self):
+        self.known, self.problems = {}, ()
+
+    async def of(self, user):
+        return self.known.get(user, NOBODY)
+
+    async def everybody(self, sites):
+        return dict(self.known), self.problems
+
+
+class House:
+    """One daemon; ``another`` on the same database has caches of its own."""
+
+    def __init__(self, folder, store=None, **auth):
+        self.clock = store.clock if store else Clock()
+        if store is None:
+            self.clock.advance(1_700_000_000)
+        self.folder, self.auth = folder, auth
+        self.store = store or Store(sqlite_url(folder), self.clock)
+        if store is None:
+            self.store.startService()
+        self.directory = Directory()
+        self.path = folder / "htpasswd"
+        self.configure(**auth)
+
+    def configure(self, *, app="mon", **auth):
+        auth = {
+            "roles": {"admin": ("root",), "all_hosts": ("ann",)},
+            "htpasswd_file": str(self.path),
+            **auth,
+        }
+        config, names = AuthConfig(**auth), Names(app=app)
+        self.keys = Keys(self.store, self.clock)
+        self.sessions = Sessions(self.store, self.clock, config, names)
+        self.users = Users(self.store, self.clock, config)
+        self.passwords = Passwords(config.htpasswd_file, AtOnce(), self.clock)
+        self.slowdown = Slowdown(self.clock)
+        parts = {
+            "keys": self.keys,
+            "sessions": self.sessions,
+            "users": self.users,
+            "passwords": self.passwords,
+            "slowdown": self.slowdown,
+            "contacts": self.directory,
+        }
+        self.authenticator = Authenticator(
+            config=config, names=names, secret_key=SECRET, own_uid=1000, **parts
+        )
+        self.context = make_context(
+            self.clock, config=Config(auth=config, names=names), names=names, **parts
+        )
+
+    def another(self):
+        made = House(self.folder, self.store, **self.auth)
+        made.directory = self.directory
+        made.configure(**self.auth)
+        return made
+
+    def write(self, **passwords):
+        """Put these passwords into the file, as of some time ago."""
+        self.path.write_text("".join(f"{one}:{sha(two)}\n" for one, two in passwords.items()))
+        os.utime(self.path, (1_600_000_000, 1_600_000_000 + len(passwords)))
+
+    def begin(self, method, path, /, headers=None, *, address=HERE, secure=False, **given):
+        """A Deferred of the answer to a request with these parameters."""
+        caller = Caller(
+            method=method, headers=headers or {}, address=address, client=address, secure=secure
+        )
+        pairs = tuple(
+            (name, one)
+            for name, value in given.items()
+            for one in (value if isinstance(value, list) else [value])
+        )
+        return Deferred.fromCoroutine(self._answer(caller, path, pairs))
+
+    async def _answer(self, caller, path, pairs):
+        names = self.context.names
+        segments = tuple(path.strip("/").split("/"))
+        if router(names.app).public(caller.method, segments):
+            identity = ANONYMOUS
+        else:
+            identity = await self.authenticator.authenticate(caller)
+        pairs = csrf.check(identity, caller.method, pairs, caller.headers, names)
+        request = RestRequest(
+            method=caller.method,
+            path=path,
+            segments=segments,
+            parameters=pairs,
+            identity=identity,
+            caller=caller,
+        )
+        return await dispatch(self.context, request)
+
+    def send(self, *where, **given):
+        """The answer to a request, whatever time it takes; raises what it raises."""
+        found = []
+        self.begin(*where, **given).addBoth(found.append)
+        while not found:
+            calls = self.clock.getDelayedCalls()
+            assert calls, "never answered"
+            self.clock.advance(max(0.0, calls[0].getTime() - self.clock.seconds()))
+        (value,) = found
+        if hasattr(value, "raiseException"):
+            value.raiseException()
+        return value
+
+    def login(self, user="ann", password="right", **more):
+        """Log in; (cookie header, CSRF token)."""
+        answer = self.send("POST", "/mon/login", login=user, password=password, **more)
+        cookie = dict(answer.headers)["Set-Cookie"].partition(";")[0]
+        return {"cookie": cookie}, answer.value["csrf_token"]
+
+    def as_user(self, user):
+        """The headers of the secret key for a user."""
+        return {"x-mon-auth-key": SECRET, "x-mon-auth-user": user}

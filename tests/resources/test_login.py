@@ -1,0 +1,272 @@
+"""/mon/login and /mon/logout, with everything behind them: from the password to the cookie."""
+
+import pytest
+from twisted.internet.defer import CancelledError
+
+from monrest.errors import (
+    BadRequest,
+    Forbidden,
+    NotAuthenticated,
+    TooManyRequests,
+    Unavailable,
+)
+from monrest.resources.login import WRONG
+from tests.fakes.keystore import result
+
+LOGIN, LOGOUT, WHOAMI = "/mon/login", "/mon/logout", "/mon/whoami"
+
+
+def whoami(house, headers):
+    return house.send("GET", WHOAMI, headers).value
+
+
+def refused(house, error, *where, **given):
+    with pytest.raises(error) as raised:
+        house.send(*where, **given)
+    return raised.value
+
+
+# -------------------------------------------------------------------- coming in
+
+
+@pytest.mark.parametrize("name", ["login", "username"])
+def test_login(house, name, audited):
+    answer = house.send("POST", LOGIN, **{name: " ann "}, password="right")
+    assert set(answer.value) == {"user", "csrf_token"}
+    assert answer.value["user"] == "ann"
+    ((header, cookie),) = answer.headers
+    value = cookie.partition(";")[0].removeprefix("mon_auth=")
+    assert (header, cookie) == (
+        "Set-Cookie",
+        f"mon_auth={value}; Path=/mon; HttpOnly; SameSite=Lax",
+    )
+    who = whoami(house, {"cookie": f"mon_auth={value}"})
+    assert (who["id"], who["auth_src"]) == ("ann", "cookie")
+    assert who["has_mon_profile"] is True
+    assert who["last_login"] == int(house.clock.seconds())
+    (line,) = audited
+    assert (line["action"], line["user"], line["client"]) == ("login", "ann", "192.0.2.7")
+    for secret in (value, answer.value["csrf_token"], "right"):
+        assert secret not in str(audited)
+
+
+def test_the_cookie_is_secure_behind_tls(house):
+    answer = house.send("POST", LOGIN, login="ann", password="right", secure=True)
+    assert dict(answer.headers)["Set-Cookie"].endswith("; Secure")
+
+
+def test_names_are_transformed_as_everywhere(house):
+    house.configure(lowercase_user=True)
+    assert house.send("POST", LOGIN, login="ANN", password="right").value["user"] == "ann"
+
+
+def test_the_word_of_the_site(house):
+    house.configure(app="abc")
+    answer = house.send("POST", "/abc/login", login="ann", password="right")
+    assert dict(answer.headers)["Set-Cookie"].startswith("abc_auth=")
+
+
+# -------------------------------------------------------------------- staying out
+
+
+@pytest.mark.parametrize(
+    ("user", "password"), [("ann", "wrong"), ("ann", "Right"), ("nobody", "right"), ("Ann", "x")]
+)
+def test_wrong_is_the_same_for_everybody(house, user, password, audited):
+    begun = house.clock.seconds()
+    error = refused(house, NotAuthenticated, "POST", LOGIN, login=user, password=password)
+    assert (error.message, error.description) == ("login failed", WRONG)
+    assert error.headers == ()
+    assert house.clock.seconds() - begun == 0.5
+    assert [(line["action"], line["user"], line["result"]) for line in audited] == [
+        ("login failed", user, WRONG)
+    ]
+    assert result(house.sessions.list()) == []
+
+
+@pytest.mark.parametrize("away", ["wrong password", "unknown user"])
+def test_a_slow_database_does_not_tell_who_exists(house, away):
+    """Only a failure of somebody who exists is written."""
+    house.passwords.threads = type(house.passwords.threads)()
+    house.store.held = True
+    found = []
+    name = "ann" if away == "wrong password" else "nobody"
+    house.begin("POST", LOGIN, login=name, password="x").addErrback(found.append)
+    house.clock.advance(0.25)
+    house.store.release()
+    assert found == []
+    house.clock.advance(0.25)
+    found[0].trap(NotAuthenticated)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "login is a required argument"),
+        ({"login": "ann"}, "password is a required argument"),
+        ({"password": "s3cret"}, "login is a required argument"),
+        ({"login": "", "password": "s3cret"}, "login is a required argument"),
+        ({"login": "ann", "password": ""}, "password is a required argument"),
+        ({"login": ["ann", "bob"], "password": "s3cret"}, "login: expected one value, got 2"),
+        ({"login": "ann", "username": "bob", "password": "s3cret"}, "expected one value"),
+        ({"login": "ann", "password": ["s3cret", "b"]}, "password: expected one value, got 2"),
+        ({"login": "ann", "password": "s3cret", "pass": "x"}, "'pass': expected only"),
+        ({"login": "../ann", "password": "s3cret"}, "login: expected a name"),
+        ({"login": "a\nb", "password": "s3cret"}, "login: expected"),
+        ({"login": "(cli)", "password": "s3cret"}, "internal"),
+        ({"login": "a" * 300, "password": "s3cret"}, "login: expected"),
+    ],
+)
+def test_bad_requests(house, given, words):
+    error = refused(house, BadRequest, "POST", LOGIN, **given)
+    assert words in str(error)
+    assert "s3cret" not in str(error)
+
+
+def test_without_a_password_file(house):
+    house.configure(htpasswd_file="")
+    error = refused(house, BadRequest, "POST", LOGIN, login="ann", password="right")
+    assert "auth.htpasswd_file" in error.description
+
+
+def test_while_the_password_file_is_gone(house):
+    house.path.unlink()
+    refused(house, Unavailable, "POST", LOGIN, login="ann", password="right")
+    refused(house, Unavailable, "POST", LOGIN, login="nobody", password="right")
+
+
+def test_while_the_database_is_away(house):
+    house.store.down = True
+    refused(house, Unavailable, "POST", LOGIN, login="ann", password="right")
+    refused(house, NotAuthenticated, "POST", LOGIN, login="ann", password="wrong")
+    house.store.down = False
+    house.clock.advance(2)
+    assert house.login()
+
+
+def test_pages_of_other_sites_log_nobody_in(house):
+    error = refused(
+        house,
+        Forbidden,
+        "POST",
+        LOGIN,
+        {"sec-fetch-site": "cross-site"},
+        login="ann",
+        password="right",
+    )
+    assert error.message == "CSRF Security Alert"
+
+
+# -------------------------------------------------------------------- locked users
+
+
+def test_too_many_failures_lock(house, audited):
+    house.configure(lock_after_failed_logins=3)
+    cookie, _ = house.login()
+    for _ in range(3):
+        refused(house, NotAuthenticated, "POST", LOGIN, login="ann", password="wrong")
+    assert [line["action"] for line in audited if line["action"] == "user lock"] == ["user lock"]
+    error = refused(house, Forbidden, "POST", LOGIN, login="ann", password="right")
+    assert error.message == "account is locked, please contact an administrator"
+    assert (audited[-1]["action"], audited[-1]["result"]) == ("login failed", "locked")
+    refused(house, Forbidden, "GET", WHOAMI, cookie)
+    refused(house, Forbidden, "GET", WHOAMI, house.as_user("ann"))
+    # Who does not know the password does not learn that there is such a user.
+    refused(house, NotAuthenticated, "POST", LOGIN, login="ann", password="wrong")
+    house.send("POST", "/mon/users/ann/cmd/unlock", house.as_user("root"))
+    assert whoami(house, cookie)["id"] == "ann"
+    assert house.login()
+
+
+def test_unknown_names_are_never_locked_or_stored(house):
+    house.configure(lock_after_failed_logins=2)
+    for _ in range(5):
+        refused(house, NotAuthenticated, "POST", LOGIN, login="nobody", password="wrong")
+    assert result(house.users.list()) == []
+
+
+def test_guesses_are_slowed_down_and_refused_in_the_end(house):
+    waiting, found = [], []
+    for number in range(80):
+        waiting.append(house.begin("POST", LOGIN, login="ann", password=f"guess{number}"))
+        waiting[-1].addErrback(lambda failure: found.append(failure.type))
+    assert found == [TooManyRequests] * 26
+    for one in waiting:
+        one.cancel()
+    assert found[26:] == [CancelledError] * 54
+    while house.clock.getDelayedCalls():
+        house.clock.advance(10)
+
+
+# -------------------------------------------------------------------- sessions
+
+
+def test_a_planted_session_is_not_taken_over(house):
+    planted = {"cookie": "mon_auth=" + "a" * 64 + "_1"}
+    cookie, _ = house.login(headers=planted)
+    assert cookie != planted
+    refused(house, NotAuthenticated, "GET", WHOAMI, planted)
+
+
+@pytest.mark.parametrize("value", ["ü", "", '"', "a" * 10_000, "\ud800"])
+def test_odd_cookies_at_the_login(house, value):
+    assert house.login(headers={"cookie": f"mon_auth={value}"})
+
+
+def test_a_login_ends_the_session_that_the_browser_had(house):
+    attacker, _ = house.login("bob")
+    mine, _ = house.login("ann", headers=attacker)
+    assert whoami(house, mine)["id"] == "ann"
+    refused(house, NotAuthenticated, "GET", WHOAMI, attacker)
+
+
+def test_a_cookie_after_its_logout(house, audited):
+    cookie, token = house.login()
+    other, _ = house.login()
+    elsewhere = house.another()
+    assert whoami(elsewhere, cookie)["id"] == "ann"
+    answer = house.send("POST", LOGOUT, cookie, CSRFtoken=token)
+    assert "Max-Age=0" in dict(answer.headers)["Set-Cookie"]
+    assert audited[-1]["action"] == "logout"
+    refused(house, NotAuthenticated, "GET", WHOAMI, cookie)
+    refused(house, NotAuthenticated, "POST", LOGOUT, cookie, CSRFtoken=token)
+    house.clock.advance(5)
+    refused(elsewhere, NotAuthenticated, "GET", WHOAMI, cookie)
+    assert whoami(house, other)["id"] == "ann"
+
+
+def test_logging_out_needs_the_token_and_a_session(house):
+    cookie, token = house.login()
+    _, other = house.login("bob")
+    for given in ({}, {"CSRFtoken": "x"}, {"token": other}):
+        refused(house, Forbidden, "POST", LOGOUT, cookie, **given)
+    assert whoami(house, cookie)["id"] == "ann"
+    refused(house, BadRequest, "POST", LOGOUT, house.as_user("ann"))
+    house.send("POST", LOGOUT, {**cookie, "x-mon-csrf-token": token})
+
+
+def test_a_changed_password_keeps_others_out(house):
+    house.login()
+    house.write(ann="another", bob="right")
+    house.clock.advance(1)
+    refused(house, NotAuthenticated, "POST", LOGIN, login="ann", password="right")
+    assert house.login(password="another")
+
+
+def test_idle_and_old_sessions_say_so(house):
+    house.configure(session_idle=100.0, session_lifetime=250.0)
+    idle, _ = house.login()
+    used, _ = house.login()
+    for _ in range(2):
+        house.clock.advance(99)
+        assert whoami(house, used)
+    error = refused(house, NotAuthenticated, "GET", WHOAMI, idle)
+    assert error.message == "session is not valid (anymore)"
+    house.clock.advance(52)
+    refused(house, NotAuthenticated, "GET", WHOAMI, used)
+
+
+def test_requests_with_a_key_make_no_session(house):
+    answer = house.send("GET", WHOAMI, house.as_user("ann"))
+    assert answer.headers == ()
+    assert result(house.sessions.list()) == []
