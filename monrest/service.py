@@ -27,6 +27,7 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
 from monrest import __version__
+from monrest.audit import audit
 from monrest.auth.authenticate import Authenticator
 from monrest.auth.contacts import Contacts
 from monrest.auth.keys import Keys
@@ -51,6 +52,8 @@ from monrest.web.front import FrontResource
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
 
+_DAEMON = "(daemon)"
+"""Who reads the configuration again, as far as the audit log can tell."""
 _THREADS = 4
 _COLLECT_AFTER = (100_000, 50, 50)
 
@@ -284,11 +287,13 @@ class Daemon(Service):
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
         self.log.info("configuration read again: {count} sites", count=len(config.sites))
+        audit(_DAEMON, None, "configuration reload", target=self.path)
 
     def _refuse(self, problems: Sequence[str]) -> None:
         for problem in problems:
             self.log.warn("configuration not read again: {problem}", problem=problem)
         self.log.warn("the old configuration stays in force")
+        audit(_DAEMON, None, "configuration reload", target=self.path, result="refused")
 
     # ---------------------------------------------------------------- stop
 

@@ -24,6 +24,9 @@ from monrest.log import LineObserver
 from monrest.service import Daemon, fixed_while_running, prepare_var_dir
 from monrest.systemd import Notifier
 from monrest.tap import Options, makeService
+from tests.fakes.audited import audited
+
+__all__ = ["audited"]
 
 SITE = '[[sites]]\nid = "{id}"\nname = "{name}"\naddress = "unix:{folder}/none"\n'
 
@@ -142,7 +145,7 @@ async def test_a_site_that_is_away_is_no_obstacle(running):
     assert str(running.folder) not in document["description"]
 
 
-async def test_reload_takes_sites_in_and_out(running):
+async def test_reload_takes_sites_in_and_out(running, audited):
     running.start("a", "b")
     kept = running.daemon.registry.sites[1]
     running.write("b", "c")
@@ -154,6 +157,9 @@ async def test_reload_takes_sites_in_and_out(running):
     ]  # fmt: skip
     status, rows = await running.get("/sites")
     assert (status, [row["id"] for row in rows]) == (200, ["b", "c"])
+    (line,) = audited
+    assert (line["action"], line["target"]) == ("configuration reload", str(running.path))
+    assert line["result"] == "ok"
 
 
 async def test_reload_puts_everything_in_force(running):
@@ -186,7 +192,7 @@ def problems():
         ('[server]\nvar_dir = "/srv"\nlisten = ["tcp:0:interface=127.0.0.1"]\n', "server.var_dir"),
     ],
 )
-async def test_a_bad_reload_changes_nothing(running, problems, text, problem):
+async def test_a_bad_reload_changes_nothing(running, problems, text, problem, audited):
     running.start("a")
     before = running.daemon.config, running.daemon.site.resource
     running.path.write_text(text)
@@ -194,6 +200,7 @@ async def test_a_bad_reload_changes_nothing(running, problems, text, problem):
     assert problem in problems[0]
     assert (running.daemon.config, running.daemon.site.resource) == before
     assert running.site_ids() == ["a"]
+    assert [line["result"] for line in audited] == ["refused"]
     assert running.told.messages[-1] == "READY=1"
 
 
