@@ -288,11 +288,20 @@ def test_every_refusal_of_a_real_core_belongs_to_its_command(core, recorder, mad
     assert len(lines) == len(set(lines)) == 250
     expected = [f"mixed {number}" for number in range(250) if number % 10 != 7]
 
+    def comments():
+        return core.ask("GET comments\nColumns: id comment\nFilter: comment ~ ^mixed ")
+
     def arrived():
-        rows = core.ask("GET comments\nColumns: id comment\nFilter: comment ~ ^mixed ")
-        return [comment for _, comment in sorted(rows)] == expected
+        return [comment for _, comment in sorted(comments())] == expected
 
     until(arrived, "all other comments are there, in order")
+    # The core is that of other tests as well.
+    body = [
+        {"cmd": "del_comment", "host": "web01", "comment_id": number} for number, _ in comments()
+    ]
+    with daemon.client() as client:
+        assert {one["code"] for one in client.post_json("/cmd", body, timeout=60).json} == {200}
+    until(lambda: not comments(), "they are gone again")
 
 
 def test_the_daemon_logged_no_traceback(daemon):
