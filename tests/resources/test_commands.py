@@ -230,6 +230,17 @@ def test_test_only(world, one, value):
     assert (one.told, world.sending, world.audited) == ([], [], [])
 
 
+def test_test_only_while_a_site_is_down(world, one):
+    world.site("s2").fail()
+    answer = world.post("/hosts/h1/cmd/enable_host_check", ("test_only", "1"))
+    assert answer.value["commands"] == f"COMMAND {AT} ENABLE_HOST_CHECK;h1"
+    assert "nothing was sent" in answer.value["message"]
+    assert [site["site"] for site in answer.value["failed_sites"]] == ["s2"]
+    entry = {"cmd": "enable_host_check", "host": "h1"}
+    (result,) = world.bulk(entry, parameters=[("test_only", "1")]).value
+    assert (result["code"], result["commands"]) == (200, answer.value["commands"])
+
+
 @pytest.mark.parametrize("value", ["0", "", "false"])
 def test_not_test_only(world, one, value):
     world.post("/hosts/h1/cmd/enable_host_check", ("test_only", value))
@@ -473,6 +484,13 @@ def test_deletions(world, one, path, parameters, told):
             "commands": "",
         }
         assert world.sending == []
+
+
+def test_nothing_to_delete_while_a_site_is_down(world, one):
+    world.site("s2").fail()
+    answer = world.post("/hosts/h1/cmd/del_comment", ("comment_id", "99"))
+    assert answer.value["message"] == "Nothing matched, no command was sent"
+    assert [site["site"] for site in answer.value["failed_sites"]] == ["s2"]
 
 
 def test_deletions_are_for_each_site(world, one):
