@@ -1,6 +1,7 @@
 """The composed daemon in this process: start, requests, reload, stop, demo."""
 
 import gc
+import io
 import json
 import os
 import signal
@@ -367,6 +368,15 @@ def test_a_log_file(tmp_path):
     daemon.on_stopped()
     daemon.observer({"log_namespace": "monrest", "log_format": "hello"})
     assert (tmp_path / "log").read_text().endswith("info monrest: hello\n")
+
+
+def test_a_terminal_that_has_few_letters(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    daemon = makeService(options("--demo"))
+    daemon.on_stopped()
+    daemon.observer({"log_namespace": "monrest", "log_format": "ü"})
+    assert written.getvalue().endswith(b"info monrest: \\xfc\n")
 
 
 async def test_the_demo_leaves_nothing_behind(running, monkeypatch):
