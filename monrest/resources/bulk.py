@@ -137,7 +137,10 @@ def _text(name: str, value: Any) -> str:
 
 
 def problem_of(problems: Mapping[int, RestError], count: int) -> RestError:
-    """One error for a whole list: 403 if every problem is one, else 400; all are named."""
+    """One error for a whole list: 403 if every problem is one, else 400; all are named.
+
+    ``help`` is that of the first.
+    """
     kind = Forbidden if all(one.code == Forbidden.code for one in problems.values()) else BadRequest
     named = [
         {
@@ -149,8 +152,11 @@ def problem_of(problems: Mapping[int, RestError], count: int) -> RestError:
         for index in sorted(problems)
     ]
     first = named[0]
+    extra = {"problems": named}
+    if help_ := problems[min(problems)].extra.get("help"):
+        extra["help"] = help_
     return kind(
-        f"nothing was sent, {len(named)} of {count} commands cannot be",
+        f"nothing was sent, because {len(named)} of {count} commands cannot be sent",
         f"index {first['index']}: {first['message']}: {first['description']}".rstrip(": "),
-        extra={"problems": named},
+        extra=extra,
     )

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import define, field
 
 from monrest.errors import BadRequest, RestError, SitesFailed, SitesTimedOut
-from monrest.resources.orders import Job, help_text, told
+from monrest.resources.orders import Job, told
 from monrest.values import Document, SiteProblem
 
 SUBMITTED = "Command successfully submitted"
@@ -112,7 +112,7 @@ class Outcome:
             refusal = BadRequest(
                 REFUSED,
                 f"{REFUSED}: {self.error}",
-                extra={**self.members(), "error": self.error, "help": help_text(self.job.command)},
+                extra={**self.members(), "error": self.error, "help": self.job.help},
             )
             refusal.problems = tuple(self.failed)
             raise refusal
