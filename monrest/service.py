@@ -283,6 +283,7 @@ class Daemon(Service):
             return
         self.registry.reconfigure(config.sites)
         self.sessions.config = self.users.config = config.auth
+        self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")

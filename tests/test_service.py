@@ -169,6 +169,7 @@ async def test_reload_puts_everything_in_force(running):
     await running.reload()
     assert running.daemon.site.limits.request_timeout == 5.0
     assert (await running.get("/", root="/mon/r"))[0] == 404
+    assert running.daemon.sessions.cookie_name == "abc_auth"
 
 
 @pytest.fixture
