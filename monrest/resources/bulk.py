@@ -26,7 +26,7 @@ from monrest.resources.declare import Context
 from monrest.resources.outcome import Outcome
 from monrest.resources.submit import submit
 from monrest.sites.site import Site
-from monrest.values import Answer, Document, RestRequest
+from monrest.values import Answer, Document, RestRequest, SiteProblem
 
 MOST_COMMANDS = 10_000
 """Entries of one list."""
@@ -66,15 +66,18 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
 
 async def _answer(context: Context, outcomes: Sequence[Outcome]) -> Document:
     results: list[dict[str, Any]] = []
-    await sliced(_results(outcomes, results), context.clock)
-    failed = {one.site: one for outcome in outcomes for one in outcome.failed}
+    failed: dict[str, SiteProblem] = {}
+    await sliced(_results(outcomes, results, failed), context.clock)
     return Document(value=results, order=_ORDER, failed_sites=tuple(failed.values()))
 
 
-def _results(outcomes: Sequence[Outcome], results: list[dict[str, Any]]) -> Generator[None]:
+def _results(
+    outcomes: Sequence[Outcome], results: list[dict[str, Any]], failed: dict[str, SiteProblem]
+) -> Generator[None]:
     for outcome in outcomes:
         yield
         results.append(outcome.result())
+        failed.update((one.site, one) for one in outcome.failed)
 
 
 def _read(
