@@ -72,8 +72,8 @@ def _owner(identity: Identity) -> str | None:
 async def api_keys(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
     keys = await context.keys.list(_owner(request.identity))
-    answer = await select(context, request, _SCHEMA, [record(key) for key in keys])
-    return sparse(request, answer, _OPTIONAL)
+    answer = await select(context, request, _SCHEMA, map(record, keys))
+    return await sparse(context, request, answer, _OPTIONAL)
 
 
 async def api_key(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
