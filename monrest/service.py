@@ -313,8 +313,11 @@ class Daemon(Service):
         if self._reloading is not None:
             self._again = False
             await self._reloading
-        for part in self._state():
-            await maybeDeferred(part.stopService)
+        # Together: each of them may have to wait until the database is given up.
+        stops = [maybeDeferred(part.stopService) for part in self._state()]
+        for done, result in await DeferredList(stops, consumeErrors=True):
+            if not done:
+                self.log.failure("what is left was not stored", result)
         await self.database.stopService()
         await self.registry.stopService()
         if self.core is not None:

@@ -132,6 +132,25 @@ async def test_start_and_stop(running):
         assert probe.connect_ex(("127.0.0.1", number)) != 0
 
 
+async def test_a_database_that_hangs_holds_up_the_stop_once(running):
+    running.start()
+    daemon, hanging = running.daemon, Deferred()
+    waiting = []
+
+    async def flush():
+        waiting.append(hanging)
+        await hanging
+
+    daemon.keys.flush = daemon.sessions.flush = flush
+    stopping = daemon.stopService()
+    while len(waiting) < 2:
+        await turn()
+    assert not stopping.called
+    hanging.callback(None)
+    await stopping
+    assert running.stops == 1
+
+
 async def test_the_collector_is_told_to_rest(running):
     running.start()
     assert gc.get_threshold() == (100_000, 50, 50)
