@@ -221,6 +221,10 @@ def test_custom_variables(boss, path, name, variable):
     send(boss, f"{path}/cmd/{name}", name=variable, value="a; b = 'c'")
     (row,) = boss.rows(path, {"columns": "custom_variables"})
     assert row["custom_variables"][variable] == "a; b = 'c'"
+    send(boss, f"{path}/cmd/{name}", name=f"_{variable}", value="7")
+    (row,) = boss.rows(path, {"columns": "custom_variables"})
+    assert row["custom_variables"][variable] == "7"
+    assert f"_{variable}" not in row["custom_variables"]
 
 
 @pytest.mark.parametrize(
