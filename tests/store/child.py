@@ -69,9 +69,11 @@ async def main(clock, what, url, *arguments):
     database = Database(reactor, url)
     database.startService()
     works = {"write": write, "count": add_up, "fill": fill}
-    if what in works:
-        await works[what](database, *arguments)
-    await database.stopService()
+    try:
+        if what in works:
+            await works[what](database, *arguments)
+    finally:
+        await database.stopService()  # its threads would keep a failed process alive
     if what == "start":
         say("done")
 

@@ -336,23 +336,44 @@ async def test_a_change_given_up_before_its_commit_is_not_made(database):
     assert await database.run(names) == {"bob"}
 
 
+ENDLESS = {
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
+    "postgresql": "SELECT pg_sleep(1000000)",
+}
+
+
 async def test_a_long_statement_is_interrupted(database):
     begun = threading.Event()
     database.clock = clock = Clock()
-    endless = {
-        "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
-        "postgresql": "SELECT pg_sleep(1000000)",
-    }
 
     def work(connection):
         connection.execute(text("SELECT 1"))
         begun.set()
-        connection.execute(text(endless[connection.dialect.name]))
+        connection.execute(text(ENDLESS[connection.dialect.name]))
 
     reading = database.run(work)
     assert await deferToThread(begun.wait, PATIENCE)
     clock.advance(LONG)
     assert str(await refused(reading)) == f"cannot read what is stored: {LATE}"
+    await database.stopService()  # ends only when the thread is free
+    database.startService()
+
+
+async def test_a_statement_begun_after_it_was_given_up_ends_as_well(opened, tmp_path):
+    """An interruption that comes between two statements must not be lost."""
+    begun, late = threading.Event(), threading.Event()
+    database = opened(sqlite_url(tmp_path), clock=Clock())
+
+    def work(connection):
+        begun.set()
+        assert late.wait(PATIENCE)
+        connection.execute(text(ENDLESS["sqlite"]))
+
+    reading = database.run(work)
+    assert await deferToThread(begun.wait, PATIENCE)
+    database.clock.advance(LONG)
+    assert str(await refused(reading)) == f"cannot read what is stored: {LATE}"
+    late.set()
     await database.stopService()  # ends only when the thread is free
     database.startService()
 
