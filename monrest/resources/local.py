@@ -15,7 +15,7 @@ from attrs import evolve
 from monrest.concurrency import sliced
 from monrest.query.bind import bind
 from monrest.query.finish import Part, finish
-from monrest.query.model import Pushed
+from monrest.query.model import FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
@@ -61,9 +61,15 @@ async def select(
     request: RestRequest,
     schema: TableSchema,
     records: Sequence[Mapping[str, Any]],
+    *,
+    extra: tuple[FilterTree, ...] = (),
 ) -> Rows | Document:
-    """The records that the request wants, in the order given unless it asks for another."""
-    bound = bind(parse_query(request.parameters), Names(schema), View(), context.moment())
+    """The records that the request wants, in the order given unless it asks for another.
+
+    ``extra`` are conditions beside those of the request.
+    """
+    query = parse_query(request.parameters)
+    bound = bind(query, Names(schema), View(), context.moment(), extra)
     names = list(schema.columns)
     shape = Layout(
         columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only
