@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from attrs import evolve
 
-from monrest.errors import Unavailable
+from monrest.errors import NotFound, Unavailable
 from monrest.query.model import Condition
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.core import exactly, matching
@@ -90,6 +90,8 @@ def _single(
     context: Context, request: RestRequest, found: Made, columns: tuple[Column, ...]
 ) -> Answer:
     """The numbers of one object; of the first site when several have it."""
+    if not found.records:
+        raise NotFound("no such object", "it is gone since the request came")
     row = found.records[0]
     answer = Document(
         value={one.name: row[one.name] for one in columns},

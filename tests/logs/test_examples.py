@@ -132,12 +132,12 @@ def test_fields_of_the_first_outage():
 
 
 def test_class_is_of_the_latest_line_and_the_rest_of_the_first():
-    _, rows = report(SERVICE, dict((one[0], one[2]) for one in CASES)["A15"])
+    _, rows = report(SERVICE, {one[0]: one[2] for one in CASES}["A15"])
     assert [(row["class"], row["type"], row["plugin_output"]) for row in rows] == [
         ("critical", "SERVICE CRITICAL (HARD)", "out"),
         ("critical", "SERVICE UNKNOWN (HARD)", "u"),
     ]
-    _, (row,) = report(HOST, dict((one[0], one[2]) for one in CASES)["A21"])
+    _, (row,) = report(HOST, {one[0]: one[2] for one in CASES}["A21"])
     assert (row["class"], row["type"]) == ("unreachable", "HOST DOWN (HARD)")
     assert "service" not in row
 

@@ -181,7 +181,7 @@ def test_many_objects_keep_nothing_of_the_log():
     from monrest.logs.availability import Availability
 
     account = Availability([("a", "")], Rules(span=Span(0, 10**7)))
-    for time in range(0, 10**5):
+    for time in range(10**5):
         account.take(StateEvent(time * 100, ("a", ""), time % 2, False, "x"))
     assert account._changes == []
     assert account.times(("a", "")).seconds[:2] == [5 * 10**6, 5 * 10**6]
