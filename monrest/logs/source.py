@@ -93,7 +93,7 @@ class CoreLog:
             if rows:
                 yield _in_order(rows, low, high, newest_first=site.capabilities.kind != "icinga2")
             low = high + 1
-            if len(rows) < self.most // 4:
+            if len(rows) <= self.most // 4:
                 seconds = min(seconds * 2, _LONGEST)
 
 

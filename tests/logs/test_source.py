@@ -67,7 +67,7 @@ def read(site, *, most=20, since=0, until=10 * DAY, **wanted):
 @given(
     st.lists(st.integers(0, 10 * DAY + 5), max_size=200),
     st.sampled_from(["naemon", "icinga2"]),
-    st.integers(1, 50),
+    st.integers(3, 50),
 )
 @settings(deadline=None)
 def test_every_line_once_and_in_order(moments, kind, most):
