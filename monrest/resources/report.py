@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import TimeoutError as TooLate
 from twisted.python.failure import Failure
 
 from monrest.concurrency import sliced
@@ -30,6 +31,12 @@ from monrest.sites.site import Site
 from monrest.values import SiteProblem
 
 SOURCE: LogSource = CoreLog()
+
+_PATIENCE = 0.8
+"""Part of a request's time after which a site is left out, so that the others are answered.
+
+A core may take minutes for a log query, which is longer than a request may last.
+"""
 
 _EVERY = 256
 """Lines or objects between two looks at the clock."""
@@ -143,8 +150,11 @@ async def made(
     """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
     began = context.clock.seconds()
     sites = on_sites(context, chosen)
+    patience = context.config.server.request_timeout * _PATIENCE
     waiting = [
-        Deferred.fromCoroutine(_of_site(context, zone, report, asked, site, states))
+        Deferred.fromCoroutine(_of_site(context, zone, report, asked, site, states)).addTimeout(
+            patience, context.clock
+        )
         for site, states in sites
     ]
     records: list[Record] = []
@@ -156,6 +166,9 @@ async def made(
             records += outcome
         elif isinstance(outcome.value, LivestatusError):
             problems[site.id] = site.problem(outcome.value)
+        elif isinstance(outcome.value, TooLate):
+            reason = f"its log was not read in {patience:g} s"
+            problems[site.id] = SiteProblem(site.id, site.name, reason, timed_out=True)
         elif isinstance(outcome.value, UnknownPeriodError):
             unknown.append(str(outcome.value))
             problems[site.id] = SiteProblem(site.id, site.name, str(outcome.value))

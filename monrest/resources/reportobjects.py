@@ -7,6 +7,7 @@ the log read for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from attrs import define, evolve, field, frozen
 
@@ -26,6 +27,7 @@ from monrest.values import RestRequest, Row, Rows, SiteProblem
 
 _OF_HOSTS = {"host": "name", "host_name": "name"}
 _OF_SERVICES = {"host": "host_name", "service": "description"}
+_UNKNOWN = -1
 _SERVICE_NAMES = frozenset({"service", "description", "service_description"})
 
 
@@ -51,6 +53,12 @@ class Chosen:
 
     states: dict[str, dict[Key, int]] = field(factory=dict)
     problems: dict[str, SiteProblem] = field(factory=dict)
+
+    def add(self, site: str, host: Any, service: Any, state: Any) -> None:
+        """Note an object, unless the core lies about its name; a wrong state is unknown."""
+        if isinstance(host, str) and isinstance(service, str):
+            known = type(state) is int
+            self.states.setdefault(site, {})[host, service] = state if known else _UNKNOWN
 
     def take(self, rows: Rows) -> None:
         """Note the failures of one question."""
@@ -94,7 +102,7 @@ async def choose(context: Context, request: RestRequest, scope: Scope, asked: As
     if asked.kind != "hosts":
         rows = await _services(context, request, found, scope.services, conditions)
         for host, service, state, checked, site in rows:
-            found.states.setdefault(site, {})[host, service] = state if checked else 0
+            found.add(site, host, service, state if checked else 0)
     if asked.kind != "services":
         await _choose_hosts(context, request, scope, conditions, found)
     if not any(found.states.values()):
@@ -129,10 +137,10 @@ async def _choose_hosts(
     allowed: set[tuple[str, str]] | None = None
     if scope.by_service or theirs:
         rows = await _services(context, request, found, scope.services, theirs)
-        allowed = {(site, host) for host, _, _, _, site in rows}
+        allowed = {(site, host) for host, _, _, _, site in rows if isinstance(host, str)}
     for name, state, checked, site in fetched.rows:
-        if allowed is None or (site, name) in allowed:
-            found.states.setdefault(site, {})[name, ""] = state if checked else 0
+        if allowed is None or (isinstance(name, str) and (site, name) in allowed):
+            found.add(site, name, "", state if checked else 0)
 
 
 async def _services(
