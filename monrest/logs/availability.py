@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import Factory, define, field, frozen
 
-from monrest.logs.events import DowntimeEvent, Event, Key, ProgramEvent, StateEvent
+from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
 from monrest.logs.periods import Span
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
@@ -102,8 +102,11 @@ class Availability:
     _flags: dict[Key, Flag] = field(init=False, factory=dict)
     _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
     _coming: int = field(init=False, default=0)
+    _start: int = field(init=False)
+    _end: int = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._start, self._end = self.rules.span.start, self.rules.span.end
         initial = self.rules.initial
         for key in self.keys:
             own = self._flags.setdefault(key, Flag())
@@ -168,10 +171,12 @@ class Availability:
         self._add(one, time)
 
     def _add(self, one: _Object, time: int) -> None:
-        span = self.rules.span
-        start = max(one.since, span.start)
-        seconds = min(time, span.end) - start
-        one.since = time
+        since, one.since = one.since, time
+        if since < self._start:
+            since = self._start
+        if time > self._end:
+            time = self._end
+        seconds = time - since
         if seconds <= 0:
             return
         if not one.inside:
@@ -212,6 +217,3 @@ def row(key: Key, times: Times, span: Span) -> dict[str, int | float]:
         found[name] = value
         found[f"{name}_percent"] = 100 * value / span.seconds if span.seconds else 0.0
     return found
-
-
-__all__ = ["ALWAYS", "Availability", "Period", "ProgramEvent", "Rules", "Times", "availability"]
