@@ -34,7 +34,6 @@ _EXCEPTIONS = (
 )
 _COLUMNS = ("name", "days", "exclusions", *_EXCEPTIONS)
 _MOST_DAYS = 40_000
-_DEEPEST = 10
 _DAY = 86400
 
 
@@ -77,7 +76,7 @@ async def period_of(
     if span.seconds > _MOST_DAYS * _DAY:
         raise UnknownPeriodError(f"expected at most {_MOST_DAYS} days")
     try:
-        intervals = await sliced(_intervals(name, records, span, zone, 0), clock)
+        intervals = await sliced(_intervals(name, records, span, zone, {}), clock)
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError, OSError):
         raise ProtocolError("a time period of wrong types") from None
     return Period(changes=tuple(_changes(intervals, span)), logged=False)
@@ -91,11 +90,19 @@ def _changes(intervals: Intervals, span: Span) -> Generator[tuple[int, bool]]:
 
 
 def _intervals(
-    name: str, records: Mapping[str, Mapping[str, Any]], span: Span, zone: tzinfo, depth: int
+    name: str,
+    records: Mapping[str, Mapping[str, Any]],
+    span: Span,
+    zone: tzinfo,
+    known: dict[str, Intervals],
 ) -> Generator[None, None, Intervals]:
-    """When a period holds within a span, without the periods that it excludes."""
-    if name not in records or depth > _DEEPEST:
-        return []
+    """When a period holds within a span, without the periods that it excludes.
+
+    ``known`` are those that were looked at before.
+    """
+    if name not in records or name in known:
+        return known.get(name, [])
+    known[name] = []  # as which it counts for those that it excludes and that exclude it
     period = timeperiod_of(records[name])
     found: Intervals = []
     day = datetime.fromtimestamp(span.start, zone).date()
@@ -109,8 +116,9 @@ def _intervals(
         day += timedelta(days=1)
         yield
     for other in period.exclude:
-        away = yield from _intervals(other, records, span, zone, depth + 1)
+        away = yield from _intervals(other, records, span, zone, known)
         found = _without(found, away)
+    known[name] = found
     return found
 
 
