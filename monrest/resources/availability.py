@@ -50,7 +50,7 @@ async def _zone(context: Context, request: RestRequest) -> tzinfo:
         return context.zone
     try:
         return ZoneInfo(profile.tz) if profile is not None and profile.tz else context.zone
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return context.zone
 
 
