@@ -150,13 +150,8 @@ def scalar(name: str, value: Any) -> str | None:
 # ---------------------------------------------------------------- defaults
 
 
-def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
-    config = defaults.config
-    if argument.required:
-        raise BadRequest(
-            f"missing argument: {argument.name}", f"{argument.name} is a required argument"
-        )
-    now = math.floor(defaults.now)
+def configured(command: Command, argument: Argument, config: CommandsConfig) -> str | None:
+    """The default of an argument that has its own key in the configuration; None for others."""
     match argument.name:
         case "sticky_ack":
             return str(config.sticky_ack)
@@ -166,6 +161,19 @@ def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
             return str(config.persistent_ack)
         case "persistent_comment":
             return str(config.persistent_comments)
+    return None
+
+
+def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
+    config = defaults.config
+    if argument.required:
+        raise BadRequest(
+            f"missing argument: {argument.name}", f"{argument.name} is a required argument"
+        )
+    own = configured(command, argument, config)
+    if own is not None:
+        return own
+    now = math.floor(defaults.now)
     match argument.default:
         case "now":
             return str(now)

@@ -73,7 +73,11 @@ def decodes_backslashes(capabilities: Capabilities) -> bool:
 
 
 def pipelines(kind: str) -> bool:
-    """Whether a core of this kind takes the next command before it answered the last one."""
+    """Whether a core of this kind takes the next command before it answered the last one.
+
+    A Shinken takes all that it has received for one request; an LMD reports the failures of
+    several commands with the first of them.
+    """
     return kind in ("naemon", "icinga2")
 
 
@@ -90,7 +94,8 @@ def request(text: str, kind: str) -> bytes:
     """The bytes for one line, with what makes a core of this kind tell what became of it.
 
     Naemon says nothing about success and takes lines below COMMAND for the next request, so a
-    cheap query follows. Icinga 2 and LMD are asked for a header.
+    cheap query follows. Icinga 2 and LMD are asked for a header; an Icinga 2 2.13.6 then says 200
+    with no body, or 452 with a reason and a stack trace, also when pipelined, and stays open.
     """
     return text.encode() + _BEHIND.get(kind, _BARRIER)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from monrest.audit import audit
 from monrest.auth.keys import ApiKey, check_number
@@ -72,8 +72,8 @@ def _owner(identity: Identity) -> str | None:
 async def api_keys(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
     keys = await context.keys.list(_owner(request.identity))
-    answer = await select(context, request, _SCHEMA, [record(key) for key in keys])
-    return sparse(request, answer, _OPTIONAL)
+    answer = await select(context, request, _SCHEMA, map(record, keys))
+    return await sparse(context, request, answer, _OPTIONAL)
 
 
 async def api_key(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -157,9 +157,11 @@ async def _create(context: Context, request: RestRequest) -> tuple[ApiKey, str]:
         raise Forbidden("no permission to create api keys")
     check_number(await context.keys.owned(identity.user), most)
     asked = _read(request)
+    if identity.user in INTERNAL and not asked.username:
+        asked = evolve(asked, superuser=True)
     if not identity.may(ADMIN):
         _refuse_for_others(asked)
-    superuser = asked.superuser or (identity.user in INTERNAL and not asked.username)
+    superuser = asked.superuser
     if superuser and asked.username:
         raise BadRequest(
             "contradicting parameters", "username: expected none together with superuser"

@@ -80,7 +80,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
             return _single(context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES)
         answer = await select(context, inner, schema, found.records, extra=wanted.rows)
         if report is OUTAGE or wanted.kind == "both":
-            answer = sparse(inner, answer, ONLY_SOME)
+            answer = await sparse(context, inner, answer, ONLY_SOME)
         return evolve(answer, failed_sites=found.problems, backend_seconds=found.seconds)
 
     return handler

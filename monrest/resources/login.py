@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monrest.audit import audit
 from monrest.auth.attempts import WRONG, is_right
-from monrest.auth.csrf import check_login
+from monrest.auth.csrf import check_page
 from monrest.auth.sessions import cookie_of, hashed_id
 from monrest.auth.usernames import UserNames
 from monrest.errors import BadRequest, Forbidden, NotAuthenticated
@@ -19,7 +19,7 @@ _PASSWORD = "password"  # noqa: S105  the parameter's name
 async def login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/login, which anybody may ask."""
     caller = request.caller
-    check_login(caller.headers)
+    check_page(caller.headers)
     if not context.passwords.configured:
         raise BadRequest(
             "login is not available",
