@@ -151,9 +151,11 @@ def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> li
     """Lines by time and, within a second, as they stand in the log."""
     if {int} != {type(row[0]) for row in rows} or {str} != {type(row[1]) for row in rows}:
         raise ProtocolError("a log line without time or text")
+    if not all(low <= row[0] <= high for row in rows):
+        raise ProtocolError("a log line of another time than asked for")
     if rows[0][0] != rows[-1][0]:
         newest_first = rows[0][0] > rows[-1][0]
-    lines = [(time, message) for time, message in rows if low <= time <= high]
+    lines = [(time, message) for time, message in rows]
     if newest_first:
         lines.reverse()
     lines.sort(key=itemgetter(0))

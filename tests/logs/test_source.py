@@ -153,7 +153,9 @@ def test_other_hosts_are_looked_for_here(kind, names):
     assert len(one.items) == 2
 
 
-@pytest.mark.parametrize("row", [["x", "text"], [None, "text"], [1.5, "text"], [5, None], [5, 7]])
+@pytest.mark.parametrize(
+    "row", [["x", "text"], [None, "text"], [1.5, "text"], [5, None], [5, 7], [-1, "text"]]
+)
 def test_a_lying_core(row):
     site = FakeSite([])
 
