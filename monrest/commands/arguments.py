@@ -98,6 +98,8 @@ def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Map
             found[argument.name] = _default(command, argument, defaults)
         else:
             found[argument.name] = _read(command, argument, text, defaults)
+    if command.name.startswith("change_custom_"):
+        found["name"] = found["name"].removeprefix("_") or found["name"]
     if "comment_author" in found:
         found["comment_author"] = _author(found["comment_author"], defaults)
     if command.wants_comment and not found["comment_data"]:
@@ -283,7 +285,8 @@ def _check_downtime(command: Command, found: Mapping[str, str], config: Commands
         raise BadRequest(
             "invalid value for end_time",
             f"end_time: expected a time after start_time ({found['start_time']}), "
-            f"got {found['end_time']}",
+            f"got {found['end_time']}; without one it is "
+            f"{math.floor(config.downtime_duration)} seconds from now",
         )
     longest = math.floor(config.downtime_max_duration)
     if longest > 0 and max(length, int(found["duration"])) > longest:

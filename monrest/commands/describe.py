@@ -43,7 +43,9 @@ characters backslash and n, begin the long output. Other control characters are 
 everywhere, and semicolons except in the last text of a command. `comment` stands for \
 `comment_data` and `author` for `comment_author`. While `lock_author_names` is on, comments are \
 signed by the user whatever `comment_author` says. A time period that an argument names must be \
-known to every site that gets the command; a host group in an argument chooses the sites.
+known to every site that gets the command; a host group in an argument chooses the sites. A \
+flexible downtime (`fixed=0`) lasts for `duration`, whose default is no time at all. Custom \
+variables are named with or without the underscore that their columns have.
 
 Commands marked with * take `comment_data` and `comment_author` too: the comment is added beside \
 the command, and is required if `require_comments_for_disable` is on. Their opposites delete the \

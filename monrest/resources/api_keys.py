@@ -28,6 +28,8 @@ from monrest.resources.local import local_schema, select, sparse
 from monrest.values import ADMIN, ROLES, Answer, Column, Document, Identity, RestRequest
 
 _LONGEST_COMMENT = 1000
+_MOST_ROLES = 100
+_LONGEST_ROLES = 10_000
 _TRUTH = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 COLUMNS = (
@@ -135,7 +137,8 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         owner=key.user,
         superuser=key.superuser,
         force_user=key.force_user,
-        roles=key.roles,
+        # Details that are empty are left out, and this key is not without restriction.
+        roles="none" if key.roles == () else key.roles,
         comment=key.comment,
     )
     value = {
@@ -228,6 +231,8 @@ def _single(given: Mapping[str, list[str]], name: str) -> str:
 
 
 def _roles(values: list[str]) -> tuple[str, ...]:
+    if sum(map(len, values)) > _LONGEST_ROLES or len(values) > _MOST_ROLES:
+        raise BadRequest("too many roles", f"roles: expected at most {_MOST_ROLES} names")
     names = [name.strip() for value in values for name in value.split(",")]
     roles = tuple(full_role(name) for name in names if name)
     unknown = next((role for role in roles if role not in ROLES), None)
