@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import tzinfo
+from heapq import merge
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -144,6 +145,18 @@ class Made:
     seconds: float
 
 
+def _merged(parts: Sequence[list[Record]]) -> Generator[None, None, list[Record]]:
+    """Hosts of all sites, then services; of equal objects those of the first site first."""
+    if len(parts) == 1:
+        return parts[0]
+    found: list[Record] = []
+    for one in merge(*parts, key=lambda one: ("service" in one, one["host"], one.get("service"))):
+        found.append(one)
+        if len(found) % _EVERY == 0:
+            yield
+    return found
+
+
 async def made(
     context: Context, zone: tzinfo, report: Report, asked: Asked, chosen: Chosen
 ) -> Made:
@@ -157,13 +170,13 @@ async def made(
         )
         for site, states in sites
     ]
-    records: list[Record] = []
+    parts: list[list[Record]] = []
     problems = dict(chosen.problems)
     unknown: list[str] = []
     outcomes = await DeferredList(waiting, consumeErrors=True)
     for (site, _), (_, outcome) in zip(sites, outcomes, strict=True):
         if not isinstance(outcome, Failure):
-            records += outcome
+            parts.append(outcome)
         elif isinstance(outcome.value, LivestatusError):
             problems[site.id] = site.problem(outcome.value)
         elif isinstance(outcome.value, TooLate):
@@ -180,6 +193,5 @@ async def made(
             reasons = ", ".join(dict.fromkeys(unknown))
             raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
         raise (SitesTimedOut if all(one.timed_out for one in failed) else SitesFailed)(failed)
-    if len(sites) > 1:
-        records.sort(key=lambda one: ("service" in one, one["host"], one.get("service", "")))
+    records = await sliced(_merged(parts), context.clock)
     return Made(records, failed, context.clock.seconds() - began)
