@@ -169,6 +169,10 @@ WRONG_VALUES = {
         "auth.htpasswd_file: expected a readable file",
     ),
     "command line": ("[display]\nshow_full_commandline = 3\n", "display.show_full_commandline"),
+    "first day of the week": (
+        "[display]\nfirst_day_of_week = 7\n",
+        "display.first_day_of_week: expected 0 (Sunday) or 1 (Monday), got 7",
+    ),
     "hidden": (
         '[display]\ncommandline_obfuscate_pattern = ["ok", "("]\n',
         "display.commandline_obfuscate_pattern[1]: expected a regular expression",

@@ -183,6 +183,9 @@ def _front_end(config: Config) -> Iterator[str]:
             Replacement(text)
         except ValueError as error:
             yield f"display.commandline_obfuscate_pattern[{index}]: {error}"
+    if config.display.first_day_of_week not in (0, 1):
+        value = config.display.first_day_of_week
+        yield f"display.first_day_of_week: expected 0 (Sunday) or 1 (Monday), got {value}"
     if config.display.timezone:
         try:
             ZoneInfo(config.display.timezone)

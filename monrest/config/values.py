@@ -130,6 +130,7 @@ class DisplayConfig:
     ``expand_user_macros``: names such as ``USER1``, ranges such as ``USER10-20``, patterns with
     ``*``, ``ALL`` or ``NONE``. ``commandline_obfuscate_pattern``: regular expressions, what they
     find is replaced by ``***``; or ``/expression/replacement/`` between any two equal signs.
+    ``first_day_of_week``: 1 Monday, 0 Sunday.
     ``expose_custom_variables``: names or patterns with ``*``, a leading ``_`` is optional.
     """
 
@@ -139,6 +140,7 @@ class DisplayConfig:
     commandline_obfuscate_pattern: tuple[str, ...] = ()
     expose_custom_variables: tuple[str, ...] = ()
     timezone: str = ""
+    first_day_of_week: int = 1
 
     def zone(self) -> tzinfo:
         """Give the zone of ``date`` and of absolute times; the server's own when none is named."""

@@ -12,6 +12,7 @@ from monrest.demo.downtimes import acknowledge, schedule
 from monrest.demo.objects import HARD, SOFT, STATE_TYPES, Host, Service, Target, label, state_name
 from monrest.demo.plugins import output_of
 from monrest.demo.simulation import behaviour, is_simulated
+from monrest.objectconfig.timeperiods import Timeperiod
 
 _MOST_INCIDENTS = 20_000
 """Incidents in the log of a large site, so that starting stays quick."""
@@ -53,6 +54,7 @@ def generate(core: Core, days: float) -> None:
             _present(core, target, incidents, begin, now)
         for target in simulated:
             lines += _lines(core, target, present[id(target)])
+        lines += _transitions(core, begin, now)
         _write(core, lines, present, begin, now)
     core.log.past(now, f"Naemon {PROGRAM_VERSION} starting... (PID={core.pid})")
     for name in core.inventory.timeperiods:
@@ -214,6 +216,35 @@ def _write(
             core.log.past(midnight, _state_at(target, incidents.get(id(target)), midnight))
     for line in lines[position:]:
         core.log.past(line.time, line.text)
+
+
+def _transitions(core: Core, begin: int, now: int) -> list[_Line]:
+    """When time periods began and ended, as the core notes it."""
+    periods = core.inventory.timeperiods
+    found = []
+    for period in periods.values():
+        inside = period.holds(begin, core.zone, periods.get)
+        found.append(_Line(begin, f"TIMEPERIOD TRANSITION: {period.name};-1;{inside:d}"))
+        for moment in _edges(core, period, begin, now):
+            before, inside = inside, period.holds(moment, core.zone, periods.get)
+            if before != inside:
+                text = f"TIMEPERIOD TRANSITION: {period.name};{before:d};{inside:d}"
+                found.append(_Line(moment, text))
+    return found
+
+
+def _edges(core: Core, period: Timeperiod, begin: int, now: int) -> list[int]:
+    """Every moment at which a period may change, in order: midnights, its ranges, exclusions."""
+    periods = core.inventory.timeperiods
+    concerned = [period, *(periods[name] for name in period.exclude if name in periods)]
+    found: set[int] = set()
+    day = datetime.fromtimestamp(begin, core.zone).date()
+    while day <= datetime.fromtimestamp(now, core.zone).date():
+        midnight = datetime(day.year, day.month, day.day, tzinfo=core.zone)
+        seconds = {0, *(edge for one in concerned for pair in one.ranges_on(day) for edge in pair)}
+        found.update(int((midnight + timedelta(seconds=one)).timestamp()) for one in seconds)
+        day += timedelta(days=1)
+    return sorted(one for one in found if begin < one < now)
 
 
 def _midnights(core: Core, begin: int, now: int) -> list[int]:

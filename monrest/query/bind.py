@@ -116,7 +116,7 @@ class Bound:
 
 
 def bind(
-    query: Query, names: Names, view: View, moment: Moment, extra: tuple[Condition, ...] = ()
+    query: Query, names: Names, view: View, moment: Moment, extra: tuple[FilterTree, ...] = ()
 ) -> Bound:
     """Resolve all of ``query``; ``extra`` are conditions that the path adds.
 
@@ -135,7 +135,7 @@ class _Binder:
     needed: dict[str, None] = field(factory=dict)
     timeless: bool = True
 
-    def bound(self, extra: tuple[Condition, ...]) -> Bound:
+    def bound(self, extra: tuple[FilterTree, ...]) -> Bound:
         selected = self._selected()
         stages: dict[Stage, list[CheckTree]] = {"row": [], "element": [], "aggregate": []}
         unknown: list[str] = []

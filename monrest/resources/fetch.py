@@ -18,7 +18,7 @@ from monrest.concurrency import sliced
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import Part, filtered, finish
-from monrest.query.model import Condition, CoreFilter, Pushed
+from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.order import Steps
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, stats_layout
@@ -49,7 +49,7 @@ async def fetch(
     request: RestRequest,
     schema: TableSchema,
     *,
-    extra: tuple[Condition, ...] = (),
+    extra: tuple[FilterTree, ...] = (),
     forced: CoreFilter | None = None,
     push_down: bool = True,
 ) -> Rows | Document:

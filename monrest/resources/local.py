@@ -15,7 +15,7 @@ from attrs import evolve
 from monrest.concurrency import sliced
 from monrest.query.bind import bind
 from monrest.query.finish import Part, finish
-from monrest.query.model import Pushed
+from monrest.query.model import FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
@@ -65,12 +65,16 @@ async def select(
     request: RestRequest,
     schema: TableSchema,
     records: Iterable[Mapping[str, Any]],
+    *,
+    extra: tuple[FilterTree, ...] = (),
 ) -> Rows | Document:
     """The records that the request wants, in the order given unless it asks for another.
 
     The reactor turns while they are taken, so thousands are better made one by one (``map``).
+    ``extra`` are conditions beside those of the request.
     """
-    bound = bind(parse_query(request.parameters), Names(schema), View(), context.moment())
+    query = parse_query(request.parameters)
+    bound = bind(query, Names(schema), View(), context.moment(), extra)
     names = list(schema.columns)
     shape = Layout(
         columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only

@@ -15,7 +15,7 @@ from attrs import define, field
 from monrest.auth.visibility import CONFIGURATION, SYSTEM
 from monrest.query.bind import Bound, bind
 from monrest.query.customvars import Visibility
-from monrest.query.model import Condition, CoreFilter, Query
+from monrest.query.model import CoreFilter, FilterTree, Query
 from monrest.query.plan import Layout, SitePlan, layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import TableSchema
@@ -138,7 +138,7 @@ def prepared(
     query: Query,
     schema: TableSchema,
     sites: Sequence[Site],
-    extra: tuple[Condition, ...],
+    extra: tuple[FilterTree, ...],
 ) -> Prepared:
     """The query bound to the collection; the same object for the same request again.
 

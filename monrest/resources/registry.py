@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from monrest.resources import (
     api_keys,
+    availability,
     commandline,
     commands,
     core,
@@ -26,6 +27,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *core.ENDPOINTS,
     *statistics.ENDPOINTS,
     *logs.ENDPOINTS,
+    *availability.ENDPOINTS,
     *commandline.ENDPOINTS,
     *commands.ENDPOINTS,
     *sites.ENDPOINTS,

@@ -195,3 +195,21 @@ def test_invented_sites(hosts, services):
     assert len(core.inventory.services) == services
     assert all(target.has_been_checked for target in core.inventory.targets())
     assert all(len(host.groups) == 1 for host in core.inventory.hosts.values())
+
+
+def test_the_past_knows_when_time_periods_changed():
+    core, _, _ = make(days=7)
+    for name in core.inventory.timeperiods:
+        lines = [
+            (entry.time, entry.message.split(";")[1:])
+            for entry in core.log.entries
+            if f"TIMEPERIOD TRANSITION: {name};" in entry.message and entry.time < START
+        ]
+        assert lines[0][1][0] == "-1"
+        for (_, earlier), (time, (before, after)) in pairwise(lines):
+            assert before == earlier[1]
+            assert after != before
+            assert core.holds(name, time) == bool(int(after))
+            assert core.holds(name, time - 1) == bool(int(before))
+    work = [entry for entry in core.log.entries if "TRANSITION: workhours" in entry.message]
+    assert len(work) > 4

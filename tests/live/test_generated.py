@@ -68,6 +68,10 @@ parameter = st.one_of(
     st.tuples(st.just("columns"), columns),
     st.tuples(st.just("sort"), st.one_of(anything, arguments, st.sampled_from(["-name", "state"]))),
     st.tuples(st.sampled_from(["limit", "offset"]), values),
+    st.tuples(
+        st.sampled_from(["start", "end", "timeperiod", "type", "backtrack", "rpttimeperiod"]),
+        values,
+    ),
     st.tuples(st.sampled_from(["backends", "backend"]), st.one_of(anything, st.just("s1"))),
     st.tuples(anything, anything),
 )
@@ -76,6 +80,7 @@ paths = st.one_of(
         [
             *("/hosts", "/services", "/hosts/totals", "/services/stats", "/hostgroups", "/logs"),
             *("/contacts", "/comments", "/processinfo", "/checks/stats", "/sites", "/index"),
+            *("/hosts/availability", "/services/outages", "/hosts/web01/availability"),
             *("/csv/hosts", "/text/services", "/wrapped_json/hosts", "/hosts/*/commandline"),
         ]
     ),

@@ -32,6 +32,7 @@ NO_KEYS = "no permission to"
 NO_COMMAND = "you are not allowed to run this command"
 NO_SYSTEM_COMMAND = "you don' have the system_commands role"
 NO_LINE = "authorized_for_configuration_information"
+NO_OBJECTS = "insufficient permissions for user"
 
 CALLERS = (
     *("nobody", "contact", "read-only contact"),
@@ -51,6 +52,11 @@ BY_CONFIGURATION = "-ff affffffaffffff ffa"
 NEEDS_ADMIN = "-xx axxxxxxxxxxxxx xxa"
 NEEDS_SYSTEM = "-xx axxxxxxxxxxxxa xxa"
 COUNTERS = "-xx oxxxxxxxxxxxxo xxo"
+REPORT_BY_HOST = "-ff axaxfxxxxxxxxx afa"
+REPORT_BY_SERVICE = "-ff axfxaxxxxxxxxx ffa"
+REPORT_BY_BOTH = "-ff axfxfxxxxxxxxx ffa"
+REPORT_OF_HOST = "-nn axaxnxxxxxxxxx ana"
+REPORT_OF_SERVICE = "-nn axnxaxxxxxxxxx nna"
 LINES = "-xx axxxxxxfxxxxxx xxa"
 HOST_COMMAND = "-ox ooxxxxxxxxxxxx xoo"
 HOSTGROUP_COMMAND = "-xx ooxxxxxxxxxxxx xxo"
@@ -111,6 +117,42 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /logs": (BY_BOTH, "/logs?time[gte]=-1d", ""),
     "GET /alerts": (BY_BOTH, "/alerts?time[gte]=-1d", ""),
     "GET /notifications": (ALL, "/notifications?time[gte]=-1d", ""),
+    "GET /hosts/availability": (REPORT_BY_HOST, "/hosts/availability", NO_OBJECTS),
+    "GET /hosts/outages": (REPORT_BY_HOST, "/hosts/outages", NO_OBJECTS),
+    "GET /hosts/<name>/availability": (
+        REPORT_OF_HOST,
+        "/hosts/db01/availability?start=-2h&end=-1h",
+        NO_OBJECTS,
+    ),
+    "GET /hosts/<name>/outages": (REPORT_OF_HOST, "/hosts/router1/outages", NO_OBJECTS),
+    "GET /services/availability": (REPORT_BY_SERVICE, "/services/availability", NO_OBJECTS),
+    "GET /services/outages": (REPORT_BY_SERVICE, "/services/outages", NO_OBJECTS),
+    "GET /services/<host>/<service>/availability": (
+        REPORT_OF_SERVICE,
+        "/services/web02/ping/availability?start=-2h&end=-1h",
+        NO_OBJECTS,
+    ),
+    "GET /services/<host>/<service>/outages": (
+        REPORT_OF_SERVICE,
+        "/services/web02/ping/outages",
+        NO_OBJECTS,
+    ),
+    "GET /hostgroups/<name>/availability": (
+        REPORT_BY_HOST,
+        "/hostgroups/linux/availability",
+        NO_OBJECTS,
+    ),
+    "GET /hostgroups/<name>/outages": (REPORT_BY_BOTH, "/hostgroups/linux/outages", NO_OBJECTS),
+    "GET /servicegroups/<name>/availability": (
+        REPORT_BY_BOTH,
+        "/servicegroups/pings/availability",
+        NO_OBJECTS,
+    ),
+    "GET /servicegroups/<name>/outages": (
+        REPORT_BY_BOTH,
+        "/servicegroups/pings/outages",
+        NO_OBJECTS,
+    ),
     "GET /checks/stats": (BY_BOTH, "/checks/stats", ""),
     "GET /processinfo": (NEEDS_SYSTEM, "/processinfo", SYSTEM),
     "GET /processinfo/stats": (COUNTERS, "/processinfo/stats", SYSTEM),

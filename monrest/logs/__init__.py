@@ -1,0 +1,1 @@
+"""Log lines and what follows from them: availability and outages."""

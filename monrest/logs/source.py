@@ -1,0 +1,162 @@
+"""Where log lines come from: slices of some seconds, the oldest first, one after the other.
+
+A report over a year reads more lines than fit into memory, so a source hands them over in slices
+and forgets them. The cores themselves are one source (availability.md, sections 3.1 and 7.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from operator import itemgetter
+from typing import Protocol
+
+from attrs import frozen
+
+from monrest.livestatus.errors import ProtocolError
+from monrest.logs.events import Line
+from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
+from monrest.query.portable import pushability
+from monrest.query.regex import escape
+from monrest.sites.normalise import Layout
+from monrest.sites.site import Site
+from monrest.values import Capabilities, Row
+
+MOST_LINES = 20_000
+"""Lines of a slice, unless a single second has more."""
+
+_DAY = 86400
+_LONGEST = 1 << 31
+_FEW_HOSTS = 20
+"""Hosts up to which a core is asked for their lines alone."""
+
+_LAYOUT: Layout = (("time", "time"), ("message", "string"))
+_ALERT, _PROGRAM, _STATE = (Test("class", "=", str(number)) for number in (1, 2, 6))
+_TYPES = {
+    (True, False): "HOST (ALERT|STATE|DOWNTIME ALERT)$",
+    (False, True): "SERVICE (ALERT|STATE)$|DOWNTIME ALERT$",
+    (True, True): "(ALERT|STATE)$",
+}
+_TRANSITIONS = Every((_STATE, Test("message", "~", "TIMEPERIOD TRANSITION")))
+
+
+@frozen(kw_only=True)
+class Wanted:
+    """Which lines, at least: from ``since`` to ``until`` (Unix seconds, both included).
+
+    States of ``hosts`` and of ``services``, with downtimes; of the hosts in ``names``, None for
+    all. ``program``: starts and stops as well. ``transitions``: changes of time periods and
+    nothing else.
+    """
+
+    since: int
+    until: int
+    hosts: bool = True
+    services: bool = True
+    names: frozenset[str] | None = None
+    program: bool = False
+    transitions: bool = False
+
+
+class LogSource(Protocol):
+    """Gives the log lines of a site; at least those that are wanted, there may be more."""
+
+    def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
+        """Slices in the order of time; within a second in the order of the log.
+
+        Raise LivestatusError when the site does not answer as it should.
+        """
+        ...  # the body of a protocol
+
+
+@frozen
+class CoreLog:
+    """The lines from the core itself, which is asked for one slice at a time.
+
+    Slices shrink where a core has many lines and grow where it has few.
+    """
+
+    most: int = MOST_LINES
+
+    async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
+        """See ``LogSource``."""
+        low, seconds = wanted.since, _DAY
+        await site.breaker.verdict()
+        assert site.capabilities is not None
+        chosen = _chosen(wanted, site.capabilities)
+        while low <= wanted.until:
+            high = min(low + seconds - 1, wanted.until)
+            limit = self.most + 1 if high > low else None
+            rows = await site.ask(_pushed(low, high, chosen, limit, site.capabilities), _LAYOUT)
+            if limit is not None and len(rows) >= limit:
+                seconds = max(1, (high - low + 1) // 4)
+                continue
+            if rows:
+                yield _in_order(rows, low, high, newest_first=site.capabilities.kind != "icinga2")
+            low = high + 1
+            if len(rows) <= self.most // 4:
+                seconds = min(seconds * 2, _LONGEST)
+
+
+def _pushed(
+    low: int, high: int, chosen: CoreFilter, limit: int | None, capabilities: Capabilities
+) -> Pushed:
+    tests: list[CoreFilter] = [Test("time", ">=", str(low)), Test("time", "<=", str(high)), chosen]
+    if capabilities.kind == "icinga2":
+        # Files are chosen by their first line against the last lower bound of the query.
+        tests.append(Test("time", ">=", str(max(0, low - _DAY))))
+    return Pushed(
+        table="log",
+        columns=("time", "message"),
+        filter=Every(tuple(tests)),
+        limit=limit,
+        waits_long=True,
+    )
+
+
+def _chosen(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
+    if wanted.transitions:
+        return _TRANSITIONS
+    tests: list[CoreFilter] = [
+        Any_((_ALERT, _STATE)),
+        Test("type", "~", _TYPES[wanted.hosts, wanted.services]),
+    ]
+    if wanted.names is not None and len(wanted.names) <= _FEW_HOSTS:
+        by_name = _by_name(wanted.names, capabilities)
+        if by_name is not None:
+            tests.append(by_name)
+    states = Every(tuple(tests))
+    return Any_((states, _PROGRAM)) if wanted.program else states
+
+
+def _by_name(names: Collection[str], capabilities: Capabilities) -> CoreFilter | None:
+    """Lines of these hosts, None where a core might not find a name."""
+    if not names or not all(_plain(name) for name in names):
+        return None
+    if capabilities.kind != "icinga2":
+        found = [Test("host_name", "=", name) for name in sorted(names)]
+        return found[0] if len(found) == 1 else Any_(tuple(found))
+    # There the column is empty in the lines of hosts.
+    patterns = [f": {escape(name)};" for name in sorted(names)]
+    if any(pushability(one, ignore_case=False) != "exact" for one in patterns):
+        return None
+    found = [Test("message", "~", one) for one in patterns]
+    return found[0] if len(found) == 1 else Any_(tuple(found))
+
+
+def _plain(name: str) -> bool:
+    return name == name.strip() and all(" " <= one <= "\uffff" and one != "\x7f" for one in name)
+
+
+def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> list[Line]:
+    """Lines by time and, within a second, as they stand in the log."""
+    if {int} != {type(row[0]) for row in rows} or {str} != {type(row[1]) for row in rows}:
+        raise ProtocolError("a log line without time or text")
+    if not all(low <= row[0] <= high for row in rows):
+        raise ProtocolError("a log line of another time than asked for")
+    if rows[0][0] != rows[-1][0]:
+        newest_first = rows[0][0] > rows[-1][0]
+    lines = [(time, message) for time, message in rows]
+    if newest_first:
+        lines.reverse()
+    lines.sort(key=itemgetter(0))
+    return lines

@@ -1,0 +1,197 @@
+"""A report over the logs of all sites that have any of its objects (availability.md).
+
+The log of every site is read once, slice by slice, and nothing is kept of it but the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import tzinfo
+from heapq import merge
+from typing import Any, TypeAlias
+
+from attrs import frozen
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import TimeoutError as TooLate
+from twisted.python.failure import Failure
+
+from monrest.concurrency import sliced
+from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.livestatus.errors import LivestatusError
+from monrest.logs import availability as accounts
+from monrest.logs import outages
+from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS, Availability, Rules
+from monrest.logs.events import Key, Line, Watched
+from monrest.logs.outages import Outages
+from monrest.logs.source import CoreLog, LogSource, Wanted
+from monrest.resources.declare import Context
+from monrest.resources.reportarguments import CURRENT, Asked
+from monrest.resources.reportobjects import Chosen, on_sites
+from monrest.resources.reportperiod import UnknownPeriodError, period_of
+from monrest.sites.site import Site
+from monrest.values import SiteProblem
+
+SOURCE: LogSource = CoreLog()
+
+_PATIENCE = 0.8
+"""Part of a request's time after which a site is left out, so that the others are answered.
+
+A core may take minutes for a log query, which is longer than a request may last.
+"""
+
+_EVERY = 256
+"""Lines or objects between two looks at the clock."""
+
+Record: TypeAlias = dict[str, Any]
+
+
+@frozen(kw_only=True)
+class Report:
+    """How a kind of report is made: its account of a log, and the records of an object."""
+
+    account: Callable[[Sequence[Key], Rules, Asked], Availability | Outages]
+    records: Callable[[Any, Key, Rules], Iterable[Record]]
+
+
+def _availability(account: Availability, key: Key, rules: Rules) -> Iterable[Record]:
+    row: Record = {"host": key[0], **accounts.row(key, account.times(key), rules.span)}
+    if key[1]:
+        row["service"] = key[1]
+    return (row,)
+
+
+AVAILABILITY = Report(
+    account=lambda keys, rules, _: Availability(keys, rules), records=_availability
+)
+OUTAGE = Report(
+    account=lambda keys, rules, asked: Outages(keys, rules, asked.with_downtimes),
+    records=lambda account, key, _: [outages.row(key, one) for one in account.of(key)],
+)
+
+
+def _take(
+    account: Availability | Outages, watched: Watched, lines: Sequence[Line]
+) -> Generator[None]:
+    for at in range(0, len(lines), _EVERY):
+        for event in watched.events(lines[at : at + _EVERY]):
+            account.take(event)
+        yield
+
+
+def _records(
+    report: Report, account: Availability | Outages, rules: Rules, keys: Sequence[Key]
+) -> Generator[None, None, list[Record]]:
+    found: list[Record] = []
+    for at, key in enumerate(keys):
+        found += report.records(account, key, rules)
+        if at % _EVERY == 0:
+            yield
+    return found
+
+
+def _initial(asked: Asked, states: Mapping[Key, int]) -> dict[Key, int]:
+    """The states to assume; of a present state that no host can have nothing is known."""
+    found = {}
+    for key, present in states.items():
+        assumed = asked.assumed_service if key[1] else asked.assumed_host
+        state = present if assumed == CURRENT else assumed
+        if state is not None and 0 <= state < len(SERVICE_WORDS if key[1] else HOST_WORDS):
+            found[key] = int(state)
+    return found
+
+
+async def _of_site(
+    context: Context,
+    zone: tzinfo,
+    report: Report,
+    asked: Asked,
+    site: Site,
+    states: Mapping[Key, int],
+) -> list[Record]:
+    """All records of one site; raise LivestatusError and UnknownPeriodError."""
+    span = asked.span
+    period = await period_of(SOURCE, site, asked.period, asked.since, span, zone, context.clock)
+    rules = Rules(
+        span=span,
+        soft=asked.soft,
+        not_running=asked.not_running,
+        period=period,
+        initial=_initial(asked, states),
+    )
+    # Hosts first, then services, each in the order of their names.
+    keys = sorted(states, key=lambda key: (bool(key[1]), key))
+    watched = Watched(keys=frozenset(keys), program=asked.not_running)
+    account = report.account(keys, rules, asked)
+    wanted = Wanted(
+        since=asked.since,
+        until=span.end,
+        hosts=any(not service for _, service in keys),
+        services=any(service for _, service in keys),
+        names=frozenset(watched.hosts),
+        program=asked.not_running,
+    )
+    if span.seconds:
+        async for lines in SOURCE.slices(site, wanted):
+            await sliced(_take(account, watched, lines), context.clock)
+    return await sliced(_records(report, account, rules, keys), context.clock)
+
+
+@frozen
+class Made:
+    """The records of all sites in the order of the answer, and the sites without any."""
+
+    records: list[Record]
+    problems: tuple[SiteProblem, ...]
+    seconds: float
+
+
+def _merged(parts: Sequence[list[Record]]) -> Generator[None, None, list[Record]]:
+    """Hosts of all sites, then services; of equal objects those of the first site first."""
+    if len(parts) == 1:
+        return parts[0]
+    found: list[Record] = []
+    for one in merge(*parts, key=lambda one: ("service" in one, one["host"], one.get("service"))):
+        found.append(one)
+        if len(found) % _EVERY == 0:
+            yield
+    return found
+
+
+async def made(
+    context: Context, zone: tzinfo, report: Report, asked: Asked, chosen: Chosen
+) -> Made:
+    """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
+    began = context.clock.seconds()
+    sites = on_sites(context, chosen)
+    patience = context.config.server.request_timeout * _PATIENCE
+    waiting = [
+        Deferred.fromCoroutine(_of_site(context, zone, report, asked, site, states)).addTimeout(
+            patience, context.clock
+        )
+        for site, states in sites
+    ]
+    parts: list[list[Record]] = []
+    problems = dict(chosen.problems)
+    unknown: list[str] = []
+    outcomes = await DeferredList(waiting, consumeErrors=True)
+    for (site, _), (_, outcome) in zip(sites, outcomes, strict=True):
+        if not isinstance(outcome, Failure):
+            parts.append(outcome)
+        elif isinstance(outcome.value, LivestatusError):
+            problems[site.id] = site.problem(outcome.value)
+        elif isinstance(outcome.value, TooLate):
+            reason = f"its log was not read in {patience:g} s"
+            problems[site.id] = SiteProblem(site.id, site.name, reason, timed_out=True)
+        elif isinstance(outcome.value, UnknownPeriodError):
+            unknown.append(str(outcome.value))
+            problems[site.id] = SiteProblem(site.id, site.name, str(outcome.value))
+        else:
+            outcome.raiseException()
+    failed = tuple(problems.values())
+    if sites and all(site.id in problems for site, _ in sites):
+        if len(unknown) == len(sites):
+            reasons = ", ".join(dict.fromkeys(unknown))
+            raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
+        raise (SitesTimedOut if all(one.timed_out for one in failed) else SitesFailed)(failed)
+    records = await sliced(_merged(parts), context.clock)
+    return Made(records, failed, context.clock.seconds() - began)

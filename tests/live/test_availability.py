@@ -1,0 +1,372 @@
+"""Availability and outages of primed cores, of several sites, of one that lies (availability.md)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.expect import HOSTS, SERVICES, refused
+from harness.lying import DEEDS, TYPED, LyingSite
+from harness.waiting import until
+
+HOUR = {"start": "-1h"}
+HOST_BUCKETS = {"time_up", "time_down", "time_unreachable"}
+SERVICE_BUCKETS = {"time_ok", "time_warning", "time_critical", "time_unknown"}
+INDETERMINATE = {
+    *("time_indeterminate_nodata", "time_indeterminate_notrunning"),
+    "time_indeterminate_outside_timeperiod",
+}
+EVERY_SERVICE = sorted((host, service) for host, service, _ in SERVICES)
+
+
+def with_percent(names):
+    return names | {f"{name}_percent" for name in names}
+
+
+def fields(buckets):
+    return with_percent(
+        {*buckets, *(f"scheduled_{name}" for name in buckets), *INDETERMINATE}
+        | {"scheduled_time_indeterminate"}
+    )
+
+
+def checked(row, buckets, seconds):
+    """The sums of 1.1 hold."""
+    whole = buckets | INDETERMINATE
+    assert sum(row[name] for name in whole) == seconds
+    assert sum(row[f"{name}_percent"] for name in whole) == pytest.approx(100)
+    assert all(type(row[name]) is int for name in whole)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settled(client):
+    """Some seconds since the states came, so that no time is 0."""
+    until(
+        lambda: client.rows("/hosts/router1/availability", HOUR)["time_down"] > 0,
+        "router1 was down for a while",
+    )
+
+
+@pytest.mark.parametrize("path", ["/hosts/availability", "/host/availability"])
+def test_hosts(client, clean, path):
+    rows = client.rows(path, HOUR)
+    assert [row["host"] for row in rows] == sorted(HOSTS)
+    for row in rows:
+        assert set(row) == fields(HOST_BUCKETS) | {"host"}
+        checked(row, HOST_BUCKETS, 3600)
+    found = {row["host"]: row for row in rows}
+    assert found["router1"]["time_down"] > 0
+    assert found["web02"]["time_down"] > 0
+    assert found["leaf01"]["time_unreachable"] + found["leaf01"]["time_down"] > 0
+    assert found["web01"]["time_down"] == 0
+    # The primed downtime of this host is on.
+    assert 0 < found["web02"]["scheduled_time_down"] <= found["web02"]["time_down"]
+    assert found["router1"]["scheduled_time_down"] == 0
+
+
+def test_services(client, clean):
+    rows = client.rows("/services/availability", HOUR)
+    assert [(row["host"], row["service"]) for row in rows] == EVERY_SERVICE
+    for row in rows:
+        assert set(row) == fields(SERVICE_BUCKETS) | {"host", "service"}
+        checked(row, SERVICE_BUCKETS, 3600)
+    found = {(row["host"], row["service"]): row for row in rows}
+    assert found["web01", "http"]["time_critical"] > 0
+    assert found["db01", "Disk /var"]["time_warning"] > 0
+    assert found["router1", "uplink 1+1"]["time_unknown"] > 0
+    # Downtimes of a host are those of its services, too.
+    assert found["web02", "ping"]["scheduled_time_critical"] > 0
+    assert found["web01", "http"]["scheduled_time_critical"] == 0
+
+
+def test_both_kinds_in_one_list(client, clean):
+    rows = client.rows("/hosts/availability", {**HOUR, "type": "both"})
+    assert [row["host"] for row in rows[: len(HOSTS)]] == sorted(HOSTS)
+    assert [(row["host"], row["service"]) for row in rows[len(HOSTS) :]] == EVERY_SERVICE
+    assert set(rows[0]) == fields(HOST_BUCKETS) | {"host"}
+    assert set(rows[-1]) == fields(SERVICE_BUCKETS) | {"host", "service"}
+
+
+@pytest.mark.parametrize(
+    ("path", "buckets"),
+    [
+        ("/hosts/router1/availability", HOST_BUCKETS),
+        ("/services/web01/http/availability", SERVICE_BUCKETS),
+        ("/services/db01/Disk%20%2Fvar/availability", SERVICE_BUCKETS),
+    ],
+)
+def test_single_objects(client, clean, path, buckets):
+    row = client.rows(path, HOUR)
+    assert set(row) == fields(buckets)
+    checked(row, buckets, 3600)
+    assert client.rows(path, {**HOUR, "columns": "time_indeterminate_outside_timeperiod"}) == {
+        "time_indeterminate_outside_timeperiod": 0
+    }
+    assert client.rows(path, {**HOUR, "type": "nonsense"}).keys() == row.keys()
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/hostgroups/web/availability", [("web01", None), ("web02", None)]),
+        ("/hostgroups/idle/availability?type=services", [("pend01", "ping")]),
+        ("/servicegroups/http/availability", [("web01", None), ("web02", None)]),
+        (
+            "/servicegroups/http/availability?type=services",
+            [("web01", "http"), ("web02", "http")],
+        ),
+        (
+            "/servicegroups/http/availability?type=both",
+            [("web01", None), ("web02", None), ("web01", "http"), ("web02", "http")],
+        ),
+        ("/hosts/availability?hostgroup=web", [("web01", None), ("web02", None)]),
+        ("/hosts/availability?servicegroup=http&host=web01", [("web01", None)]),
+        ("/hosts/availability?service=Disk%20/var", [("db01", None)]),
+        ("/services/availability?hostgroup=idle", [("pend01", "ping")]),
+        ("/services/availability?service=http", [("web01", "http"), ("web02", "http")]),
+        ("/services/availability?q=host%3Dweb01%20and%20service%3Dhttp", [("web01", "http")]),
+        ("/hosts/availability?q=groups%20%3E%3D%20web", [("web01", None), ("web02", None)]),
+        ("/hosts/availability?q=time_down%20%3E%200%20and%20host%3Drouter1", [("router1", None)]),
+        ("/hosts/availability?time_down[gt]=0&host=web01", []),
+        ("/hosts/availability?host=nope", []),
+        ("/hosts/availability?sort=-host&limit=1", [("web02", None)]),
+    ],
+)
+def test_choosing(client, clean, path, names):
+    joint = "&" if "?" in path else "?"
+    rows = client.rows(f"{path}{joint}start=-1h")
+    assert [(row["host"], row.get("service")) for row in rows] == names
+
+
+def test_aggregation_and_formats(client):
+    assert client.rows("/hosts/availability?columns=count(*):n") == {"n": len(HOSTS)}
+    csv = client.get("/csv/hosts/availability?columns=host,time_up&limit=1&start=-1h")
+    assert csv.body.decode().splitlines()[0].lstrip("#") == "host;time_up"
+    csv = client.get("/csv/hosts/db01/availability?columns=time_down,time_up&start=-1h")
+    assert {line.split(";")[0] for line in csv.body.decode().splitlines()} >= {"time_up"}
+    wrapped = client.rows("/wrapped_json/hosts/availability?columns=time_up_percent&limit=1")
+    (column,) = wrapped["meta"]["columns"]
+    assert (column["name"], column["type"]) == ("time_up_percent", "number")
+    assert column["config"]["unit"] == "%"
+
+
+def test_outages(client, clean):
+    now = int(time.time())
+    rows = client.rows("/hosts/outages", {"start": "-1h", "end": str(now)})
+    assert {row["host"] for row in rows} >= {"router1", "web02", "leaf01"}
+    for row in rows:
+        assert set(row) == {*("class", "type", "start", "end", "duration", "host", "plugin_output")}
+        assert row["duration"] == row["end"] - row["start"] > 0
+        assert row["class"] in ("down", "unreachable")
+    (one,) = [row for row in rows if row["host"] == "router1"]
+    assert (one["class"], one["type"], one["end"]) == ("down", "HOST DOWN (HARD)", now)
+    assert one["plugin_output"] == "DOWN - no answer"
+    rows = client.rows("/services/outages", {"start": "-1h", "class": "unknown"})
+    assert [(row["host"], row["service"]) for row in rows] == [("router1", "uplink 1+1")]
+    assert rows[0]["type"] == "SERVICE UNKNOWN (HARD)"
+
+
+@pytest.mark.parametrize(
+    ("path", "hosts", "services"),
+    [
+        ("/hosts/router1/outages", {"router1"}, set()),
+        ("/hosts/rout*/outages", {"router1"}, set()),
+        ("/hosts/router1/outages?type=services", set(), {"ping", "uplink 1+1"}),
+        ("/hosts/router1/outages?type=both", {"router1"}, {"ping", "uplink 1+1"}),
+        ("/services/router1/ping/outages", set(), {"ping"}),
+        ("/services/router1/ping/outages?type=both", {"router1"}, {"ping"}),
+        ("/services/rout*/*/outages", set(), {"ping", "uplink 1+1"}),
+        ("/hostgroups/linux/outages?host=web01", set(), {"http"}),
+        ("/servicegroups/pings/outages?host=router1", {"router1"}, {"ping"}),
+        ("/hosts/db01/outages", set(), set()),
+        ("/hosts/nope*/outages", set(), set()),
+        ("/hosts/outages?q=duration%20%3C%200", set(), set()),
+    ],
+)
+def test_outages_of_some(client, clean, path, hosts, services):
+    rows = client.rows(path)
+    assert {row["host"] for row in rows if "service" not in row} == hosts
+    assert {row["service"] for row in rows if "service" in row} == services
+
+
+def test_downtimes_count_or_not(client):
+    span = {"start": "-1h", "end": str(int(time.time()))}
+    counted = client.rows("/hosts/web02/outages", {**span, "withdowntimes": "1"})
+    assert counted == client.rows("/hosts/web02/outages", span)
+    excluded = client.rows("/hosts/web02/outages", {**span, "withdowntimes": "0"})
+    row = client.rows("/hosts/web02/availability", span)
+    assert sum(one["duration"] for one in counted) == row["time_down"]
+    planned = row["time_down"] - row["scheduled_time_down"]
+    assert sum(one["duration"] for one in excluded) == planned
+    assert row == client.rows("/hosts/web02/availability", {**span, "withdowntimes": "0"})
+
+
+def test_assumed_states(client):
+    # Before the core ran nobody knows.
+    before = {"start": "-401d", "end": "-400d", "columns": "host,time_up,time_indeterminate_nodata"}
+    rows = client.rows("/hosts/availability", before)
+    assert {(row["time_up"], row["time_indeterminate_nodata"]) for row in rows} == {(0, 86400)}
+    rows = client.rows("/hosts/availability", {**before, "initialassumedhoststate": "3"})
+    assert {(row["time_up"], row["time_indeterminate_nodata"]) for row in rows} == {(86400, 0)}
+    present = {"start": "-401d", "end": "-400d", "initialassumedhoststate": "-1"}
+    assert client.rows("/hosts/router1/availability", present)["time_down"] == 86400
+    present["assumeinitialstates"] = "0"
+    assert client.rows("/hosts/router1/availability", present)["time_down"] == 0
+
+
+def test_time_period_of_the_core(client, core, clean):
+    path = "/hosts/router1/availability"
+    refused(client.get(path, {"rpttimeperiod": "nope"}), 400, "rpttimeperiod", "nope")
+    always = client.get(path, {**HOUR, "rpttimeperiod": "24x7"})
+    if core.name == "icinga2":  # which tells neither changes nor definitions
+        refused(always, 400, "rpttimeperiod", "24x7")
+    else:
+        assert always.json["time_indeterminate_outside_timeperiod"] == 0
+        # Far from the core's life the definition counts.
+        far = client.rows(path, {"rpttimeperiod": "24x7", "start": "-90d", "end": "-89d"})
+        assert far["time_indeterminate_nodata"] == 86400
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/hosts/nope/availability", "no such host"),
+        ("/hosts/web*/availability", "no such host"),
+        ("/hosts/nope/outages", "no such host"),
+        ("/services/web01/nope/availability", "no such service"),
+        ("/services/nope/ping/outages", "no such service"),
+        ("/hostgroups/nope/availability", "no such hostgroup"),
+        ("/hostgroups/nope/outages", "no such hostgroup"),
+        ("/servicegroups/nope/availability", "no such servicegroup"),
+        ("/servicegroups/nope/outages", "no such servicegroup"),
+    ],
+)
+def test_what_is_not_there(client, clean, path, message):
+    refused(client.get(path), 404, message)
+
+
+PATHS = [
+    *("/hosts/availability", "/hosts/outages", "/services/outages", "/hosts/db01/availability"),
+    *("/hostgroups/web/availability", "/services/db01/ping/outages"),
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("start", "garbage"),
+        ("start", "9" * 300),
+        ("start", "-1e300"),
+        ("start", "1\n\nCOMMAND [0] DISABLE_NOTIFICATIONS"),
+        ("end", "5"),
+        ("timeperiod", "nope"),
+        ("timeperiod", "last0months"),
+        ("includesoftstates", "perhaps"),
+        ("withdowntimes", "\x00"),
+        ("backtrack", "1e9"),
+        ("initialassumedhoststate", "x"),
+        ("rpttimeperiod", "a\n\nGET hosts"),
+        ("rpttimeperiod", "%s;|`"),
+        ("breakdown", "days"),
+        ("q", "time >"),
+        ("q", "time = 5"),
+        ("q", "nope_at_all = 5"),
+        ("nope_at_all", "5"),
+    ],
+)
+def test_hostile_arguments(client, clean, path, name, value):
+    refused(client.get(path, {name: value}), 400, name if name != "q" else "")
+
+
+def test_both_kinds_of_bounds(client):
+    message = "use either timeperiod or start/end, not both."
+    for path in PATHS:
+        refused(client.get(path, {"timeperiod": "today", "start": "5"}), 400, message)
+    refused(client.get("/hosts/outages", {"type": "hostile"}), 400, "type")
+
+
+def test_a_contact_sees_his_own(olga, clean):
+    assert [row["host"] for row in olga.rows("/hosts/availability", HOUR)] == ["web01"]
+    seen = {(row["host"], row["service"]) for row in olga.rows("/services/availability", HOUR)}
+    assert seen == {one for one in EVERY_SERVICE if one[0] == "web01"} | {("db01", "ping")}
+    assert {row["host"] for row in olga.rows("/services/outages", HOUR)} == {"web01"}
+    refused(olga.get("/hosts/router1/availability"), 404, "no such host")
+    refused(olga.get("/hosts/router1/outages"), 404, "no such host")
+    assert olga.rows("/hostgroups/idle/availability") == []
+
+
+# -------------------------------------------------------------------- several sites
+
+IN_TIME = 10.0
+
+
+@pytest.fixture(scope="module")
+def liar(embedded, tmp_path_factory):
+    liar = LyingSite(tmp_path_factory.mktemp("logs") / "live", embedded.socket)
+    yield liar
+    liar.close()
+
+
+@pytest.fixture(scope="module")
+def several(embedded, liar, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("several")
+    sites = [
+        site("good", f"unix:{embedded.socket}"),
+        site("liar", f"unix:{liar.path}", timeout=1.0),
+        site("dead", f"unix:{folder}/nothing", timeout=1.0),
+    ]
+    daemon = Daemon(folder, sites, sections={"server": {"request_timeout": 4.0}})
+    try:
+        yield daemon.start(connected={"good", "liar"})
+    finally:
+        liar.lie(None)
+        daemon.stop()
+
+
+@pytest.fixture
+def many(several, liar):
+    with several.client() as client:
+        yield client
+        liar.lie(None)
+        several.wait_connected({"good", "liar"})
+
+
+def test_every_site_has_its_own_row(many):
+    response = many.get("/hosts/availability?columns=host&start=-1h")
+    assert [row["host"] for row in response.json] == sorted([*HOSTS, *HOSTS])
+    assert response.headers["x-mon-failed-sites"] == "dead"
+    response = many.get("/sites/good/hosts/availability?columns=host")
+    assert [row["host"] for row in response.json] == sorted(HOSTS)
+    assert "x-mon-failed-sites" not in response.headers
+    assert type(many.rows("/hosts/router1/availability")) is dict
+    response = many.get("/sites/dead/hosts/availability")
+    refused(response, 502)
+    refused(many.get("/hosts/nope/availability"), 404, "not every site answered")
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [*sorted(DEEDS), *sorted(set(TYPED) - {"empty list"})],
+)
+def test_a_site_that_lies_about_its_log(many, liar, deed):
+    liar.lie(deed, "log")
+    response = many.get("/hosts/outages?columns=host,class&start=-1h", timeout=IN_TIME)
+    assert response.status == 200, response
+    assert {row["host"] for row in response.json} >= {"router1", "web02"}
+    assert "liar" in response.headers["x-mon-failed-sites"]
+
+
+@pytest.mark.parametrize("deed", sorted(TYPED))
+@pytest.mark.parametrize("table", ["hosts", "services", "timeperiods", "servicegroups"])
+def test_a_site_that_lies_about_its_objects(many, liar, deed, table):
+    liar.lie(deed, table)
+    for path in (
+        "/hosts/availability?type=both&initialassumedhoststate=-1&initialassumedservicestate=-1",
+        "/hosts/router1/outages?rpttimeperiod=24x7",
+        "/servicegroups/pings/availability",
+    ):
+        response = many.get(path, timeout=IN_TIME)
+        assert response.status == 200, response
+        assert "router1" in {row["host"] for row in response.json}

@@ -1,0 +1,187 @@
+"""What holds for every log: against a second-by-second model, and of the fields themselves."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monrest.logs.availability import Period, Rules, availability
+from monrest.logs.events import DowntimeEvent, ProgramEvent, StateEvent
+from monrest.logs.outages import outages
+from monrest.logs.periods import Span
+
+KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", "s")]
+BACK, LENGTH = 30, 60
+SPAN = Span(100, 100 + LENGTH)
+
+
+@st.composite
+def events(draw, *, program=True):
+    times = sorted(draw(st.lists(st.integers(SPAN.start - BACK, SPAN.end), max_size=25)))
+    found = []
+    for time in times:
+        kind = draw(st.sampled_from(["state", "state", "downtime", "program"]))
+        key = draw(st.sampled_from([*KEYS, ("b", "")]))
+        if kind == "state" and key in KEYS:
+            state = draw(st.integers(0, 3 if key[1] else 2))
+            soft = draw(st.booleans())
+            found.append(StateEvent(time, key, state, soft, "x"))
+        elif kind == "downtime":
+            found.append(DowntimeEvent(time, key, draw(st.booleans())))
+        elif kind == "program" and program:
+            found.append(ProgramEvent(time, draw(st.booleans())))
+    return found
+
+
+@st.composite
+def rules(draw):
+    times = sorted(draw(st.sets(st.integers(SPAN.start - BACK, SPAN.end), max_size=4)))
+    changes = tuple((time, draw(st.booleans())) for time in times)
+    initial = {key: draw(st.integers(0, 2)) for key in KEYS if draw(st.booleans())}
+    return Rules(
+        span=SPAN,
+        soft=draw(st.booleans()),
+        not_running=draw(st.booleans()),
+        period=Period(changes=changes, logged=draw(st.booleans())),
+        initial=initial if draw(st.booleans()) else {},
+    )
+
+
+def buckets(row, key):
+    words = ("ok", "warning", "critical", "unknown") if key[1] else ("up", "down", "unreachable")
+    names = [f"time_{word}" for word in words]
+    names += [f"time_indeterminate_{x}" for x in ("nodata", "notrunning", "outside_timeperiod")]
+    return names
+
+
+def model(log, key, rules):
+    """One second after the other, by the words of the page."""
+    words = ("ok", "warning", "critical", "unknown") if key[1] else ("up", "down", "unreachable")
+    found = dict.fromkeys(
+        [*buckets({}, key), *(f"scheduled_time_{one}" for one in (*words, "indeterminate"))], 0
+    )
+    assumed = rules.initial.get(key)
+    state = known = "nodata" if assumed is None else words[assumed]
+    own = host = False
+    inside = True
+    for second in range(SPAN.start - BACK, SPAN.end):
+        for time, holds in rules.period.changes:
+            if time == second:
+                inside = holds
+                state = known if rules.period.logged else state
+        for event in log:
+            if event.time != second:
+                continue
+            if isinstance(event, StateEvent) and event.key == key:
+                if not event.soft or rules.soft:
+                    state = known = words[event.state]
+            elif isinstance(event, DowntimeEvent):
+                own = event.started if event.key == key else own
+                host = event.started if event.key == (key[0], "") else host
+            elif isinstance(event, ProgramEvent) and rules.not_running:
+                state = known if event.running else "notrunning"
+        if second < SPAN.start:
+            continue
+        if not inside:
+            found["time_indeterminate_outside_timeperiod"] += 1
+        elif state in words:
+            found[f"time_{state}"] += 1
+            found[f"scheduled_time_{state}"] += own or host
+        else:
+            found[f"time_indeterminate_{state}"] += 1
+            found["scheduled_time_indeterminate"] += (own or host) and state == "nodata"
+    return found
+
+
+@given(events(), rules())
+@settings(max_examples=300, deadline=None)
+def test_equal_to_the_model(log, rules):
+    rows = availability(log, KEYS, rules)
+    for key in KEYS:
+        row = {name: v for name, v in rows[key].items() if not name.endswith("_percent")}
+        assert row == model(log, key, rules)
+
+
+@given(events(), rules())
+@settings(deadline=None)
+def test_times_sum_to_the_period_and_percentages_to_a_hundred(log, rules):
+    for key, row in availability(log, KEYS, rules).items():
+        names = buckets(row, key)
+        assert sum(row[name] for name in names) == LENGTH
+        assert sum(row[f"{name}_percent"] for name in names) == pytest.approx(100)
+        for name in names[:-3]:
+            assert 0 <= row[f"scheduled_{name}"] <= row[name]
+        assert len(row) == (24 if key[1] else 20)
+
+
+@given(events(), rules(), st.integers(0, LENGTH))
+@settings(deadline=None)
+def test_parts_add_up(log, rules, cut):
+    whole = availability(log, KEYS, rules)
+    middle = SPAN.start + cut
+    first = availability(
+        [one for one in log if one.time <= middle],
+        KEYS,
+        evolve(rules, span=Span(SPAN.start, middle)),
+    )
+    second = availability(log, KEYS, evolve(rules, span=Span(middle, SPAN.end)))
+    for key in KEYS:
+        for name, value in whole[key].items():
+            if not name.endswith("_percent"):
+                assert first[key][name] + second[key][name] == value
+
+
+@given(events(), rules())
+@settings(deadline=None)
+def test_soft_states_only_move_time(log, rules):
+    hard = availability(log, KEYS, evolve(rules, soft=False))
+    soft = availability(log, KEYS, evolve(rules, soft=True))
+    only_hard = [one for one in log if not (isinstance(one, StateEvent) and one.soft)]
+    assert hard == availability(only_hard, KEYS, evolve(rules, soft=True))
+    for key in KEYS:
+        names = buckets({}, key)
+        assert sum(hard[key][name] for name in names) == sum(soft[key][name] for name in names)
+
+
+@given(events(program=False), rules())
+@settings(deadline=None)
+def test_outages_are_the_bad_times(log, rules):
+    rules = evolve(rules, initial={})
+    rows = availability(log, KEYS, rules)
+    counted = outages(log, KEYS, rules)
+    excluded = outages(log, KEYS, rules, with_downtimes=False)
+    for key in KEYS:
+        bad = ("critical", "unknown") if key[1] else ("down", "unreachable")
+        whole = sum(rows[key][f"time_{one}"] for one in bad)
+        planned = sum(rows[key][f"scheduled_time_{one}"] for one in bad)
+        for found, seconds in ((counted, whole), (excluded, whole - planned)):
+            mine = [one for one in found if (one["host"], one.get("service", "")) == key]
+            assert sum(one["duration"] for one in mine) == seconds
+            for one in mine:
+                assert SPAN.start <= one["start"] < one["end"] <= SPAN.end
+                assert one["duration"] == one["end"] - one["start"]
+                assert one["class"] in bad
+            for newer, older in pairwise(mine):
+                assert older["end"] <= newer["start"]
+
+
+def test_an_empty_report():
+    span = Span(100, 100)
+    row = availability([StateEvent(99, ("a", ""), 1, False, "")], [("a", "")], Rules(span=span))
+    assert set(row["a", ""].values()) == {0}
+    assert outages([StateEvent(99, ("a", ""), 1, False, "")], [("a", "")], Rules(span=span)) == []
+
+
+def test_many_objects_keep_nothing_of_the_log():
+    """A year of events of one object leaves the account as small as a day's."""
+    from monrest.logs.availability import Availability
+
+    account = Availability([("a", "")], Rules(span=Span(0, 10**7)))
+    for time in range(10**5):
+        account.take(StateEvent(time * 100, ("a", ""), time % 2, False, "x"))
+    assert account._changes == []
+    assert account.times(("a", "")).seconds[:2] == [5 * 10**6, 5 * 10**6]
