@@ -39,6 +39,7 @@ from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load, parse_listener
 from monrest.log import LineObserver
+from monrest.logs.cache import LogCache
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
@@ -91,6 +92,8 @@ class Daemon(Service):
     users: Users = field(init=False)
     slowdown: Slowdown = field(init=False)
     contacts: Contacts = field(init=False)
+    log_database: Database = field(init=False)
+    logcache: LogCache = field(init=False)
     threads: Threads = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -110,6 +113,9 @@ class Daemon(Service):
         self.users = Users(self.database, self.reactor, auth)
         self.slowdown = Slowdown(self.reactor)
         self.contacts = Contacts(self.registry, self.reactor)
+        cached = self.config.logcache
+        self.log_database = Database(self.reactor, cached.url) if cached.url else self.database
+        self.logcache = LogCache(self.reactor, self.log_database, cached, self.registry.sites)
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -137,7 +143,8 @@ class Daemon(Service):
         self._started = self.reactor.seconds()
         prepare_var_dir(Path(self.config.server.var_dir))
         self._key = read_or_create(Path(self.config.auth.secret_key_file))
-        self.database.startService()
+        for database in self._databases():
+            database.startService()
         if self.core is not None:
             self.core.startService()
         self.threads.startService()
@@ -156,7 +163,11 @@ class Daemon(Service):
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users)
+        return (self.keys, self.sessions, self.users, self.logcache)
+
+    def _databases(self) -> tuple[Database, ...]:
+        """The front end's own, and that of the log cache where it is another one."""
+        return tuple({id(one): one for one in (self.database, self.log_database)}.values())
 
     def _bind(self, text: str) -> IListeningPort:
         results: list[IListeningPort | Failure] = []
@@ -213,6 +224,7 @@ class Daemon(Service):
             contacts=self.contacts,
             passwords=passwords,
             slowdown=self.slowdown,
+            logcache=self.logcache,
             threads=self.threads,
         )
 
@@ -279,6 +291,7 @@ class Daemon(Service):
             self._refuse(problems)
             return
         self.registry.reconfigure(config.sites)
+        await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
@@ -309,7 +322,8 @@ class Daemon(Service):
             await self._reloading
         for part in self._state():
             await maybeDeferred(part.stopService)
-        await self.database.stopService()
+        for database in self._databases():
+            await database.stopService()
         await self.registry.stopService()
         if self.core is not None:
             await maybeDeferred(self.core.stopService)
@@ -338,6 +352,7 @@ def fixed_while_running(old: Config, new: Config) -> list[str]:
         ("server.listen", old.server.listen, new.server.listen),
         ("server.var_dir", old.server.var_dir, new.server.var_dir),
         ("database.url", old.database.url, new.database.url),
+        ("logcache.url", old.logcache.url, new.logcache.url),
     )
     return [
         f"{path}: cannot change while the daemon runs, restart it"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, text, update
 
 from monrest.logs import partitions
@@ -144,11 +144,17 @@ def record(site: str) -> Work[Record | None]:
 
 
 def _record(connection: Connection, site: str) -> Record | None:
-    row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
-    if row is None:
+    known = of_site(connection, site)
+    if known is None:
         return None
-    newest = select(func.max(lines.c.time)).where(lines.c.site == row["id"])
-    return Record(**row, last_entry=connection.execute(newest).scalar_one())
+    newest = select(func.max(lines.c.time)).where(lines.c.site == known.id)
+    return evolve(known, last_entry=connection.execute(newest).scalar_one())
+
+
+def of_site(connection: Connection, site: str) -> Record | None:
+    """What is noted about ``site``, without looking at its lines."""
+    row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
+    return None if row is None else Record(**row)
 
 
 # -------------------------------------------------------------------- lines in
