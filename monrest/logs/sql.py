@@ -144,11 +144,12 @@ class Builder:
 
     def _among(self, value: ColumnElement[Any], names: Iterable[str]) -> ColumnElement[bool]:
         """Whether a text is one of many, sent as one parameter however many there are."""
-        document = json.dumps(list(names))
         if self._postgres:
-            one = func.jsonb_array_elements_text(cast(document, JSONB)).column_valued("one")
+            document = cast(list(names), JSONB)
+            one = func.jsonb_array_elements_text(document).column_valued("one")
             return value.in_(select(one))
-        return value.in_(select(func.json_each(document).table_valued(column("value")).c.value))
+        each = func.json_each(json.dumps(list(names))).table_valued(column("value"))
+        return value.in_(select(each.c.value))
 
     def _ready(self) -> None:
         """Give SQLite our regular expressions, which take linear time."""
