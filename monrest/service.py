@@ -110,8 +110,7 @@ class Daemon(Service):
         self.database = Database(self.reactor, self.config.database.url)
         self.keys = Keys(self.database, self.reactor)
         self.sessions = Sessions(self.database, self.reactor, auth, self.config.names)
-        self.users = Users(self.database, self.reactor, auth)
-        self.slowdown = Slowdown(self.reactor)
+        self.users, self.slowdown = Users(self.database, self.reactor, auth), Slowdown(self.reactor)
         self.contacts = Contacts(self.registry, self.reactor)
         cached = self.config.logcache
         self.log_database = Database(self.reactor, cached.url) if cached.url else self.database
@@ -163,11 +162,11 @@ class Daemon(Service):
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users, self.logcache)
+        return (self.keys, self.sessions, self.users)
 
     def _databases(self) -> tuple[Database, ...]:
         """The front end's own, and that of the log cache where it is another one."""
-        return tuple({id(one): one for one in (self.database, self.log_database)}.values())
+        return tuple(dict.fromkeys((self.database, self.log_database)))
 
     def _bind(self, text: str) -> IListeningPort:
         results: list[IListeningPort | Failure] = []
@@ -189,6 +188,7 @@ class Daemon(Service):
 
     def _run(self) -> None:
         """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
+        self.logcache.startService()
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
@@ -320,7 +320,7 @@ class Daemon(Service):
         if self._reloading is not None:
             self._again = False
             await self._reloading
-        for part in self._state():
+        for part in (self.logcache, *self._state()):
             await maybeDeferred(part.stopService)
         for database in self._databases():
             await database.stopService()
