@@ -119,7 +119,7 @@ def test_a_database_of_its_own(embedded, made, tmp_path):
         until(
             lambda: client.rows("/mon/logcache/stats", {"key": "s1"})[0]["items"] > 0, "lines came"
         )
-            assert file.exists()
+        assert file.exists()
         answer = client.request("POST", "/sites/away/mon/logcache/update")
         assert answer.status == 500
         assert answer.json["errors"]
