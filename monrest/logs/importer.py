@@ -98,6 +98,8 @@ class SiteImport:
             count = await run.forward(known)
             if back:
                 count += await run.backward()
+            if count >= MANY:
+                await self.database.change(records.analyze)
             noted["last_update"] = int(began)
             noted["update_duration"] = self.clock.seconds() - began
             if back:

@@ -252,7 +252,7 @@ def _numbered(site: int, fresh: Sequence[Line], there: _Known) -> list[tuple[Any
     for line in fresh:
         time = line[TIME]
         number = highest[time] = highest.get(time, -1) + 1
-        rows.append((site, time, number, *line[1:]))
+        rows.append((site, time, line[LINENO], number, *line[2:]))
     return rows
 
 
@@ -334,6 +334,15 @@ def remove(lease: Lease, now: float, end: int) -> Work[int]:
         return gone
 
     return work
+
+
+def analyze(connection: Connection) -> None:
+    """Let PostgreSQL look at what is there, as it does by itself only much later.
+
+    Without that it takes every condition for a rare one, and reads all to find the newest.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"ANALYZE {lines.name}"))
 
 
 def oldest(site: int) -> Work[int | None]:

@@ -37,8 +37,8 @@ def upgrade() -> None:
         "logcache_lines",
         sa.Column("site", sa.Integer(), nullable=False, autoincrement=False),
         sa.Column("time", sa.BigInteger(), nullable=False, autoincrement=False),
+        sa.Column("lineno", sa.BigInteger(), nullable=False, autoincrement=False),
         sa.Column("number", sa.Integer(), nullable=False, autoincrement=False),
-        sa.Column("lineno", sa.BigInteger(), nullable=False),
         sa.Column("class", sa.BigInteger(), nullable=False),
         sa.Column("type", sa.Text(), nullable=False),
         sa.Column("state", sa.BigInteger(), nullable=False),
@@ -52,7 +52,7 @@ def upgrade() -> None:
         sa.Column("comment", sa.Text(), nullable=False),
         sa.Column("message", sa.Text(), nullable=False),
         sa.Column("options", sa.Text()),
-        sa.PrimaryKeyConstraint("site", "time", "number", name="pk_logcache_lines"),
+        sa.PrimaryKeyConstraint("site", "time", "lineno", "number", name="pk_logcache_lines"),
         sqlite_with_rowid=False,
         postgresql_partition_by="RANGE (time)",
     )
