@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from math import isfinite
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +26,7 @@ _BAR = 24
 _NARROW = 80
 
 
-def follow(client: Client, started: Reply, sleep: Callable[[float], None] = time.sleep) -> Reply:
+def follow(client: Client, started: Reply) -> Reply:
     """Wait for the job that ``started`` tells of and give its result, which may be an error.
 
     Raises ClientError when the answer tells of no job, and passes KeyboardInterrupt on, after which
@@ -36,8 +36,8 @@ def follow(client: Client, started: Reply, sleep: Callable[[float], None] = time
     path = f"/{client.settings.address.app}/jobs/{quote(job, safe='')}"
     client.settings.say(f"following {path}")
     try:
-        if sys.stderr.isatty() and not client.settings.quiet:
-            failed = _watch(client, path, sleep)
+        if _on_terminal() and not client.settings.quiet:
+            failed = _watch(client, path)
             if failed is not None:
                 return failed
         while True:
@@ -46,7 +46,7 @@ def follow(client: Client, started: Reply, sleep: Callable[[float], None] = time
                 return reply
             reply.read()
             # The daemon waits itself; this is for one that does not.
-            sleep(_FIRST_PAUSE)
+            _wait(_FIRST_PAUSE)
     except KeyboardInterrupt:
         note(f"\nthe job goes on; its result: monrest r {path}/output")
         raise
@@ -64,7 +64,7 @@ def _job(started: Reply) -> str:
     return str(job)
 
 
-def _watch(client: Client, path: str, sleep: Callable[[float], None]) -> Reply | None:
+def _watch(client: Client, path: str) -> Reply | None:
     """Show progress until the job has ended; the answer when it cannot be asked."""
     pause = _FIRST_PAUSE
     try:
@@ -76,7 +76,7 @@ def _watch(client: Client, path: str, sleep: Callable[[float], None]) -> Reply |
             if not state.get("is_running"):
                 return None
             _show(bar(state))
-            sleep(pause)
+            _wait(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
     finally:
         _show("")
@@ -111,9 +111,18 @@ def bar(state: dict[str, Any]) -> str:
 
 def _number(value: Any, otherwise: float = 0.0) -> float:
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError):
         return otherwise
+    return number if isfinite(number) else otherwise
+
+
+def _wait(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _on_terminal() -> bool:
+    return sys.stderr.isatty()
 
 
 def _show(line: str) -> None:

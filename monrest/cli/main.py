@@ -16,6 +16,7 @@ from monrest.cli.scan import Pairs, leading, scan
 _UNKNOWN_COMMAND = 1
 _INTERRUPTED = 130
 _CLOSED = 141
+_FRONT = (HELP, VERSION, *MONREST.options)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +50,7 @@ def _utf8(word: str) -> str:
 
 
 def _run(words: Sequence[str]) -> int:
-    given, rest = leading((HELP, *MONREST.options), words)
+    given, rest = leading(_FRONT, words)
     command, path = MONREST, list[str]()
     while command.commands:
         if not rest:
@@ -64,7 +65,7 @@ def _run(words: Sequence[str]) -> int:
         command, path = inner, [*path, inner.name]
         if command.commands:
             # Only the last word of a command has options of its own.
-            more, rest = leading((HELP, *MONREST.options), rest[1:])
+            more, rest = leading(_FRONT, rest[1:])
             given = (*given, *more)
         else:
             rest = rest[1:]

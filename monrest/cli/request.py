@@ -17,7 +17,7 @@ from monrest.cli.problems import USAGE, ClientError, UsageError
 from monrest.cli.scan import Given, Pairs
 from monrest.cli.settings import settings
 from monrest.cli.template import Result, render
-from monrest.cli.thresholds import state
+from monrest.cli.thresholds import ThresholdError, state
 
 _BODILESS = frozenset({"GET", "HEAD"})
 
@@ -35,7 +35,10 @@ def run(parts: Sequence[Given], given: Pairs) -> int:
 
     ``given`` are options of the connection in front of the subcommand. Raises ClientError.
     """
-    asked = read(parts)
+    try:
+        asked = read(parts)
+    except ThresholdError as error:
+        return _message(error)
     client = Client(settings((*given, *asked.options)))
     try:
         return _run(asked, client)
@@ -48,8 +51,12 @@ def run(parts: Sequence[Given], given: Pairs) -> int:
         # A monitoring core reads standard output only, and so a message belongs there.
         if asked.template is None and not asked.checks:
             raise
-        output.write_text(f"{problem}\n")
-        return USAGE
+        return _message(problem)
+
+
+def _message(error: Exception) -> int:
+    output.write_text(f"{error}\n")
+    return USAGE
 
 
 def _run(asked: Run, client: Client) -> int:

@@ -20,7 +20,7 @@ from monrest.config import LogcacheConfig
 from monrest.errors import Unavailable
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs import records
-from monrest.logs.importer import BusyError, Periods, SiteImport
+from monrest.logs.importer import BusyError, Periods, SiteImport, present
 from monrest.logs.reading import Cached, reading
 from monrest.logs.records import LeaseLostError, Record
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
@@ -199,7 +199,7 @@ class LogCache(Service):
                 if visible is None:
                     return
                 cached = await self.database.run(
-                    question.of(site.id, self.clock.seconds(), visible)
+                    question.of(site.id, present(site, self.clock), visible)
                 )
             except (LivestatusError, Unavailable):
                 return  # the core is asked for everything, and tells what is wrong with it

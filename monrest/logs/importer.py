@@ -38,6 +38,15 @@ AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""
 
 
+def present(site: Site, clock: IReactorTime) -> float:
+    """The time now, by our clock or by that of the core, whichever is behind.
+
+    What a core writes after its clock was put back is new, although it does not look so.
+    """
+    told = site.health.program.localtime
+    return clock.seconds() if told is None else min(clock.seconds(), told)
+
+
 class BusyError(Exception):
     """Another updater is at work on the site."""
 
@@ -136,7 +145,7 @@ class _Run:
             await self._change(records.write(self.lease, self._now(), (), **covered))
         else:
             # A clock that was wrong may have left lines of the future behind.
-            start = min(known.covered_until, now) - DRIFT
+            start = min(known.covered_until, int(present(self.of.site, self.of.clock))) - DRIFT
         count = 0
         while True:
             end = start + self.of.slice

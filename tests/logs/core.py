@@ -37,6 +37,8 @@ class LoggingCore:
         self.lineno = 0
         self.asked = []
         self.before = lambda pushed: None
+        self.health = SimpleNamespace(program=SimpleNamespace(localtime=None))
+        self.connected = True
 
     def write(self, time, text):
         self.lineno += 1

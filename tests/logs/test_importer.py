@@ -75,6 +75,19 @@ def test_the_clock_of_a_core_goes_back(core, database, clock):
     assert stored(database) == core.told()
 
 
+def test_only_the_clock_of_a_core_goes_back(core, database, clock):
+    core.write(NOW, "before")
+    done(importer(core, database, clock).update())
+    core.health.program.localtime = NOW - 3600
+    core.write(NOW - 3600, "after")
+    clock.advance(60)
+    assert done(importer(core, database, clock).update()) == 1
+    core.health.program.localtime = NOW + 60
+    core.write(NOW + 60, "right again")
+    assert done(importer(core, database, clock).update()) == 1
+    assert stored(database) == core.told()
+
+
 def test_numbers_of_lines_follow_the_core(core, database, clock):
     core.write(NOW - 10, ALERT)
     core.write(NOW - 10, ALERT)

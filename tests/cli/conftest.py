@@ -1,0 +1,45 @@
+"""Fixtures of the command line: a fake daemon, and the command in this process."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fake import Fake
+
+from monrest.cli.main import main
+
+
+class Ran:
+    """How a run ended."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def fake():
+    fake = Fake()
+    yield fake
+    fake.close()
+
+
+@pytest.fixture
+def monrest(fake, capfd, monkeypatch, tmp_path):
+    """Run ``monrest`` with these words against the fake daemon."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MONREST_URL", fake.url)
+    for name in ("MONREST_KEY", "MONREST_USER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("monrest.cli.settings.SYSTEM_FILE", str(tmp_path / "system.toml"))
+
+    def run(*words):
+        status = main(words)
+        captured = capfd.readouterr()
+        return Ran(status, captured.out, captured.err)
+
+    return run

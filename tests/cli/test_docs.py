@@ -1,0 +1,166 @@
+"""What is generated from the table of options: help, man page, completion; and the table itself."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from monrest.cli.completion import paths, script
+from monrest.cli.manpage import manpage
+from monrest.cli.options import MONREST, SECTIONS, Command
+from monrest.cli.parsers import help_text
+from monrest.resources.declare import Endpoint
+from monrest.resources.paths import listing
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def leaves(command: Command = MONREST, path=()):
+    for inner in command.commands:
+        yield (*path, inner.name), inner
+        yield from leaves(inner, (*path, inner.name))
+
+
+COMMANDS = [((), MONREST), *leaves()]
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def test_the_man_page_is_current():
+    assert (REPOSITORY / "docs" / "monrest.1").read_text() == manpage(), "run: make docs"
+
+
+def test_the_paths_are_current():
+    known = (REPOSITORY / "monrest" / "cli" / "paths.txt").read_text()
+    assert known == listing(), "run: make docs"
+    assert "/hosts/totals" in paths()
+    assert "/hosts/" in paths()
+
+
+def test_paths_are_cut_before_their_variables():
+    async def handler(*_arguments):
+        return None
+
+    def endpoint(path):
+        return Endpoint(path=path, description="x", handler=handler)
+
+    some = [endpoint(path) for path in ("/", "/b", "/a/<x>/c", "/a/<x>", "/a")]
+    assert listing(some) == "/a\n/a/\n/b\n"
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_help_has_every_option_and_every_word(path, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = flat(help_text(*path))
+    for option in command.options:
+        assert all(name in shown for name in option.names)
+        assert flat(option.help) in shown
+    for inner in command.commands:
+        assert flat(inner.summary) in shown
+    for text in command.text:
+        assert flat(text) in shown
+    for line, meaning in command.examples:
+        assert line in shown
+        assert meaning in shown
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("70", 70), ("79", 79), ("500", 100), ("x", 100), ("", 100)]
+)
+def test_help_fits_the_terminal(columns, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = help_text("r").splitlines()
+    prose = lines[: lines.index("examples:")]
+    assert max(map(len, prose)) <= width
+
+
+def test_no_command_has_an_option_twice():
+    for _path, command in COMMANDS:
+        names = [name for option in command.options for name in (*option.names, option.key)]
+        long = [name for name in names if name.startswith("-")]
+        assert len(long) == len(set(long))
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="needs man")
+def test_the_man_page_reads_without_warnings():
+    ran = subprocess.run(
+        ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", str(REPOSITORY / "docs" / "monrest.1")],
+        capture_output=True, env={"MANWIDTH": "120", "MANROFFOPT": "", "PATH": "/usr/bin:/bin"}, timeout=60, check=False,
+    )  # fmt: skip
+    # Bold and underlined letters come as letter, backspace, letter.
+    shown = flat(re.sub(".\b", "", ran.stdout.decode())).replace("\u2010 ", "")
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    for section in ("NAME", "SYNOPSIS", *(section.title for section in SECTIONS)):
+        assert section in shown
+    assert "{KEY%.2f}" in shown
+    assert "\\n is a new line" in shown
+    assert "'{STATUS}: {critical} of {total} critical'" in shown
+    assert "~/.config/monrest/client.toml" in shown
+
+
+# ------------------------------------------------------------------ completion
+
+
+def completed(line, tmp_path):
+    """What bash offers at the end of ``line``."""
+    (tmp_path / "monrest.bash").write_text(script("bash"))
+    words = line.split(" ")
+    code = (
+        'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+        '_shtab_monrest; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    ran = subprocess.run(
+        ["bash", "-c", code, "bash", str(tmp_path / "monrest.bash"), *words],
+        capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0
+    return [word for word in ran.stdout.split("\n") if word]
+
+
+OFFERED = {
+    "monrest ": {"r", "key", "check-config", "completion"},
+    "monrest k": {"key"},
+    "monrest r --crit": {"--critical"},
+    "monrest r --perf": {"--perfunit", "--perffilter"},
+    "monrest r -m D": {"DELETE"},
+    "monrest r /hosts/t": {"/hosts/totals"},
+    "monrest r --csv /services/s": {"/services/stats"},
+    "monrest r -w up:1 /hosts/to": {"/hosts/totals"},
+    "monrest rest /processinfo/": {"/processinfo/stats"},
+    "monrest key c": {"create"},
+    "monrest key create --fo": {"--force-user"},
+    "monrest completion ": {"bash", "zsh", "tcsh"},
+}
+
+
+@pytest.mark.parametrize("line", OFFERED)
+def test_bash_completes(line, tmp_path):
+    assert set(completed(line, tmp_path)) >= OFFERED[line]
+    if not line.endswith(" "):
+        assert set(completed(line, tmp_path)) == OFFERED[line]
+
+
+def test_bash_completes_files(tmp_path):
+    (tmp_path / "monrest.toml").touch()
+    assert "monrest.toml" in completed("monrest check-config mon", tmp_path)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_every_shell_knows_commands_options_and_paths(shell):
+    text = script(shell)
+    for word in ("check-config", "revoke", "perffilter", "/hosts/totals"):
+        assert word in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_the_shell_reads_its_script(shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    path = tmp_path / "script"
+    path.write_text(script(shell))
+    ran = subprocess.run([shell, "-n", str(path)], capture_output=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")

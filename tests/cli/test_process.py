@@ -1,0 +1,329 @@
+"""The real executable in a process of its own: what it imports, streams, signals, locales, TLS."""
+
+import json
+import os
+import pty
+import select
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fake import MAIN, Fake, command, environment, free_address
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "fakes"))
+from certificates import Authority
+
+HEAVY = (
+    "twisted", "sqlalchemy", "klein", "treq", "attrs", "attr", "cattrs", "orjson", "re2", "shtab",
+    "dataclasses", "alembic", "bcrypt", "psycopg", "tomllib", "pathlib", "tempfile", "subprocess", "asyncio",
+)  # fmt: skip
+SHOW = "import sys; from monrest.cli.main import main; main(); print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
+
+
+def modules(*words, home, **more):
+    """The modules of a process that has run these words."""
+    ran = subprocess.run(
+        [sys.executable, "-c", SHOW, *words],
+        env=environment(home, **more),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert b"monrest.cli.main" in ran.stderr, ran.stderr
+    return {line.split(".")[0] for line in ran.stderr.decode().splitlines()} | set(
+        ran.stderr.decode().splitlines()
+    )
+
+
+def test_help_imports_nothing_heavy(tmp_path):
+    loaded = modules("r", "--help", home=tmp_path)
+    assert "argparse" in loaded
+    assert not loaded & {*HEAVY, "http.client", "ssl", "socket"}
+
+
+def test_a_request_imports_nothing_heavy(fake, tmp_path):
+    fake.answers["/mon/r/x"] = (200, {"n": 1})
+    loaded = modules("r", "-o", "{n}", "-w", "n:5", "/x", home=tmp_path, MONREST_URL=fake.url)
+    assert "http.client" in loaded
+    assert not loaded & {*HEAVY, "argparse"}
+
+
+def test_keys_import_nothing_heavy(fake, tmp_path):
+    fake.answers["/mon/r/mon/api_keys"] = (200, [])
+    loaded = modules("key", "list", home=tmp_path, MONREST_URL=fake.url)
+    assert not loaded & {*HEAVY, "argparse"}
+
+
+# ------------------------------------------------------------------ how it connects
+
+
+def test_over_a_unix_socket(tmp_path):
+    fake = Fake(tmp_path / "m.sock")
+    fake.answers["/mon/r/x"] = fake.answers["/foo/r/x"] = (200, {"n": 1})
+    try:
+        ran = command("r", "/x", home=tmp_path, MONREST_URL=fake.url)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b'{"n": 1}', b"")
+        ran = command("r", "--url", f"{fake.url}:/foo/r", "--key", "k", "/x", home=tmp_path)
+        assert ran.returncode == 0
+        assert fake.seen[1].headers["X-Foo-Auth-Key"] == "k"
+    finally:
+        fake.close()
+
+
+def test_settings_of_a_file(fake, tmp_path):
+    fake.answers["/mon/r/x"] = (200, b"x")
+    folder = tmp_path / "config" / "monrest"
+    folder.mkdir(parents=True)
+    (folder / "client.toml").write_text(f'url = "{fake.url}"\nkey = "abc_1"\nuser = "olga"\n')
+    (folder / "client.toml").chmod(0o600)
+    ran = command("r", "/x", home=tmp_path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"x", b"")
+    headers = fake.seen[0].headers
+    assert (headers["X-Mon-Auth-Key"], headers["X-Mon-Auth-User"]) == ("abc_1", "olga")
+
+
+def test_nobody_listens(tmp_path):
+    url = free_address()
+    ran = command("r", "/x", home=tmp_path, MONREST_URL=url)
+    told = ran.stderr.decode()
+    assert (ran.returncode, ran.stdout) == (3, b"")
+    assert f"cannot reach {url}/mon/r: Connection refused" in told
+    assert "(the URL comes from the environment (MONREST_URL))" in told
+    for way in ("--url", "MONREST_URL", "client.toml"):
+        assert way in told
+    ran = command("r", "-o", "{x}", "/x", home=tmp_path, MONREST_URL=url)
+    assert (ran.returncode, ran.stderr) == (3, b"")
+    assert ran.stdout.startswith(b"cannot reach ")
+    ran = command("r", "-c", "x:1", "/x", home=tmp_path, MONREST_URL=f"unix:{tmp_path}/none")
+    assert b"No such file or directory" in ran.stdout
+    ran = command("r", f"{url}/x", home=tmp_path)
+    assert b"cannot reach" in ran.stderr
+
+
+def test_a_server_that_is_none(tmp_path):
+    with Listener(b"SSH-2.0-x\r\n") as listener:
+        ran = command("r", "/x", home=tmp_path, MONREST_URL=listener.url)
+    assert ran.returncode == 3
+    assert b"cannot reach" in ran.stderr
+
+
+def test_no_answer_in_time(tmp_path):
+    with Listener(b"") as listener:
+        ran = command("r", "--timeout", "0.2", "/x", home=tmp_path, MONREST_URL=listener.url)
+    assert ran.returncode == 3
+    assert b"no answer in time" in ran.stderr
+
+
+class Listener:
+    """Accepts connections, says ``greeting`` and then nothing."""
+
+    def __init__(self, greeting):
+        import socket
+
+        self.greeting = greeting
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.open = []
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            self.open.append(connection)
+            if self.greeting:
+                connection.sendall(self.greeting)
+                connection.shutdown(1)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_exception):
+        self.socket.shutdown(2)
+        self.socket.close()
+        for connection in self.open:
+            connection.close()
+
+
+def test_https_is_verified(tmp_path):
+    authority = Authority(tmp_path)
+    fake = Fake()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.sign("localhost"))
+    fake.server.socket = context.wrap_socket(fake.server.socket, server_side=True)
+    fake.answers["/mon/r/x"] = fake.answers["/x"] = (200, b"x")
+    url = fake.url.replace("http://127.0.0.1", "https://localhost")
+    try:
+        ran = command("r", "/x", home=tmp_path, MONREST_URL=url)
+        assert ran.returncode == 3
+        assert b"certificate is not trusted" in ran.stderr
+        assert b"-k" in ran.stderr
+        assert fake.seen == []
+        for words in (("-k", "/x"), ("/x", "--insecure"), ("-k", f"{url}/x")):
+            assert command("r", *words, home=tmp_path, MONREST_URL=url).stdout == b"x"
+        trusting = {"SSL_CERT_FILE": authority.ca_file}
+        assert command("r", "/x", home=tmp_path, MONREST_URL=url, **trusting).stdout == b"x"
+    finally:
+        fake.close()
+
+
+# ------------------------------------------------------------------ streams and signals
+
+
+def test_a_reader_that_leaves(fake, tmp_path):
+    fake.answers["/mon/r/x"] = (200, b"x" * 5_000_000)
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout.read(10) == b"x" * 10
+    process.stdout.close()
+    assert process.wait(30) == 141
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_a_large_answer_does_not_fill_the_memory(fake, tmp_path):
+    fake.answers["/mon/r/x"] = (200, b"x" * 80_000_000)
+    # VmHWM: the most memory that this process has had, in kB.
+    code = (
+        "import sys; from monrest.cli.main import main; main(); "
+        "print(next(one for one in open('/proc/self/status') if 'VmHWM' in one), file=sys.stderr)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False,
+    )  # fmt: skip
+    assert int(ran.stderr.split()[1]) < 50_000
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("size", [10, 5_000_000])
+def test_a_full_disk(fake, tmp_path, size):
+    fake.answers["/mon/r/x"] = (200, b"x" * size)
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-c", MAIN, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
+            stdout=full, stderr=subprocess.PIPE, timeout=60, check=False,
+        )  # fmt: skip
+    assert ran.returncode == 3
+    assert ran.stderr == b"monrest: cannot write to standard output: No space left on device\n"
+
+
+def test_an_interrupt(tmp_path):
+    with Listener(b"") as listener:
+        process = subprocess.Popen(
+            [sys.executable, "-c", MAIN, "r", "-v", "/x"],
+            env=environment(tmp_path, MONREST_URL=listener.url), stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stderr.readline().startswith(b"> GET ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert b"Traceback" not in process.stderr.read()
+        process.stderr.close()
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1", "nonsense"])
+def test_utf_8_whatever_the_locale(fake, tmp_path, locale):
+    name = "/hosts/m\u00fcnchen"
+    fake.answers["/mon/r/hosts/m%C3%BCnchen"] = (
+        200,
+        json.dumps({"größe": "€"}, ensure_ascii=False).encode(),
+    )
+    more = {"LC_ALL": locale, "LANG": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ran = command(
+        "r", "-d", "t=\u20ac", name, "-o", "{größe} ß", home=tmp_path, MONREST_URL=fake.url, **more
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout.decode() == "€ ß\n"
+    assert fake.seen[0].json == {"t": "€"}
+
+
+def test_words_that_are_no_utf_8(fake, tmp_path):
+    fake.answers["/mon/r/hosts/%FF"] = (200, b"x")
+    assert (
+        command("r", os.fsdecode(b"/hosts/\xff"), home=tmp_path, MONREST_URL=fake.url).stdout
+        == b"x"
+    )
+    ran = command("r", "-d", os.fsdecode(b"a=\xff"), "/x", home=tmp_path, MONREST_URL=fake.url)
+    assert ran.returncode == 3
+    assert b"expected percent-encoded UTF-8" in ran.stderr
+
+
+def test_standard_input(fake, tmp_path):
+    fake.answers["/mon/r/cmd"] = (200, b"x")
+    command("r", "-d", "@-", "/cmd", home=tmp_path, stdin=b'[{"cmd": "a"}]', MONREST_URL=fake.url)
+    assert fake.seen[0].json == [{"cmd": "a"}]
+
+
+def on_terminal(*words, home, **more):
+    """Run on a terminal of its own: exit status and everything that appears on it."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *words],
+        env=environment(home, **more),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    shown = b""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if select.select([master], [], [], 1)[0]:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            shown += piece
+    os.close(master)
+    return process.wait(10), shown.decode()
+
+
+def test_an_excel_file_is_nothing_for_a_terminal(fake, tmp_path):
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    fake.answers["/mon/r/xls/x"] = (200, b"PK", {"Content-Type": kind})
+    status, shown = on_terminal("r", "--xls", "/x", home=tmp_path, MONREST_URL=fake.url)
+    assert status == 3
+    assert "redirect it, > FILE.xlsx" in shown
+    assert "PK" not in shown
+    assert command("r", "--xls", "/x", home=tmp_path, MONREST_URL=fake.url).stdout == b"PK"
+
+
+def test_a_terminal_gets_an_end_of_line(fake, tmp_path):
+    fake.answers["/mon/r/x"] = (200, b"[]")
+    assert on_terminal("r", "/x", home=tmp_path, MONREST_URL=fake.url) == (0, "[]\r\n")
+
+
+def test_a_progress_bar_on_a_terminal(fake, tmp_path):
+    steps = [(200, {"is_running": 1, "percent": 40, "message": "m"}), (200, {"is_running": 0})]
+    fake.answers["/mon/r/x"] = (200, {"job_id": 5})
+    fake.answers["/mon/r/mon/jobs/5"] = lambda _seen: steps.pop(0)
+    fake.answers["/mon/r/mon/jobs/5/output"] = (200, b"done\n")
+    status, shown = on_terminal("r", "--background", "/x", home=tmp_path, MONREST_URL=fake.url)
+    assert status == 0
+    assert " 40% m" in shown
+    assert shown.endswith("\r\x1b[Kdone\r\n")
+
+
+def test_internal_errors_are_unknown_and_not_a_warning(monkeypatch, capsys):
+    from monrest.cli.main import main
+
+    def broken(*_words):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("monrest.cli.request.run", broken)
+    assert main(["r", "/x"]) == 3
+    told = capsys.readouterr().err
+    assert "internal error: RuntimeError('boom')" in told
+    assert "Traceback" not in told
+    assert main(["r", "-v", "/x"]) == 3
+    assert "Traceback" in capsys.readouterr().err

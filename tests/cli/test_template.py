@@ -1,0 +1,249 @@
+"""Output templates, the sum of results and performance data: section 6.2, rule by rule."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.cli.lookup import MISSING, look_up, summed
+from monrest.cli.perfdata import label_filter, performance_data, unit
+from monrest.cli.problems import UsageError
+from monrest.cli.template import Result, render
+from monrest.cli.thresholds import threshold
+
+FIRST = {
+    "up": 17,
+    "total": 20,
+    "name": "h{up}",
+    "flag": True,
+    "off": False,
+    "none": None,
+    "ratio": 0.1,
+    "list": [{"c": 5}, "two"],
+    "deep": {"b": {"x": 1}, "a.b": 9},
+    "my-key": 8,
+    "time": 1_700_000_000,
+    "line": "a\\nb",
+}
+SECOND = {"up": 3, "ratio": 0.2, "name": "second", "none": 4, "deep": {"b": {"x": 2}}}
+BODIES = [json.dumps(FIRST).encode(), json.dumps(SECOND).encode(), b"[1,2]", b"no \xff json"]
+
+
+def filled(template, *, status=0):
+    results = [
+        Result(body, data) for body, data in zip(BODIES, [FIRST, SECOND, [1, 2], None], strict=True)
+    ]
+    return render(template, summed(one.data for one in results), results, status)
+
+
+RULES = {
+    "plain": "plain",
+    "{up}": "20",
+    "{1:up}": "17",
+    "{2:up} of {1:total}": "3 of 20",
+    "{3:1}": "2",
+    "{4:x}": "{error:x does not exist}",
+    "{9:up}": "{error:9:up does not exist}",
+    "{0:up}": "{error:0:up does not exist}",
+    "{ratio}": "0.3",
+    "{deep.b.x}": "3",
+    "{deep::b::x}": "3",
+    "{1:deep.b.x}": "1",
+    "{deep.a.b}": "9",
+    "{list.0.c}": "5",
+    "{list::1}": "two",
+    "{list.2}": "{error:list.2 does not exist}",
+    "{list}": '[{"c":5},"two"]',
+    "{2:deep}": '{"b":{"x":2}}',
+    "{1:none}": "(null)",
+    "{none}": "4",
+    "{flag}{off}": "10",
+    "{name}": "h{up}",
+    "{line}": "a\\nb",
+    "a\\nb": "a\nb",
+    "{missing}": "{error:missing does not exist}",
+    "{missing%.2f}": "{error:missing does not exist}",
+    "{two words}": "{error:two words does not exist}",
+    "{up + 1}": "21",
+    "{1:up / 2}": "8.5",
+    "{up/total*100}": "100",
+    "{(up + 4) * 2}": "48",
+    "{missing + 1}": "1",
+    "{none + none}": "8",
+    "{1:none + 1}": "1",
+    "{flag + 1}": "2",
+    "{up / 0}": "(error)",
+    "{up +}": "(error)",
+    "{name + 1}": "(error)",
+    "{my-key}": "8",
+    '{"my-key" / 2}': "4",
+    "{up%d}": "20",
+    "{up%05d}": "00020",
+    "{up%.2f}": "20.00",
+    "{1:up / total * 100%.1f%%}": "85.0%",
+    "{up%x}": "14",
+    "{up%s} up": "20 up",
+    "{up%-5d|}": "20   |",
+    "{up%u}": "20",
+    "{up%ld}": "20",
+    "{1:up / 2%d}": "8",
+    "{name%s}": "h{up}",
+    "{name%d}": "(error)",
+    "{1:none%d}": "0",
+    "{1:none%s}": "(null)",
+    "{up%}": "(error)",
+    "{up%y}": "(error)",
+    "{up%d %d}": "(error)",
+    "{up%*d}": "(error)",
+    "{up%99999d}": "(error)",
+    "{up / 0%d}": "(error)",
+    "{name%strftime:%Y}": "(error)",
+    "{STATUS}": "OK",
+    "{RAW}": BODIES[0].decode(),
+    "{RAW1}": BODIES[0].decode(),
+    "{RAW3}": "[1,2]",
+    "{RAW9}": "{error:RAW9 does not exist}",
+    "{RAW4}": "no \udcff json",
+    "{}": "{}",
+    "{": "{",
+    "}{": "}{",
+    "ä€": "ä€",
+}
+
+
+@pytest.mark.parametrize("template", RULES)
+def test_rules(template):
+    assert filled(template) == RULES[template]
+
+
+@pytest.mark.parametrize(
+    ("status", "word"), [(0, "OK"), (1, "WARNING"), (2, "CRITICAL"), (3, "UNKNOWN")]
+)
+def test_status(status, word):
+    assert filled("<{STATUS}>", status=status) == f"<{word}>"
+
+
+def test_local_time(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert filled("{time%strftime:%Y-%m-%d %H:%M:%S}") == "2023-11-15 07:13:20"
+        assert filled("{time + 60%strftime:%H:%M}") == "07:14"
+        assert filled("{time * 1000000000%strftime:%H}") == "(error)"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@given(st.text(alphabet='{}:.%"ab1+-*/()up sdf', max_size=30))
+def test_any_template_gives_text(template):
+    assert isinstance(filled(template), str)
+
+
+# ------------------------------------------------------------------ names and sums
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.text("ab.:", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab.:", max_size=3), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def every_path(value, prefix=()):
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, inner in items:
+        yield (*prefix, str(key)), inner
+        yield from every_path(inner, (*prefix, str(key)))
+
+
+@given(JSON, st.sampled_from([".", "::"]))
+def test_every_value_has_a_path(value, separator):
+    for path, inner in every_path(value):
+        if all(part and not set(part) & set(".:") for part in path):
+            found = look_up(value, separator.join(path))
+            assert found is not MISSING
+            if not any(
+                "." in part or ":" in part for other, _ in every_path(value) for part in other
+            ):
+                assert found == inner
+
+
+@given(st.lists(JSON, max_size=4), st.text("ab.:019", max_size=6))
+def test_sums_and_names_of_anything(values, path):
+    total = summed(values)
+    assert isinstance(total, dict)
+    look_up(total, path)
+
+
+def test_sums():
+    one = {"n": 1, "t": "x", "null": None, "o": {"a": 1}, "b": True}
+    two = {"n": 2.5, "t": "y", "null": 3, "o": {"a": 2, "b": 1}, "b": True, "more": 1}
+    total = {"n": 3.5, "t": "x", "null": 3, "o": {"a": 3, "b": 1}, "b": 2, "more": 1}
+    assert summed([one, [1], None, two]) == total
+    assert one["o"] == {"a": 1}
+
+
+# ------------------------------------------------------------------ performance data
+
+
+def numbers(total, thresholds=(), units=(), filters=()):
+    return performance_data(
+        total,
+        [threshold(*one) for one in thresholds],
+        [unit(one) for one in units],
+        [label_filter(one) for one in filters],
+    )
+
+
+def test_numbers_are_sorted_and_the_rest_is_skipped():
+    total = {"b": 2, "a": 1.5, "text": "x", "list": [1], "none": None, "flag": True}
+    assert numbers(total) == "'a'=1.5;;;; 'b'=2;;;; 'flag'=1;;;; 'none'=U;;;;"
+
+
+def test_nested_labels_and_their_thresholds():
+    given = [
+        ("warning", "a.b:1:5"),
+        ("critical", "{a::b}@7:9"),
+        ("warning", "c:3"),
+        ("warning", "c:4"),
+    ]
+    assert numbers({"a": {"b": 1}, "c": 2}, given) == "'a::b'=1;1:5;@7:9;; 'c'=2;3;;;"
+
+
+def test_units():
+    total = {"time": 1, "time_a": 2, "other": None, "x(": 3}
+    units = ["time.*:s", "other:B", "x(:%"]
+    assert numbers(total, units=units) == "'other'=U;;;; 'time'=1s;;;; 'time_a'=2s;;;; 'x('=3%;;;;"
+    assert numbers({"times": 1}, units=["time:s"]) == "'times'=1;;;;"
+    assert numbers({"a:b": 1}, units=["a:b:KB"]) == "'a:b'=1KB;;;;"
+
+
+def test_filters():
+    total = {"up": 1, "down": 2, "a": {"up": 3, "x": 4}}
+    assert numbers(total, filters=["^up"]) == "'up'=1;;;;"
+    assert numbers(total, filters=["own", "::up"]) == "'a::up'=3;;;; 'down'=2;;;;"
+    assert numbers(total, filters=["^a$"]) == "'a::up'=3;;;; 'a::x'=4;;;;"
+
+
+def test_labels_cannot_break_the_line():
+    assert numbers({"it's=a|b\n": 1}) == "'it''s_a_b_'=1;;;;"
+
+
+@pytest.mark.parametrize("text", ["", "x", ":s"])
+def test_wrong_units(text):
+    with pytest.raises(UsageError, match="--perfunit: expected LABEL:UNIT"):
+        unit(text)
+
+
+def test_a_wrong_filter():
+    with pytest.raises(UsageError, match="--perffilter: '\\(' is no regular expression"):
+        label_filter("(")

@@ -1,0 +1,222 @@
+"""``monrest`` as people call it, against a real daemon: over TCP and over its Unix socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.waiting import until
+
+MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
+
+
+class Command:
+    """The executable with an environment that leads to one daemon."""
+
+    def __init__(self, home, **environment):
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("MONREST_")}
+        self.environment = {**kept, "XDG_CONFIG_HOME": str(home), **environment}
+
+    def __call__(self, *words, status=0):
+        ran = subprocess.run(
+            [sys.executable, "-c", MAIN, *words],
+            env=self.environment,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        assert ran.returncode == status, (words, ran.stdout[:2000], ran.stderr)
+        return ran.stdout.decode()
+
+    def json(self, *words):
+        return json.loads(self(*words))
+
+
+@pytest.fixture(scope="module")
+def own(embedded, tmp_path_factory):
+    """A daemon that listens on TCP and on a Unix socket in a folder that it makes."""
+    folder = tmp_path_factory.mktemp("cli")
+    daemon = Daemon(folder, [site("s1", f"unix:{embedded.socket}")])
+    daemon.path = folder / "run" / "monrest.sock"
+    daemon.sections["server"]["listen"].append(f"unix:{daemon.path}")
+    daemon.write_config()
+    try:
+        yield daemon.start()
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture
+def by_tcp(own, tmp_path):
+    return Command(
+        tmp_path,
+        MONREST_URL=f"http://127.0.0.1:{own.port}",
+        MONREST_KEY=own.key,
+        MONREST_USER="admin",
+    )
+
+
+@pytest.fixture
+def by_socket(own, tmp_path):
+    return Command(tmp_path, MONREST_URL=f"unix:{own.path}")
+
+
+@pytest.fixture(params=["tcp", "socket"])
+def monrest(request):
+    return request.getfixturevalue(f"by_{request.param}")
+
+
+def test_requests(monrest):
+    totals = monrest.json("r", "/hosts/totals")
+    assert (
+        totals["total"] == totals["up"] + totals["down"] + totals["unreachable"] + totals["pending"]
+    )
+    names = [row["name"] for row in monrest.json("r", "-b", "s1", "/hosts?columns=name&sort=name")]
+    assert "web01" in names
+    assert monrest("r", "--csv", "/hosts?columns=name&sort=name").splitlines() == ["#name", *names]
+    assert "| web01 " in monrest("r", "-t", "/hosts?columns=name,state")
+    many = monrest("r", "/hosts/totals", "--csv", "/hosts?columns=name&limit=1&headers=0")
+    assert json.loads(many[: many.index("}") + 1]) == totals
+    assert monrest.json("r", "-m", "GET", "-d", "columns=name", "-d", "name=web01", "/hosts") == [
+        {"name": "web01"}
+    ]
+    assert monrest.json("r", "-d", "columns=name", "-d", "q=name = web01", "/hosts") == [
+        {"name": "web01"}
+    ]
+    assert monrest.json("r", "/hosts?columns=name&q=***name = web01 and state >= 0***") == [
+        {"name": "web01"}
+    ]
+
+
+def test_as_a_plugin(monrest):
+    total = monrest.json("r", "/hosts/totals")["total"]
+    shown = monrest(
+        "r", "-w", f"total:{total}", "-c", "total:1:", "/hosts/totals", "/services/totals",
+        "-o", "{STATUS} {1:total} {1:total * 2 / 2%.1f}", "--perffilter", "^total$",
+    )  # fmt: skip
+    services = monrest.json("r", "/services/totals")["total"]
+    assert shown == f"OK {total} {total}.0|'total'={total + services};{total};1:;;\n"
+    assert (
+        monrest("r", "-c", "total:0", "-o", "{STATUS}", "/hosts/totals", status=2)[:8] == "CRITICAL"
+    )
+    assert (
+        monrest("r", "-w", "total:0", "-o", "{STATUS}", "/hosts/totals", status=1)[:7] == "WARNING"
+    )
+    assert "unknown variable" in monrest("r", "-w", "x:0", "/hosts/totals", status=3)
+
+
+def test_a_command_and_its_effect(monrest):
+    text = f"by {monrest.environment['MONREST_URL'].partition(':')[0]} + ü"
+    sent = monrest.json(
+        "r", "-D", f"comment_data={text.replace('+', '%2B')}", "/hosts/web01/cmd/add_host_comment"
+    )
+    assert "ADD_HOST_COMMENT;web01;" in sent["commands"]
+    until(
+        lambda: text in {row["comment"] for row in monrest.json("r", "/comments?columns=comment")},
+        "the comment is there",
+    )
+
+
+def test_a_list_of_commands(monrest, tmp_path):
+    path = tmp_path / "bulk.json"
+    words = {"comment_data": f"bulk by {monrest.environment['MONREST_URL'][:4]}"}
+    names = ("web01", "db01")
+    path.write_text(
+        json.dumps([{"cmd": "add_host_comment", "host": name, **words} for name in names])
+    )
+    monrest("r", "-d", f"@{path}", "/cmd")
+    until(
+        lambda: (
+            {
+                row["host_name"]
+                for row in monrest.json("r", "/comments?columns=host_name,comment")
+                if row["comment"] == words["comment_data"]
+            }
+            == set(names)
+        ),
+        "both comments are there",
+    )
+
+
+def test_users(by_socket, by_tcp):
+    assert by_socket.json("r", "/mon/whoami")["id"] == "(cli)"
+    assert by_socket.json("r", "-A", "olga", "/mon/whoami")["id"] == "olga"
+    everything = by_socket.json("r", "/hosts?columns=name")
+    assert 0 < len(by_socket.json("r", "-A", "olga", "/hosts?columns=name")) < len(everything)
+    assert by_tcp.json("r", "/mon/whoami")["id"] == "admin"
+    assert by_tcp.json("r", "-A", "olga", "/mon/whoami")["id"] == "olga"
+
+
+def test_the_first_key(by_socket, own, tmp_path):
+    key = by_socket("key", "create", "--user", "olga", "--comment", "mine").strip()
+    olga = Command(tmp_path, MONREST_URL=f"http://127.0.0.1:{own.port}", MONREST_KEY=key)
+    assert olga.json("r", "/mon/whoami")["id"] == "olga"
+    listed = by_socket("key", "list")
+    (line,) = [line for line in listed.splitlines() if line.endswith("mine")]
+    assert line.split()[1] == "olga"
+    assert olga.json("key", "list", "--json")[0]["comment"] == "mine"
+    second = olga("key", "create", "--role", "read_only").strip()
+    assert second != key
+    assert by_socket("key", "revoke", line.split()[0]) == f"revoked {line.split()[0]}\n"
+    until(
+        lambda: (
+            subprocess.run(
+                [sys.executable, "-c", MAIN, "r", "/mon/whoami"],
+                env=olga.environment,
+                capture_output=True,
+                timeout=60,
+                check=False,
+            ).returncode
+            == 3
+        ),
+        "the key is refused",
+    )
+
+
+def test_errors(monrest):
+    assert json.loads(monrest("r", "/hosts?nonsense=1", status=3))["code"] == 400
+    assert json.loads(monrest("r", "/nonsense", status=3))["code"] == 404
+    assert json.loads(monrest("r", "--key", "wrong", "/hosts", status=3))["code"] == 403
+    assert monrest("r", "--url", "unix:/nonexistent/x", "/hosts", status=3) == ""
+
+
+def test_the_demo_tells_commands_that_work(tmp_path):
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
+            *("--nodaemon", "--pidfile=", "monrest", "--demo", "--port", "0"),
+        ],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        exports, commands = [], []
+        for line in process.stdout:
+            if line.startswith("export "):
+                exports.append(line.partition("#")[0].partition(", or")[0])
+            elif "/monrest r " in line:
+                commands.append(line[line.index("monrest r ") :].strip())
+            if len(commands) == 2:
+                break
+        environment = [dict(word.split("=", 1) for word in line.split()[1:]) for line in exports]
+        assert [set(one) for one in environment] == [
+            {"MONREST_URL"},
+            {"MONREST_URL", "MONREST_KEY", "MONREST_USER"},
+        ]
+        for one in environment:
+            monrest = Command(tmp_path / "home", **one)
+            until(
+                lambda monrest=monrest: monrest.json("r", "/sites")[0]["connected"] == 1,
+                "the demo core is up",
+            )
+            assert monrest.json("r", "/hosts/totals")["total"] == 20
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
