@@ -40,6 +40,7 @@ from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load, parse_listener
 from monrest.log import LineObserver
+from monrest.logs.cache import LogCache
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
@@ -94,6 +95,8 @@ class Daemon(Service):
     users: Users = field(init=False)
     slowdown: Slowdown = field(init=False)
     contacts: Contacts = field(init=False)
+    log_database: Database = field(init=False)
+    logcache: LogCache = field(init=False)
     threads: Threads = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -110,9 +113,11 @@ class Daemon(Service):
         self.database = Database(self.reactor, self.config.database.url)
         self.keys = Keys(self.database, self.reactor)
         self.sessions = Sessions(self.database, self.reactor, auth, self.config.names)
-        self.users = Users(self.database, self.reactor, auth)
-        self.slowdown = Slowdown(self.reactor)
+        self.users, self.slowdown = Users(self.database, self.reactor, auth), Slowdown(self.reactor)
         self.contacts = Contacts(self.registry, self.reactor)
+        cached = self.config.logcache
+        self.log_database = Database(self.reactor, cached.url) if cached.url else self.database
+        self.logcache = LogCache(self.reactor, self.log_database, cached, self.registry.sites)
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -140,7 +145,8 @@ class Daemon(Service):
         self._started = self.reactor.seconds()
         prepare_var_dir(Path(self.config.server.var_dir))
         self._key = read_or_create(Path(self.config.auth.secret_key_file))
-        self.database.startService()
+        for database in self._databases():
+            database.startService()
         if self.core is not None:
             self.core.startService()
         self.threads.startService()
@@ -160,6 +166,10 @@ class Daemon(Service):
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
         return (self.keys, self.sessions, self.users)
+
+    def _databases(self) -> tuple[Database, ...]:
+        """The front end's own, and that of the log cache where it is another one."""
+        return tuple(dict.fromkeys((self.database, self.log_database)))
 
     def _bind(self, text: str) -> IListeningPort:
         results: list[IListeningPort | Failure] = []
@@ -181,6 +191,7 @@ class Daemon(Service):
 
     def _run(self) -> None:
         """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
+        self.logcache.startService()
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
@@ -216,6 +227,7 @@ class Daemon(Service):
             contacts=self.contacts,
             passwords=passwords,
             slowdown=self.slowdown,
+            logcache=self.logcache,
             threads=self.threads,
         )
 
@@ -282,6 +294,7 @@ class Daemon(Service):
             self._refuse(problems)
             return
         self.registry.reconfigure(config.sites)
+        await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
@@ -314,11 +327,13 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        stops = [maybeDeferred(part.stopService) for part in self._state()]
+        parts = (self.logcache, *self._state())
+        stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:
                 self.log.failure("what is left was not stored", result)
-        await self.database.stopService()
+        for database in self._databases():
+            await database.stopService()
         await self.registry.stopService()
         if self.core is not None:
             await maybeDeferred(self.core.stopService)
@@ -347,6 +362,7 @@ def fixed_while_running(old: Config, new: Config) -> list[str]:
         ("server.listen", old.server.listen, new.server.listen),
         ("server.var_dir", old.server.var_dir, new.server.var_dir),
         ("database.url", old.database.url, new.database.url),
+        ("logcache.url", old.logcache.url, new.logcache.url),
     )
     return [
         f"{path}: cannot change while the daemon runs, restart it"

@@ -19,7 +19,14 @@ import re2
 from monrest.config import databases
 from monrest.config.addresses import parse_listener
 from monrest.config.expressions import Replacement
-from monrest.config.values import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
+from monrest.config.values import (
+    CommandsConfig,
+    Config,
+    ConfigTool,
+    LogcacheConfig,
+    ServerConfig,
+    SiteConfig,
+)
 from monrest.values import ROLES
 
 _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
@@ -162,11 +169,20 @@ def _roles(path: str, roles: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
         seen[role] = name
 
 
+def _logcache(logcache: LogcacheConfig) -> Iterator[str]:
+    yield from _positive("logcache.update_interval", logcache.update_interval)
+    for key, least in (("first_import", 3600), ("compact_after", 86400), ("keep", 86400)):
+        value = getattr(logcache, key)
+        if not (math.isfinite(value) and (value >= least or (value == 0 and key[0] != "f"))):
+            never = "" if key[0] == "f" else "0 (never) or "
+            yield f"logcache.{key}: expected {never}at least {least} seconds, got {value}"
+
+
 def _front_end(config: Config) -> Iterator[str]:
     for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
         if url and (problem := databases.problem_of(url)):
             yield f"{path}: {problem}"
-    yield from _positive("logcache.update_interval", config.logcache.update_interval)
+    yield from _logcache(config.logcache)
     yield from _positive("cluster.heartbeat_interval", config.cluster.heartbeat_interval)
     if config.cluster.nodes:
         yield "cluster.nodes: clusters are not supported by this version, expected no nodes"

@@ -99,10 +99,17 @@ class CommandsConfig:
 
 @frozen(kw_only=True)
 class LogcacheConfig:
-    """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``."""
+    """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``.
+
+    All else is in seconds: ``first_import`` is how far the first import goes back, and at the age
+    of ``compact_after`` and ``keep`` repetitions and whole lines are removed (0: never).
+    """
 
     enabled: bool = True
     update_interval: float = 60.0
+    first_import: float = 31536000.0
+    compact_after: float = 6048000.0
+    keep: float = 63072000.0
     url: str = ""
 
 

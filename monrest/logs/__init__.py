@@ -1,1 +1,1 @@
-"""Log lines and what follows from them: availability and outages."""
+"""Log lines, the log cache that keeps them in SQL, and what follows: availability and outages."""

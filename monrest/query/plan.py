@@ -166,7 +166,7 @@ def plan(
         groups, counters = stats or (columns, ())
         pushed = Pushed(table=schema.table, columns=groups, filter=wanted, stats=counters)
         return SitePlan(pushed=pushed, filtered=exact)
-    keys = _sort_keys(bound, capabilities) if capabilities.sorts and not merged else None
+    keys = sort_keys(bound, capabilities) if capabilities.sorts and not merged else None
     pushed = Pushed(
         table=schema.table,
         columns=columns,
@@ -192,7 +192,7 @@ def _limit(bound: Bound) -> int | None:
     return query.limit + query.offset
 
 
-def _sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool], ...] | None:
+def sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool], ...] | None:
     """The query's order in the core's terms, ties broken by the default order; None if it can't."""
     schema = bound.names.schema
     keys: dict[str, bool] = {}

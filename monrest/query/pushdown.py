@@ -166,7 +166,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
     if view.masks(source.name):
         return _push_cut(check, source, capabilities)
     icinga = capabilities.kind == "icinga2"
-    if icinga and source.name in pending.COLUMNS:
+    if icinga and source.name in pending.COLUMNS and table != "log":
         return _push_icinga_state(check, source)
     if source.core_type == "list":
         if icinga and source.name not in _ICINGA_LISTS:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from monrest.auth.users import Users
     from monrest.concurrency import Threads
     from monrest.config import Config
+    from monrest.logs.cache import LogCache
     from monrest.names import Names
     from monrest.query.schema import TableSchema
     from monrest.sites.registry import Sites
@@ -54,6 +55,7 @@ class Context:
     contacts: Contacts
     passwords: Passwords
     slowdown: Slowdown
+    logcache: LogCache
     threads: Threads
     started: float = 0.0
     version: str = ""

@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from monrest.auth.visibility import SYSTEM, visibility
 from monrest.concurrency import sliced
+from monrest.logs.reading import Cached
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import Part, filtered, finish
@@ -35,7 +36,7 @@ from monrest.query.totals import (
     started_spec,
 )
 from monrest.resources.declare import Context
-from monrest.resources.prepared import known_cores, names_of, prepared, view_of
+from monrest.resources.prepared import Plans, known_cores, names_of, prepared, view_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 from monrest.values import Capabilities, Document, Identity, RestRequest, Rows
@@ -67,23 +68,20 @@ async def fetch(
     ready = prepared(context, request, query, schema, sites, extra)
     bound, shape = ready.bound, ready.shape
     plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
+    cached: Mapping[str, Cached] = {}
+    if schema.merge == "logs" and push_down and _wants_cache(context, request):
+        cached = await context.logcache.lines(sites, bound, shape, both(seen, forced))
 
-    def planned(_site: Site, capabilities: Capabilities) -> Pushed | None:
+    def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
         if capabilities.key not in plans.made:
             plans.add(capabilities)
         one = plans.made[capabilities.key]
+        if one is not None and site.id in cached:
+            return cached[site.id].rest(one.pushed, capabilities)
         return None if one is None else one.pushed
 
     gathered = await fan_out(sites, planned, shape.columns, context.clock)
-    parts = [
-        Part(
-            plan=one,
-            rows=answer.rows,
-            constants=constants_of(context, request.identity, answer.site),
-        )
-        for answer in gathered.answers
-        if (one := plans.made[answer.capabilities.key]) is not None
-    ]
+    parts = _parts(context, request.identity, sites, plans, gathered, cached)
     missing = await sliced(absent_labels(bound, shape, parts), context.clock)
     if missing:
         await _require_labels(context, sites, schema, seen, missing)
@@ -95,6 +93,39 @@ async def fetch(
     if context.config.display.expose_custom_variables and isinstance(result, Rows):
         result = _with_exposed(context, request, result)
     return _answered(result, gathered)
+
+
+def _wants_cache(context: Context, request: RestRequest) -> bool:
+    """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
+    if context.logcache is None:
+        return False
+    return [value for name, value in request.parameters if name == "logcache"][-1:] != ["0"]
+
+
+def _parts(
+    context: Context,
+    identity: Identity,
+    sites: Sequence[Site],
+    plans: Plans,
+    gathered: Gathered,
+    cached: Mapping[str, Cached],
+) -> list[Part]:
+    """The rows of each site, in the order of the sites; older ones may be from the log cache.
+
+    A site that failed has failed as a whole, so that an answer says the same with the cache.
+    """
+    answers = {answer.site.id: answer for answer in gathered.answers}
+    failed = {problem.site for problem in gathered.problems}
+    parts: list[Part] = []
+    for site in sites:
+        constants = constants_of(context, identity, site)
+        if site.id in cached and site.id not in failed:
+            older = cached[site.id]
+            parts.append(Part(plan=older.plan, rows=older.rows, constants=constants))
+        answer = answers.get(site.id)
+        if answer is not None and (one := plans.made[answer.capabilities.key]) is not None:
+            parts.append(Part(plan=one, rows=answer.rows, constants=constants))
+    return parts
 
 
 def finished(steps: Steps[Rows | Document]) -> Rows | Document:

@@ -1,4 +1,7 @@
-"""Log lines, alerts and notifications straight from the cores (query-engine.md, section 19)."""
+"""Log lines, alerts and notifications (query-engine.md, section 19).
+
+Older lines come from the log cache where it has them; the answer is the same without it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,14 @@ from monrest.query.model import Condition, FilterTree
 from monrest.query.parse import parse_query
 from monrest.resources.columns import LOGS
 from monrest.resources.core import matching
-from monrest.resources.declare import Context, Endpoint, Handler
+from monrest.resources.declare import (
+    LIST_PARAMETERS,
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Handler,
+    Parameter,
+)
 from monrest.resources.fetch import fetch
 from monrest.values import Answer, RestRequest
 
@@ -37,7 +47,15 @@ def _lines(conditions: Callable[[tuple[str, ...]], tuple[Condition, ...]]) -> Ha
     return handler
 
 
-_WINDOW_TEXT = "Without a condition on `time` the last 24 hours are read. Oldest first."
+_WINDOW_TEXT = (
+    "Without a condition on `time` the last 24 hours are read. Oldest first. Lines that are in "
+    "the log cache are read there, the newest ones from the core."
+)
+_PARAMETERS = (
+    *LIST_PARAMETERS,
+    Parameter(name="logcache", description="0: read everything from the cores", type="integer"),
+    *SITE_PARAMETERS,
+)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -46,6 +64,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text=_WINDOW_TEXT,
         handler=_lines(lambda _: ()),
         schema=LOGS,
+        parameters=_PARAMETERS,
     ),
     Endpoint(
         path="/alerts",
@@ -53,6 +72,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text=_WINDOW_TEXT,
         handler=_lines(lambda _: (ALERTS,)),
         schema=LOGS,
+        parameters=_PARAMETERS,
     ),
     Endpoint(
         path="/notifications",
@@ -60,6 +80,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text=_WINDOW_TEXT,
         handler=_lines(lambda _: (NOTIFICATIONS,)),
         schema=LOGS,
+        parameters=_PARAMETERS,
     ),
     Endpoint(
         path="/hosts/<name>/alerts",
@@ -67,6 +88,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text=f"The name may hold wildcards. {_WINDOW_TEXT}",
         handler=_lines(lambda arguments: (ALERTS, matching("host_name", arguments[0]))),
         schema=LOGS,
+        parameters=_PARAMETERS,
     ),
     Endpoint(
         path="/hosts/<name>/notifications",
@@ -74,5 +96,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text=f"The name may hold wildcards. {_WINDOW_TEXT}",
         handler=_lines(lambda arguments: (NOTIFICATIONS, matching("host_name", arguments[0]))),
         schema=LOGS,
+        parameters=_PARAMETERS,
     ),
 )

@@ -164,6 +164,8 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "POST /mon/api_keys": (CHANGE_KEYS, "/mon/api_keys comment=x", NO_KEYS),
     "GET /mon/api_keys/<id>": (OWN_RECORD, "/mon/api_keys/{key}", ""),
     "DELETE /mon/api_keys/<id>": (DELETE_KEY, f"/mon/api_keys/{'0' * 64}", NO_KEYS),
+    "GET /mon/logcache/stats": (OWN, "/mon/logcache/stats", ""),
+    "POST /mon/logcache/update": (COUNTERS, "/mon/logcache/update", SYSTEM),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
     "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
     "GET /mon/sessions": (OWN, "/mon/sessions", ""),

@@ -1,0 +1,217 @@
+"""Lines about the log cache: how fast lines get into it, and how fast the newest come out.
+
+Run by hand on more lines with ``python -m bench.logs 10000000``.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from sqlalchemy import Engine
+
+from bench.report import Line, milliseconds, plain
+from monrest.logs import partitions, records
+from monrest.logs.line import Line as LogLine
+from monrest.logs.line import kept
+from monrest.logs.reading import reading
+from monrest.query.bind import bind
+from monrest.query.functions import Moment
+from monrest.query.parse import parse_query
+from monrest.query.plan import layout
+from monrest.query.resolve import Names, View
+from monrest.resources.columns import LOGS
+from monrest.store import engines, migrate
+from monrest.store.tables import logcache_lines
+
+FIRST = 1_700_000_000
+PER_DAY = 100_000
+COUNT = 200_000
+"""Lines that are written for one measurement."""
+
+READ = 1_000_000
+"""Lines among which the newest are looked for."""
+
+PORTION = 5_000
+
+
+def lines(first: int, count: int) -> list[LogLine]:
+    """So many lines from the number ``first`` on, ten to a second or so, as a core has them."""
+    made = []
+    for at in range(first, first + count):
+        moment = FIRST + at * 86400 // PER_DAY
+        host, service = f"host-{at * 7 % 1000:05}", f"service {at % 20:02}"
+        output = f"CRITICAL - Socket timeout after {at % 60} seconds on {host}"
+        rest = f"{host};{service};CRITICAL;HARD;3;{output}"
+        message = f"[{moment}] SERVICE ALERT: {rest}"
+        made.append(
+            kept([moment, at + 1, 1, "SERVICE ALERT", 2, "HARD", 3, host, service, "", "", output,
+                  "", message, rest])
+        )  # fmt: skip
+    return made
+
+
+def opened(url: str) -> Engine:
+    """An engine that writes, on migrated tables."""
+    parsed = engines.parse(url)
+    if engines.is_sqlite(parsed):
+        engines.prepare_file(Path(parsed.database or ""))
+    migrate.upgrade(parsed)
+    return engines.writing(parsed, 1, 600.0)
+
+
+def lease_on(engine: Engine, site: str) -> records.Lease:
+    """The lease of a site that is new."""
+    with engine.begin() as connection:
+        known = records.acquire(site, "bench", "update", time.time(), 3600.0)(connection)
+    assert known is not None
+    return records.Lease(id=known.id, owner="bench", seconds=3600.0)
+
+
+def portions(given: list[LogLine]) -> list[list[LogLine]]:
+    return [given[at : at + PORTION] for at in range(0, len(given), PORTION)]
+
+
+def imported(engine: Engine, site: str, given: list[LogLine]) -> float:
+    """Seconds of storing lines as the importer does."""
+    lease = lease_on(engine, site)
+    started = time.perf_counter()
+    for portion in portions(given):
+        with engine.begin() as connection:
+            records.write(lease, time.time(), portion)(connection)
+    return time.perf_counter() - started
+
+
+def bare(engine: Engine, site: int, given: list[LogLine]) -> float:
+    """Seconds of the same rows by executemany or COPY, in transactions of the same size."""
+    rows = [(site, line[0], line[1], at, *line[2:]) for at, line in enumerate(given)]
+    columns = ", ".join(f'"{one.name}"' for one in logcache_lines.columns)
+    marks = ", ".join("?" * len(logcache_lines.columns))
+    with engine.begin() as connection:  # room in PostgreSQL is made once for both
+        partitions.insert(connection, [(site + 1, *rows[at][1:]) for at in (0, -1)])
+    started = time.perf_counter()
+    for at in range(0, len(rows), PORTION):
+        with engine.begin() as connection:
+            driver: Any = connection.connection.driver_connection
+            if connection.dialect.name == "sqlite":
+                driver.executemany(
+                    f"INSERT INTO logcache_lines ({columns}) VALUES ({marks})",
+                    rows[at : at + PORTION],
+                )
+                continue
+            with (
+                driver.cursor() as cursor,
+                cursor.copy(f"COPY logcache_lines ({columns}) FROM STDIN") as copy,
+            ):
+                for row in rows[at : at + PORTION]:
+                    copy.write_row(row)
+    return time.perf_counter() - started
+
+
+def importing(what: str, url: str) -> Line:
+    """The importer's way against the bare one, in turns."""
+    engine = opened(url)
+    given = lines(0, COUNT // 5)
+    ours, limit = [], []
+    for turn in range(5):
+        ours.append(imported(engine, f"ours{turn}", given))
+        limit.append(bare(engine, 1000 + 2 * turn, given))
+    engine.dispose()
+    first, second = median(ours), median(limit)
+    return Line(
+        what=f"log lines into {what}",
+        ours=f"{len(given) / first:,.0f}/s",
+        limit=f"{len(given) / second:,.0f}/s bare {'COPY' if 'postgres' in url else 'executemany'}",
+        ratio=f"{first / second:.2f}x",
+        target="<= 2x",
+        met=first <= 2 * second,
+    )
+
+
+def questions() -> dict[str, tuple[tuple[str, str], ...]]:
+    return {
+        "/logs?limit=100": (("limit", "100"),),
+        "/logs?limit=100&type=SERVICE ALERT&state=2": (
+            ("limit", "100"),
+            ("type", "SERVICE ALERT"),
+            ("state", "2"),
+        ),
+        "/logs?limit=100&host_name=host-00007": (("limit", "100"), ("host_name", "host-00007")),
+    }
+
+
+def newest(url: str, count: int) -> Iterator[Line]:
+    """The hundred newest of many lines, as a request wants them of the cache."""
+    engine = opened(url)
+    lease = lease_on(engine, "main")
+    for start in range(0, count, 100_000):
+        with engine.begin() as connection:
+            records.write(lease, time.time(), lines(start, 100_000))(connection)
+    end = FIRST + count * 86400 // PER_DAY
+    with engine.begin() as connection:
+        covered = {"covered_from": FIRST, "covered_until": end, "wanted_from": FIRST}
+        records.write(lease, time.time(), (), **covered)(connection)
+        records.analyze(connection)
+    reader = engines.reading(engines.parse(url), 1, 600.0)
+    for what, parameters in questions().items():
+        window = (("time[gte]", str(FIRST)),)
+        moment = Moment(now=float(end), zone=UTC)
+        bound = bind(parse_query((*parameters, *window)), Names(LOGS), View(), moment)
+        question = reading(bound, layout(bound, ()), None)
+        assert question is not None
+
+        def ask(question: Any = question) -> float:
+            started = time.perf_counter()
+            with reader.connect() as connection:
+                found = question.of("main", float(end))(connection)
+            seconds = time.perf_counter() - started
+            assert found is not None
+            assert len(found.rows) == 100
+            return seconds
+
+        seconds = median(ask() for _ in range(20))
+        yield Line(
+            what=f"{what} of {count:,} cached lines",
+            ours=milliseconds(seconds),
+            limit="-",
+            ratio=milliseconds(seconds),
+            target="< 50 ms",
+            met=seconds < 0.05,
+        )
+    reader.dispose()
+    engine.dispose()
+
+
+def with_postgres(work: Callable[[str], Iterator[Line]]) -> Iterator[Line]:
+    """Lines on a PostgreSQL of our own; none where it is not installed."""
+    try:
+        from tests.fakes.postgres import PostgresMissing, PostgresServer
+    except ImportError:
+        return
+    try:
+        server = PostgresServer()
+    except PostgresMissing:
+        return
+    try:
+        yield from work(server.url(server.create()))
+    finally:
+        server.remove()
+
+
+def cache(count: int = READ) -> Iterator[Line]:
+    """All lines of this module."""
+    with tempfile.TemporaryDirectory(prefix="monrest-bench-") as folder:
+        yield importing("SQLite", f"sqlite:///{folder}/import.sqlite")
+        yield from newest(f"sqlite:///{folder}/read.sqlite", count)
+    yield from with_postgres(lambda url: iter([importing("PostgreSQL", url)]))
+    yield from with_postgres(lambda url: newest(url, count))
+
+
+if __name__ == "__main__":
+    print(plain(list(cache(int(sys.argv[1]) if len(sys.argv) > 1 else READ))))

@@ -1,0 +1,245 @@
+"""The log cache as a service: an updater for each site, and the way to what is cached."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, TypeVar
+
+from attrs import define, field, frozen
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.concurrency import Periodic
+from monrest.config import LogcacheConfig
+from monrest.errors import Unavailable
+from monrest.livestatus.errors import LivestatusError
+from monrest.logs import records
+from monrest.logs.importer import BusyError, Periods, SiteImport, present
+from monrest.logs.reading import Cached, reading
+from monrest.logs.records import LeaseLostError, Record
+from monrest.logs.sql import EVERYTHING, Visible, contact_of
+from monrest.query.bind import Bound
+from monrest.query.model import CoreFilter, Pushed, Test
+from monrest.query.plan import Layout
+from monrest.sites.site import Site
+from monrest.store.database import Database
+
+T = TypeVar("T")
+
+_JOINED = frozenset({"naemon", "mk", "lmd"})
+"""Cores in which a line belongs to the objects that it names, and to no others."""
+
+_AT_ONCE = ((200, 8), (100, 5), (20, 3), (1, 2))
+
+
+@frozen(kw_only=True)
+class Updated:
+    """What an update has done: lines that are new, and why sites were left out."""
+
+    inserted: int = 0
+    failed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+@define(eq=False)
+class LogCache(Service):
+    """Updates the cache of all ``sites`` and reads from it; does neither unless enabled.
+
+    ``owner`` is this process among all that use the database.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    clock: IReactorTime
+    database: Database
+    config: LogcacheConfig
+    sites: Sequence[Site]
+    owner: str = field(
+        factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    )
+    _periodic: dict[str, Periodic] = field(init=False, factory=dict)
+    _imports: dict[str, SiteImport] = field(init=False, factory=dict)
+    _running: set[str] = field(init=False, factory=set)
+    _turns: DeferredSemaphore = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._turns = DeferredSemaphore(_at_once(len(self.sites)))
+
+    @property
+    def enabled(self) -> bool:
+        """Whether lines are cached at all."""
+        return self.config.enabled
+
+    # ------------------------------------------------------------ life
+
+    def startService(self) -> None:
+        """Begin to update, one site after the other."""
+        super().startService()
+        self._begin()
+
+    def stopService(self) -> Deferred[None]:
+        """Fires when no update runs; what was imported until then is kept."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._end())
+
+    async def reconfigure(self, config: LogcacheConfig, sites: Sequence[Site]) -> None:
+        """Go on with other sites and intervals."""
+        await self._end()
+        self.config, self.sites = config, sites
+        self._turns = DeferredSemaphore(_at_once(len(sites)))
+        if self.running:
+            self._begin()
+
+    def _begin(self) -> None:
+        for site in self.sites if self.enabled else ():
+            periodic = Periodic(
+                self.clock,
+                self.config.update_interval,
+                lambda site=site: self._regularly(site),  # type: ignore[misc]  # bound now, not later
+                f"updating the log cache of {site.id}",
+            )
+            self._periodic[site.id] = periodic
+            periodic.startService()
+
+    async def _end(self) -> None:
+        periodic, self._periodic = self._periodic, {}
+        await DeferredList([one.stopService() for one in periodic.values()])
+        self._imports.clear()
+
+    async def _regularly(self, site: Site) -> None:
+        """Update a site; it, the database or a peer may be in the way and are told elsewhere."""
+        await self._turns.acquire()
+        try:
+            inserted = await self.update(site, back=True)
+        except (LivestatusError, Unavailable, BusyError) as error:
+            self.log.debug("log cache of {site}: {error}", site=site.id, error=str(error))
+        except LeaseLostError:
+            self.log.warn("log cache of {site}: somebody else has taken over", site=site.id)
+        else:
+            if inserted:
+                self.log.debug("log cache of {site}: {n} lines", site=site.id, n=inserted)
+        finally:
+            self._turns.release()
+
+    # ------------------------------------------------------------ updates
+
+    async def update(self, site: Site, *, back: bool = False) -> int:
+        """Bring a site up to date; the number of new lines.
+
+        ``back``: see ``SiteImport``. Raises BusyError, LeaseLostError, LivestatusError and
+        Unavailable.
+        """
+        if site.id in self._running:
+            raise BusyError(site.id)
+        made = self._imports.get(site.id)
+        if made is None:
+            config = self.config
+            made = self._imports[site.id] = SiteImport(
+                site=site,
+                database=self.database,
+                clock=self.clock,
+                owner=self.owner,
+                periods=Periods(
+                    first=int(config.first_import),
+                    compact=int(config.compact_after),
+                    keep=int(config.keep),
+                ),
+            )
+        self._running.add(site.id)
+        try:
+            return await made.update(back=back)
+        finally:
+            self._running.discard(site.id)
+
+    async def update_all(self, sites: Sequence[Site]) -> Updated:
+        """Bring these sites up to date, at the same time; what became of it."""
+        asked = [Deferred.fromCoroutine(self._reported(site)) for site in sites]
+        results = await _all(asked)
+        return Updated(
+            inserted=sum(one.inserted for one in results),
+            failed=tuple(text for one in results for text in one.failed),
+            skipped=tuple(text for one in results for text in one.skipped),
+        )
+
+    async def _reported(self, site: Site) -> Updated:
+        try:
+            return Updated(inserted=await self.update(site))
+        except LivestatusError as error:
+            return Updated(failed=(f"{site.id}: {site.problem(error).reason}",))
+        except (BusyError, LeaseLostError):
+            return Updated(skipped=(f"{site.id}: an update is running already",))
+
+    async def record(self, site: Site) -> Record | None:
+        """What is known of a site; None before its first import."""
+        return await self.database.run(records.record(site.id))
+
+    # ------------------------------------------------------------ reading
+
+    async def lines(
+        self, sites: Sequence[Site], bound: Bound, shape: Layout, seen: CoreFilter | None
+    ) -> Mapping[str, Cached]:
+        """What the cache has of a question, by site; sites that it cannot answer for are missing.
+
+        ``seen`` is what the asker may see, in core terms; whose contact he is the cores are asked.
+        """
+        question = reading(bound, shape, seen) if self.enabled else None
+        if question is None:
+            return {}
+        found: dict[str, Cached] = {}
+
+        async def one(site: Site) -> None:
+            try:
+                visible = await self._visible(site, seen)
+                if visible is None:
+                    return
+                cached = await self.database.run(
+                    question.of(site.id, present(site, self.clock), visible)
+                )
+            except (LivestatusError, Unavailable):
+                return  # the core is asked for everything, and tells what is wrong with it
+            if cached is not None:
+                found[site.id] = cached
+
+        waiting = [Deferred.fromCoroutine(one(site)) for site in sites if site.connected]
+        await _all(waiting)
+        return found
+
+    async def _visible(self, site: Site, seen: CoreFilter | None) -> Visible | None:
+        """What the asker is a contact of at this site; None where only the core can tell."""
+        if seen is None:
+            return EVERYTHING
+        if site.capabilities is None or site.capabilities.kind not in _JOINED:
+            return None
+        contact = contact_of(seen)
+        if contact is None:
+            return EVERYTHING
+        mine = Test("contacts", ">=", contact)
+        hosts = await site.ask(Pushed(table="hosts", columns=("name",), filter=mine))
+        services = await site.ask(
+            Pushed(table="services", columns=("host_name", "description"), filter=mine)
+        )
+        return Visible(
+            hosts=tuple(str(name) for (name,) in hosts),
+            services=tuple((str(host), str(service)) for host, service in services),
+        )
+
+
+async def _all(waiting: Sequence[Deferred[T]]) -> list[T]:
+    """All results; the first failure is raised when everything has ended."""
+    results: list[T] = []
+    for _, result in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(result, Failure):
+            result.raiseException()
+        results.append(result)
+    return results
+
+
+def _at_once(sites: int) -> int:
+    """How many sites are updated at the same time (frontend-data.md, section 10.1)."""
+    return next((number for more, number in _AT_ONCE if sites > more), 1)

@@ -1,0 +1,294 @@
+"""Bringing the cache of one site up to date, in slices that are each complete by themselves.
+
+First the newest lines, from five minutes before the newest known one, then further back, newest
+first, until the configured beginning. Each slice is one question to the core, and what it covers
+is noted in the transaction of its last lines: after a kill the next run asks for that slice again
+and stores what is not there yet. Rules: frontend-data.md, sections 10.4 and 10.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import define, field, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.concurrency import Periodic, sliced
+from monrest.logs import records
+from monrest.logs.line import COLUMNS, TIME, Line, in_order, kept
+from monrest.logs.records import Lease, Record
+from monrest.query.model import Every, Pushed, Stat, Test
+from monrest.sites.site import Site
+from monrest.store.database import Database
+from monrest.values import Row
+
+DRIFT = 300
+"""Seconds before the newest known line in which others may still turn up."""
+
+DAY = 86400
+SHORTEST = 60
+LONGEST = 30 * DAY
+"""Seconds of a slice."""
+
+FEW, MANY = 5_000, 20_000
+"""Lines of a slice below which the next one is longer, and above which it is shorter."""
+
+AT_ONCE = 5_000
+"""Lines of one transaction, so that others who write need not wait for long."""
+
+
+def present(site: Site, clock: IReactorTime) -> float:
+    """The time now, by our clock or by that of the core, whichever is behind.
+
+    What a core writes after its clock was put back is new, although it does not look so.
+    """
+    told = site.health.program.localtime
+    return clock.seconds() if told is None else min(clock.seconds(), told)
+
+
+class BusyError(Exception):
+    """Another updater is at work on the site."""
+
+
+@frozen(kw_only=True)
+class Periods:
+    """How far the cache goes back, in seconds; 0 is never for the last two.
+
+    ``first``: what the first import fetches. ``compact``, ``keep``: the age at which repetitions
+    and whole lines are removed.
+    """
+
+    first: int
+    compact: int = 0
+    keep: int = 0
+
+
+@define(eq=False, kw_only=True)
+class SiteImport:
+    """The updater of one site; ``owner`` names this process in the cluster.
+
+    ``slice``: seconds of the next slice, grown and shrunk by what comes.
+    """
+
+    site: Site
+    database: Database
+    clock: IReactorTime
+    owner: str
+    periods: Periods
+    lease_seconds: float = records.LEASE
+    slice: int = 600
+
+    async def update(self, *, back: bool = True) -> int:
+        """Bring the site up to date; the number of new lines.
+
+        ``back``: go on with the first import, and compact and remove what is old enough. Raises
+        BusyError, LivestatusError and Unavailable; what was imported until then is kept.
+        """
+        began = self.clock.seconds()
+        known = await self.database.change(
+            records.acquire(self.site.id, self.owner, "update", began, self.lease_seconds)
+        )
+        if known is None:
+            raise BusyError(self.site.id)
+        lease = Lease(id=known.id, owner=self.owner, seconds=self.lease_seconds)
+        # A core may need longer for one slice than a lease holds.
+        renewing = Periodic(
+            self.clock,
+            self.lease_seconds / 3,
+            lambda: self.database.change(records.renew(lease, self.clock.seconds())),
+            f"renewing the lease of {self.site.id}",
+            now=False,
+        )
+        renewing.startService()
+        noted: dict[str, Any] = {}
+        try:
+            run = _Run(self, lease)
+            count = await run.forward(known)
+            if back:
+                count += await run.backward()
+            if count >= MANY:
+                await self.database.change(records.analyze)
+            noted["last_update"] = int(began)
+            noted["update_duration"] = self.clock.seconds() - began
+            if back:
+                noted.update(await run.thin())
+            return count
+        finally:
+            await renewing.stopService()
+            await self.database.change(records.release(lease, **noted))
+
+
+@define(eq=False)
+class _Run:
+    """One run of an updater that holds the lease."""
+
+    of: SiteImport
+    lease: Lease
+    known: Record = field(init=False)
+
+    def _now(self) -> float:
+        return self.of.clock.seconds()
+
+    async def forward(self, known: Record) -> int:
+        """Everything since the newest known line; the first time the last hour."""
+        self.known = known
+        now = int(self._now())
+        covered: dict[str, int] = {}
+        if known.covered_from is None or known.covered_until is None:
+            start = now - 3600
+            covered = {
+                "covered_from": start,
+                "covered_until": start,
+                "wanted_from": min(start, now - self.of.periods.first),
+            }
+            await self._change(records.write(self.lease, self._now(), (), **covered))
+        else:
+            # A clock that was wrong may have left lines of the future behind.
+            start = min(known.covered_until, int(present(self.of.site, self.of.clock))) - DRIFT
+        count = 0
+        while True:
+            end = start + self.of.slice
+            if end < now and await self._too_many(start, end):
+                continue
+            # Lines of a core whose clock is ahead are new as well.
+            found = await self._lines(start, end if end < now else None)
+            if end < now:
+                count += await self._store(found, covered_until=end)
+                start = end
+                continue
+            count += await self._store(found)
+            await self._ends_with_newest(now)
+            return count
+
+    async def _ends_with_newest(self, now: int) -> None:
+        """Cover up to the newest line: without one the clock of the core is not known."""
+        known = await self.of.database.run(records.record(self.of.site.id))
+        assert known is not None
+        newest = known.last_entry if known.last_entry is not None else known.covered_from
+        assert newest is not None
+        assert known.covered_from is not None
+        until = max(known.covered_from, min(now, newest))
+        await self._change(records.write(self.lease, self._now(), (), covered_until=until))
+
+    async def backward(self) -> int:
+        """Everything down to the configured beginning."""
+        count = 0
+        while True:
+            known = await self.of.database.run(records.record(self.of.site.id))
+            assert known is not None
+            first, wanted = known.covered_from, known.wanted_from
+            if first is None or wanted is None or first <= wanted:
+                return count
+            start = max(wanted, first - self.of.slice)
+            if await self._too_many(start, first):
+                continue
+            found = await self._lines(start, first)
+            count += await self._store(found, covered_from=start)
+
+    async def thin(self) -> dict[str, Any]:
+        """Compact and remove what is old enough, a day at a time; what to note."""
+        began = self._now()
+        periods = self.of.periods
+        database = self.of.database
+        noted: dict[str, Any] = {}
+        known = await database.run(records.record(self.of.site.id))
+        assert known is not None
+        if known.progress < 1:
+            return noted
+        first = await database.run(records.oldest(self.lease.id))
+        if periods.keep and first is not None:
+            end = int(began - periods.keep) // DAY * DAY
+            for step in range(first // DAY * DAY + DAY, end + DAY, DAY):
+                await self._change(records.remove(self.lease, self._now(), step))
+            first = max(first, end)
+        if periods.compact and first is not None:
+            end = int(began - periods.compact) // DAY * DAY
+            start = max(first // DAY * DAY, known.compacted_until)
+            for step in range(start, end, DAY):
+                await self._change(records.compact(self.lease, self._now(), step, step + DAY))
+            if start < end:
+                noted["last_compact"] = int(began)
+                noted["compact_duration"] = self._now() - began
+        return noted
+
+    # ------------------------------------------------------------ the core
+
+    async def _too_many(self, start: int, end: int) -> bool:
+        """Whether a long slice holds too much; it is shorter then."""
+        if end - start <= DAY:
+            return False
+        pushed = self._asked(start, end, (), (Stat("count", filter=Test("time", ">=", "0")),))
+        ((count,),) = await self.of.site.ask(pushed)
+        if count <= 2 * MANY:
+            return False
+        self.of.slice = max(DAY, (end - start) // 4)
+        return True
+
+    async def _lines(self, start: int, end: int | None) -> list[Row]:
+        """What the core has with ``start <= time < end``."""
+        capabilities = self.of.site.capabilities
+        names = tuple(
+            name for name, _ in COLUMNS if capabilities is None or capabilities.has("log", name)
+        )
+        if not names:
+            return []
+        rows = await self.of.site.ask(self._asked(start, end, names, ()), COLUMNS)
+        if len(rows) > MANY:
+            self.of.slice = max(SHORTEST, self.of.slice // 2)
+        elif len(rows) < FEW:
+            self.of.slice = min(LONGEST, self.of.slice * 2)
+        return rows
+
+    def _asked(
+        self, start: int, end: int | None, columns: tuple[str, ...], stats: tuple[Stat, ...]
+    ) -> Pushed:
+        bounds = [Test("time", ">=", str(max(0, start)))]
+        if end is not None:
+            bounds.append(Test("time", "<", str(max(0, end))))
+        capabilities = self.of.site.capabilities
+        if capabilities is not None and capabilities.kind == "icinga2":
+            # Files are chosen by their first line against the last lower bound.
+            bounds.append(Test("time", ">=", str(max(0, start - DAY))))
+        return Pushed(
+            table="log",
+            columns=columns,
+            filter=Every(tuple(bounds)),
+            stats=stats,
+            waits_long=True,
+        )
+
+    # ------------------------------------------------------------ the database
+
+    async def _store(self, rows: list[Row], **covered: int) -> int:
+        """Store lines in transactions that end with a second; the last one covers."""
+        lines = await sliced(_as_lines(rows), self.of.clock)
+        count = 0
+        parts = list(_portions(lines))
+        for part in parts[:-1]:
+            count += await self._change(records.write(self.lease, self._now(), part))
+        last = parts[-1] if parts else []
+        return count + await self._change(records.write(self.lease, self._now(), last, **covered))
+
+    async def _change(self, work: records.Work[int]) -> int:
+        return await self.of.database.change(work)
+
+
+def _as_lines(rows: list[Row]) -> Any:
+    """Rows of a core as lines in order, in steps."""
+    lines: list[Line] = []
+    for start in range(0, len(rows), 500):
+        lines += [kept(row) for row in rows[start : start + 500]]
+        yield
+    return in_order(lines)
+
+
+def _portions(lines: list[Line]) -> Iterator[list[Line]]:
+    """Lines in parts of about ``AT_ONCE``, none of which begins within a second."""
+    start = 0
+    while start < len(lines):
+        end = min(start + AT_ONCE, len(lines))
+        while end < len(lines) and lines[end][TIME] == lines[end - 1][TIME]:
+            end += 1
+        yield lines[start:end]
+        start = end

@@ -1,0 +1,117 @@
+"""A log line as the cache keeps it: its values, its identity, what of it repeats another one.
+
+Values are kept as the cores tell them, so that an answer from the cache is the answer of the core
+(availability.md, sections 7.1 and 8.1). ``options`` is left out where the message holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from monrest.query.schema import CoreType
+from monrest.values import Row
+
+COLUMNS: tuple[tuple[str, CoreType], ...] = (
+    ("time", "int"),
+    ("lineno", "int"),
+    ("class", "int"),
+    ("type", "string"),
+    ("state", "int"),
+    ("state_type", "string"),
+    ("attempt", "int"),
+    ("host_name", "string"),
+    ("service_description", "string"),
+    ("contact_name", "string"),
+    ("command_name", "string"),
+    ("plugin_output", "string"),
+    ("comment", "string"),
+    ("message", "string"),
+    ("options", "string"),
+)
+"""The columns that are kept, in the order of a ``Line``."""
+
+Line: TypeAlias = tuple[Any, ...]
+"""The values of one line in the order of ``COLUMNS``."""
+
+TIME, LINENO, CLASS, TYPE, STATE, STATE_TYPE = range(6)
+HOST, SERVICE, MESSAGE, OPTIONS = 7, 8, 13, 14
+
+STAMP = 13
+"""Characters of ``[1700000000] `` before the text of a message."""
+
+_NUMBERS = tuple(at for at, (_, kind) in enumerate(COLUMNS) if kind == "int")
+_TEXTS = tuple(at for at, (_, kind) in enumerate(COLUMNS) if kind == "string")
+_LARGEST = 2**63 - 1
+
+_INFO, _ALERT, _PASSIVE = 0, 1, 4
+_STATE_ALERTS = frozenset({"HOST ALERT", "SERVICE ALERT"})
+_PROGRAM_ENDS = "Successfully shutdown"
+
+
+def options_of(message: str) -> str:
+    """What a core mostly has in ``options``: the text after the first colon."""
+    return message[STAMP:].partition(":")[2].lstrip(" ")
+
+
+def kept(row: Row) -> Line:
+    """A core's row as it is stored; whatever no database can hold is replaced."""
+    for at in _NUMBERS:
+        row[at] = _number(row[at])
+    for at in _TEXTS:
+        row[at] = _text(row[at])
+    if row[OPTIONS] == options_of(row[MESSAGE]):
+        row[OPTIONS] = None
+    return tuple(row)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        if not isinstance(value, (int, float)) or value != value or abs(value) > _LARGEST:
+            return 0
+        value = int(value)
+    return value if -_LARGEST <= value <= _LARGEST else 0
+
+
+def _text(value: Any) -> str:
+    text: str = value if isinstance(value, str) else "" if value is None else str(value)
+    if text.isascii() and "\0" not in text:
+        return text
+    # PostgreSQL takes no NUL, and no database half of a surrogate pair.
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def in_order(lines: Iterable[Line]) -> list[Line]:
+    """Lines by time, those of one second by their number in the file."""
+    return sorted(lines, key=lambda line: (line[TIME], line[LINENO]))
+
+
+def sizes(lines: Iterable[Line]) -> tuple[int, int]:
+    """Bytes that lines take in the table and in its index, roughly: their characters."""
+    data = index = 0
+    for line in lines:
+        data += 48 + sum([len(line[at]) for at in _TEXTS if line[at]])
+        index += 16 + len(line[HOST])
+    return data, index
+
+
+def repetitions(lines: Iterable[tuple[Any, Sequence[Any]]]) -> Iterator[Any]:
+    """Of (key, line) in log order, the keys of those lines that tell nothing new.
+
+    These are passive checks, pure information, and alerts that repeat the state of their object
+    (availability.md, section 8.1). A line is a Line up to its service. The first alert of each
+    object stays, as does every line that changes a state or a flag, or tells that a core ended.
+    """
+    last: dict[tuple[str, str], tuple[str, int]] = {}
+    for key, line in lines:
+        if line[CLASS] == _PASSIVE:
+            yield key
+        elif line[CLASS] == _INFO:
+            if not line[TYPE].startswith(_PROGRAM_ENDS):
+                yield key
+        elif line[CLASS] == _ALERT and line[TYPE] in _STATE_ALERTS:
+            state = (line[STATE_TYPE], line[STATE])
+            target = (line[HOST], line[SERVICE])
+            if last.get(target) == state:
+                yield key
+            last[target] = state

@@ -1,0 +1,366 @@
+"""Transactions on the log cache: who may write for a site, what is covered, lines in and out.
+
+Every function returns work for ``Database.run`` or ``Database.change``. Whatever writes renews the
+lease of its writer in the same transaction, and is undone when somebody else holds it by now; so
+two updaters of a cluster can never both write, however long one of them slept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from attrs import define, evolve, frozen
+from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, text, update
+
+from monrest.logs import partitions
+from monrest.logs.line import LINENO, MESSAGE, TIME, Line, repetitions, sizes
+from monrest.store.tables import logcache_lines as lines
+from monrest.store.tables import logcache_sites as sites
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Connection], T]
+
+LEASE = 30.0
+"""Seconds that a lease holds unless it is renewed."""
+
+_KEYS = (lines.c.time, lines.c.number)
+
+
+class LeaseLostError(Exception):
+    """Somebody else updates the site by now."""
+
+
+@frozen(kw_only=True)
+class Record:
+    """What is known of a site; times in Unix seconds, sizes in bytes, durations in seconds."""
+
+    id: int
+    site: str
+    covered_from: int | None
+    covered_until: int | None
+    wanted_from: int | None
+    compacted_until: int
+    items: int
+    data_size: int
+    index_size: int
+    last_update: int | None
+    update_duration: float
+    last_compact: int | None
+    compact_duration: float
+    mode: str
+    mode_since: int
+    owner: str
+    owned_until: float
+    last_entry: int | None = None
+
+    @property
+    def progress(self) -> float:
+        """How much of the first import is done, 0 to 1."""
+        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
+            return 0.0
+        whole = self.covered_until - self.wanted_from
+        return 1.0 if whole <= 0 else min(1.0, (self.covered_until - self.covered_from) / whole)
+
+
+@frozen(kw_only=True)
+class Lease:
+    """The right to change the lines of one site: the site's number and who holds it.
+
+    ``seconds``: how long it holds from each renewal; ``now``: the time of that renewal.
+    """
+
+    id: int
+    owner: str
+    seconds: float = LEASE
+
+
+# -------------------------------------------------------------------- leases
+
+
+# Two nodes may come with the same new site at the same time.
+_FIRST = text(
+    f"INSERT INTO {sites.name} (site, compacted_until, items, data_size, index_size,"  # noqa: S608  a name of ours
+    " update_duration, compact_duration, mode, mode_since, owner, owned_until)"
+    " VALUES (:site, 0, 0, 0, 0, 0, 0, '', 0, '', 0) ON CONFLICT (site) DO NOTHING"
+)
+
+
+def acquire(site: str, owner: str, mode: str, now: float, seconds: float) -> Work[Record | None]:
+    """Take the lease of ``site`` and give what is known of it; None while another one holds it."""
+
+    def work(connection: Connection) -> Record | None:
+        connection.execute(_FIRST, {"site": site})
+        taken = connection.execute(
+            update(sites)
+            .where(
+                sites.c.site == site,
+                or_(sites.c.owner.in_(["", owner]), sites.c.owned_until <= now),
+            )
+            .values(owner=owner, owned_until=now + seconds, mode=mode, mode_since=int(now))
+        )
+        if taken.rowcount != 1:
+            return None
+        return _record(connection, site)
+
+    return work
+
+
+def renew(lease: Lease, now: float) -> Work[None]:
+    """Hold the lease for longer; raises LeaseLostError."""
+    return lambda connection: _hold(connection, lease, now)
+
+
+def release(lease: Lease, **values: Any) -> Work[None]:
+    """Give the lease back, and note ``values``; somebody else's is left alone."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(
+            update(sites)
+            .where(sites.c.id == lease.id, sites.c.owner == lease.owner)
+            .values(owner="", owned_until=0, mode="", **values)
+        )
+
+    return work
+
+
+def _hold(connection: Connection, lease: Lease, now: float, **values: Any) -> None:
+    held = connection.execute(
+        update(sites)
+        .where(sites.c.id == lease.id, sites.c.owner == lease.owner)
+        .values(owned_until=now + lease.seconds, **values)
+    )
+    if held.rowcount != 1:
+        raise LeaseLostError
+
+
+# -------------------------------------------------------------------- what is known
+
+
+def record(site: str) -> Work[Record | None]:
+    """What is known of ``site``; None before its first import."""
+    return lambda connection: _record(connection, site)
+
+
+def _record(connection: Connection, site: str) -> Record | None:
+    known = of_site(connection, site)
+    if known is None:
+        return None
+    newest = select(func.max(lines.c.time)).where(lines.c.site == known.id)
+    return evolve(known, last_entry=connection.execute(newest).scalar_one())
+
+
+def of_site(connection: Connection, site: str) -> Record | None:
+    """What is noted about ``site``, without looking at its lines."""
+    row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
+    return None if row is None else Record(**row)
+
+
+# -------------------------------------------------------------------- lines in
+
+
+def write(lease: Lease, now: float, given: Sequence[Line], **covered: int) -> Work[int]:
+    """Store those of ``given`` that are not there yet, and what is covered now; count them.
+
+    ``given`` are all lines of the core between the first one's time and the last one's. A line is
+    known by its time and text, and two with the same are two lines when the core has two. Numbers
+    of lines in their file follow the core's.
+    """
+
+    def work(connection: Connection) -> int:
+        _hold(connection, lease, now, **covered)
+        if not given:
+            return 0
+        there = _present(connection, lease.id, given[0][TIME], given[-1][TIME])
+        fresh, moved = _compared(given, there)
+        if moved:
+            connection.execute(
+                _where_exactly(update(lines), lease.id).values(lineno=bindparam("new")), moved
+            )
+        if fresh:
+            partitions.insert(connection, _numbered(lease.id, fresh, there))
+            data, index = sizes(fresh)
+            _count(connection, lease.id, len(fresh), data, index)
+        return len(fresh)
+
+    return work
+
+
+@define
+class _Present:
+    """A line that is there: its number in its file, and ours in its second."""
+
+    lineno: int
+    number: int
+
+
+_Known: TypeAlias = Mapping[tuple[int, str], list[_Present]]
+
+
+def _present(connection: Connection, site: int, first: int, last: int) -> _Known:
+    """What is there, by time and text."""
+    found: dict[tuple[int, str], list[_Present]] = defaultdict(list)
+    rows = connection.execute(
+        select(lines.c.time, lines.c.message, lines.c.lineno, lines.c.number).where(
+            lines.c.site == site, lines.c.time.between(first, last)
+        )
+    )
+    for time, message, lineno, number in rows:
+        found[time, message].append(_Present(lineno, number))
+    return found
+
+
+def _compared(given: Sequence[Line], there: _Known) -> tuple[list[Line], list[dict[str, int]]]:
+    """Lines that are new, and those present whose number in their file is another one now."""
+    fresh: list[Line] = []
+    again: dict[tuple[int, str], list[Line]] = defaultdict(list)
+    for line in given:
+        key = (line[TIME], line[MESSAGE])
+        if key in there:
+            again[key].append(line)
+        else:
+            fresh.append(line)
+    moved: list[dict[str, int]] = []
+    for key, told in again.items():
+        known: dict[int, list[_Present]] = defaultdict(list)
+        for one in there[key]:
+            known[one.lineno].append(one)
+        unknown = [line for line in told if not _taken(known, line[LINENO])]
+        spare = [one for same in known.values() for one in same]
+        for line, one in zip(unknown, spare, strict=False):
+            moved.append({"at_time": key[0], "at_number": one.number, "new": line[LINENO]})
+        fresh += unknown[len(spare) :]
+    return fresh, moved
+
+
+def _taken(known: Mapping[int, list[_Present]], lineno: int) -> bool:
+    """Whether a line of that number is among ``known``, from which it is taken."""
+    same = known.get(lineno)
+    if not same:
+        return False
+    same.pop()
+    return True
+
+
+def _numbered(site: int, fresh: Sequence[Line], there: _Known) -> list[tuple[Any, ...]]:
+    """New lines as rows of the table, numbered behind those of the same second."""
+    highest: dict[int, int] = {}
+    for (time, _), known in there.items():
+        highest[time] = max(highest.get(time, -1), *(one.number for one in known))
+    rows = []
+    for line in fresh:
+        time = line[TIME]
+        number = highest[time] = highest.get(time, -1) + 1
+        rows.append((site, time, line[LINENO], number, *line[2:]))
+    return rows
+
+
+def _where_exactly(statement: Any, site: int) -> Any:
+    """The statement for single lines of a site, given as ``at_time`` and ``at_number``."""
+    return statement.where(
+        lines.c.site == site,
+        lines.c.time == bindparam("at_time"),
+        lines.c.number == bindparam("at_number"),
+    )
+
+
+def _count(connection: Connection, site: int, items: int, data: int, index: int) -> None:
+    connection.execute(
+        update(sites)
+        .where(sites.c.id == site)
+        .values(
+            items=sites.c["items"] + items,
+            data_size=sites.c.data_size + data,
+            index_size=sites.c.index_size + index,
+        )
+    )
+
+
+# -------------------------------------------------------------------- lines out
+
+
+def compact(lease: Lease, now: float, first: int, end: int) -> Work[int]:
+    """Remove what tells nothing new among the lines with ``first <= time < end``; count them."""
+
+    def work(connection: Connection) -> int:
+        _hold(connection, lease, now, compacted_until=end)
+        columns = [lines.c[name] for name in _WEIGHED]
+        rows = connection.execute(
+            select(*_KEYS, *columns)
+            .where(lines.c.site == lease.id, lines.c.time >= first, lines.c.time < end)
+            .order_by(lines.c.time, lines.c.lineno, lines.c.number)
+        )
+        doomed = list(repetitions(((row[0], row[1]), row[2:]) for row in rows))
+        if doomed:
+            connection.execute(
+                _where_exactly(delete(lines), lease.id),
+                [{"at_time": time, "at_number": number} for time, number in doomed],
+            )
+            _forget(connection, lease.id, len(doomed))
+        return len(doomed)
+
+    return work
+
+
+_WEIGHED = (
+    *("time", "lineno", "class", "type", "state", "state_type", "attempt"),
+    *("host_name", "service_description"),
+)
+
+
+_BOUNDS = ("covered_from", "covered_until", "wanted_from")
+
+
+def remove(lease: Lease, now: float, end: int) -> Work[int]:
+    """Remove all lines before ``end``, which are no more covered; count them."""
+
+    def work(connection: Connection) -> int:
+        found = connection.execute(
+            select(*(sites.c[name] for name in _BOUNDS)).where(sites.c.id == lease.id)
+        ).one_or_none()
+        given = tuple(found) if found is not None else ()
+        later = {
+            name: end
+            for name, value in zip(_BOUNDS, given, strict=False)
+            if value is not None and value < end
+        }
+        _hold(connection, lease, now, **later)
+        gone = connection.execute(
+            delete(lines).where(and_(lines.c.site == lease.id, lines.c.time < end))
+        ).rowcount
+        if gone:
+            _forget(connection, lease.id, gone)
+        return gone
+
+    return work
+
+
+def analyze(connection: Connection) -> None:
+    """Let PostgreSQL look at what is there, as it does by itself only much later.
+
+    Without that it takes every condition for a rare one, and reads all to find the newest.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"ANALYZE {lines.name}"))
+
+
+def oldest(site: int) -> Work[int | None]:
+    """The time of the oldest line of a site; None without any."""
+    query = select(func.min(lines.c.time)).where(lines.c.site == site)
+    return lambda connection: connection.execute(query).scalar_one()
+
+
+def _forget(connection: Connection, site: int, items: int) -> None:
+    """Count lines less, and their share of the sizes."""
+    row = connection.execute(
+        select(sites.c["items"], sites.c.data_size, sites.c.index_size).where(sites.c.id == site)
+    ).one()
+    before, data, index = row
+    left = max(0, before - items)
+    share = left / before if before else 0
+    connection.execute(
+        update(sites)
+        .where(sites.c.id == site)
+        .values(items=left, data_size=int(data * share), index_size=int(index * share))
+    )

@@ -1,0 +1,162 @@
+"""The one builder of SQL that reads log lines: what a core would be asked, asked of the cache.
+
+Filters come in the terms of a core (``query.model``), of which ``query.pushdown`` has chosen those
+that mean the same everywhere, so that they mean the same here. Values travel as parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attrs import frozen
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    case,
+    cast,
+    column,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from monrest.logs.line import COLUMNS, STAMP
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Test
+from monrest.query.regex import compile_pattern
+from monrest.store.tables import logcache_lines as lines
+
+_NUMBERS = frozenset(name for name, kind in COLUMNS if kind == "int")
+_COMPARED: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
+    "=": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    ">": lambda left, right: left > right,
+    "<=": lambda left, right: left <= right,
+    ">=": lambda left, right: left >= right,
+}
+_FOUND = "monrest_found"
+_HOSTS, _SERVICES, _HOST = "current_host_contacts", "current_service_contacts", "current_host_name"
+
+
+@frozen(kw_only=True)
+class Visible:
+    """The objects of a core that somebody is a contact of, as the core has them now."""
+
+    hosts: tuple[str, ...] = ()
+    services: tuple[tuple[str, str], ...] = ()
+
+
+EVERYTHING = Visible()
+"""For filters that do not ask for contacts."""
+
+
+def contact_of(wanted: CoreFilter | None) -> str | None:
+    """The contact that a filter asks for, None if it asks for none."""
+    if isinstance(wanted, Test):
+        return wanted.value if wanted.column in (_HOSTS, _SERVICES) else None
+    if isinstance(wanted, Not):
+        return contact_of(wanted.item)
+    items: Iterable[CoreFilter] = wanted.items if wanted is not None else ()
+    return next((one for item in items if (one := contact_of(item)) is not None), None)
+
+
+@frozen(kw_only=True)
+class Builder:
+    """Builds statements for one connection; ``visible`` answers tests for contacts."""
+
+    connection: Connection
+    visible: Visible = EVERYTHING
+
+    @property
+    def _postgres(self) -> bool:
+        return self.connection.dialect.name == "postgresql"
+
+    def select(self, site: int, pushed: Pushed, before: int) -> Select[Any]:
+        """The lines of ``site`` before a moment, as ``pushed`` wants them of a core."""
+        self._ready()
+        found = select(*(self.column(name) for name in pushed.columns)).where(
+            lines.c.site == site, lines.c.time < before
+        )
+        if pushed.filter is not None:
+            found = found.where(self.condition(pushed.filter))
+        for name, descending in pushed.sort:
+            key = self.column(name) if name in _NUMBERS else self._plain(name)
+            found = found.order_by(key.desc() if descending else key.asc())
+        return found.limit(pushed.limit)
+
+    def column(self, name: str) -> ColumnElement[Any]:
+        """A column of the log table of a core."""
+        if name != "options":
+            return lines.c[name]
+        text = func.substr(lines.c.message, STAMP + 1)
+        colon = (func.strpos if self._postgres else func.instr)(text, ":")
+        derived = case((colon == 0, ""), else_=func.ltrim(func.substr(text, colon + 1), " "))
+        return func.coalesce(lines.c.options, derived).label("options")
+
+    def _plain(self, name: str) -> ColumnElement[Any]:
+        """A text that is compared by code points, as everywhere else here."""
+        text = self.column(name)
+        return text.collate("C") if self._postgres else text
+
+    def condition(self, wanted: CoreFilter) -> ColumnElement[bool]:
+        """A filter as SQL."""
+        if isinstance(wanted, Test):
+            return self._test(wanted)
+        if isinstance(wanted, Not):
+            return not_(self.condition(wanted.item))
+        items = [self.condition(item) for item in wanted.items]
+        if isinstance(wanted, Every):
+            return and_(true(), *items)
+        assert isinstance(wanted, Any_)
+        return or_(false(), *items)
+
+    def _test(self, test: Test) -> ColumnElement[bool]:
+        if test.column == _HOSTS:
+            return self._among(lines.c.host_name, self.visible.hosts)
+        if test.column == _SERVICES:
+            both = lines.c.host_name + literal("\n") + lines.c.service_description
+            return self._among(both, ["\n".join(pair) for pair in self.visible.services])
+        if test.column == _HOST:
+            # Where a line names a host, this adds nothing; where it does not, there is none.
+            return false() if test.op == "!=" else true()
+        if test.column in _NUMBERS:
+            return _COMPARED[test.op](lines.c[test.column], int(test.value))
+        if test.op in ("=", "!="):
+            return _COMPARED[test.op](self.column(test.column), test.value)
+        found = self._found(test.column, test.value, folded=test.op.endswith("~~"))
+        return not_(found) if test.op[0] == "!" else found
+
+    def _found(self, name: str, pattern: str, *, folded: bool) -> ColumnElement[bool]:
+        if self._postgres:
+            found: ColumnElement[bool] = self._plain(name).bool_op("~*" if folded else "~")(pattern)
+            return found
+        matches: ColumnElement[bool] = getattr(func, _FOUND)(pattern, folded, self.column(name))
+        return matches == 1
+
+    def _among(self, value: ColumnElement[Any], names: Iterable[str]) -> ColumnElement[bool]:
+        """Whether a text is one of many, sent as one parameter however many there are."""
+        if self._postgres:
+            document = cast(list(names), JSONB)
+            one = func.jsonb_array_elements_text(document).column_valued("one")
+            return value.in_(select(one))
+        each = func.json_each(json.dumps(list(names))).table_valued(column("value"))
+        return value.in_(select(each.c.value))
+
+    def _ready(self) -> None:
+        """Give SQLite our regular expressions, which take linear time."""
+        if not self._postgres:
+            driver: Any = self.connection.connection.driver_connection
+            driver.create_function(_FOUND, 3, _search, deterministic=True)
+
+
+def _search(pattern: str, folded: int, text: str) -> bool:
+    return compile_pattern(pattern, ignore_case=bool(folded), parameter="q").found(text)

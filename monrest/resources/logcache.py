@@ -1,0 +1,143 @@
+"""How the log cache is, and updating it on request (frontend-data.md, section 10.7)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from monrest.audit import audit
+from monrest.auth.visibility import SYSTEM
+from monrest.errors import BadRequest
+from monrest.logs.records import Record
+from monrest.query.parse import parse_query
+from monrest.resources.declare import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint
+from monrest.resources.local import local_schema, select
+from monrest.sites.site import Site
+from monrest.values import Answer, Column, Document, RestRequest
+
+VERSION = "1"
+
+COLUMNS = (
+    Column("cache_version", "string", "", "version of the cache, empty before the first import"),
+    Column("compact_duration", "number", "s", "duration of the last compaction"),
+    Column("compact_till", "time", "", "lines before this time are compacted, 0 for none"),
+    Column("data_size", "number", "bytes", "size of the lines, roughly"),
+    Column("enabled", "boolean", "", "1 if log lines are cached"),
+    Column("index_size", "number", "bytes", "size of the index, roughly"),
+    Column("items", "number", "", "number of lines"),
+    Column("key", "string", "", "id of the site"),
+    Column("last_compact", "time", "", "last compaction, 0 for never"),
+    Column("last_entry", "time", "", "time of the newest line, 0 without any"),
+    Column("last_reorder", "time", "", "always 0: lines are in order from the beginning"),
+    Column("last_update", "time", "", "last update, 0 for never"),
+    Column("mode", "string", "", "what is running at present, empty for nothing"),
+    Column("name", "string", "", "name of the site"),
+    Column("reorder_duration", "number", "s", "always 0"),
+    Column("status", "string", "", "OK, or what keeps the cache from being used"),
+    Column("update_duration", "number", "s", "duration of the last update"),
+)
+_SCHEMA = local_schema("logcache", COLUMNS, ("key",))
+
+UPDATED = (
+    Column("code", "number", "", "200, or 500 if a site failed"),
+    Column("errors", "array_of_strings", "", "what was in the way, with the id of the site"),
+    Column("insert_count", "number", "", "number of new lines"),
+    Column("message", "string", "", "that the update has ended"),
+)
+
+
+def _require(context: Context) -> None:
+    if not context.logcache.enabled:
+        raise BadRequest("logcache is disabled", "logcache.enabled: expected true")
+
+
+def _status(context: Context, known: Record | None, now: float) -> str:
+    if known is None or known.covered_from is None:
+        return "logcache not yet created"
+    if known.owner and known.owned_until > now:
+        since = datetime.fromtimestamp(known.mode_since, context.zone)
+        pid = known.owner.split(":")[1]
+        return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
+    if known.progress < 1:
+        return f"importing, {known.progress:.0%} done"
+    return "OK"
+
+
+def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any]:
+    status = _status(context, known, context.clock.seconds())
+    value = {one.name: "" if one.type == "string" else 0 for one in COLUMNS}
+    value |= {"enabled": 1, "key": site.id, "name": site.name, "status": status}
+    if known is None:
+        return value
+    return {
+        **value,
+        "cache_version": VERSION,
+        "compact_duration": known.compact_duration,
+        "compact_till": known.compacted_until,
+        "data_size": known.data_size,
+        "index_size": known.index_size,
+        "items": known.items,
+        "last_compact": known.last_compact or 0,
+        "last_entry": known.last_entry or 0,
+        "last_update": known.last_update or 0,
+        "mode": known.mode if known.owned_until > context.clock.seconds() else "",
+        "update_duration": known.update_duration,
+    }
+
+
+def _sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    query = parse_query(request.parameters)
+    return context.sites.select(request.sites or query.backends)
+
+
+async def stats(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """List what is cached of each site."""
+    _require(context)
+    sites = _sites(context, request)
+    records = [_record(context, site, await context.logcache.record(site)) for site in sites]
+    return await select(context, request, _SCHEMA, records)
+
+
+async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Fetch the newest lines of the selected sites now."""
+    _require(context)
+    sites = _sites(context, request)
+    done = await context.logcache.update_all(sites)
+    code = 500 if done.failed else 200
+    result = "ok" if code == 200 else "failed"
+    target = ",".join(site.id for site in sites)
+    audit(request.identity, request.caller, "logcache update", target=target, result=result)
+    value = {
+        "code": code,
+        "errors": [*done.failed, *done.skipped],
+        "insert_count": done.inserted,
+        "message": "logcache update finished.",
+    }
+    return Document(value=value, columns=UPDATED, status=code)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/logcache/stats",
+        description="lists log cache statistics",
+        text="400 while `logcache.enabled` is false.",
+        handler=stats,
+        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/logcache/update",
+        description="runs the log cache delta update",
+        text=(
+            "The newest lines of the selected sites are fetched before the answer; the first "
+            "import goes on in the background. A site that is being updated already is named in "
+            "`errors` and no failure. 400 while `logcache.enabled` is false."
+        ),
+        methods=("POST",),
+        handler=update,
+        shape="object",
+        parameters=SITE_PARAMETERS,
+        columns=UPDATED,
+        roles=(SYSTEM,),
+    ),
+)

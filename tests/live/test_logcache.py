@@ -1,0 +1,126 @@
+"""The log cache of a daemon before real cores (frontend-data.md, section 10)."""
+
+import signal
+import time
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.expect import refused
+from harness.waiting import until
+
+QUERIES = [
+    ("/logs", {"time[gte]": "-1d"}),
+    ("/logs", {"time[gte]": "-1d", "limit": "7"}),
+    ("/logs", {"time[gte]": "-1d", "limit": "5", "offset": "3", "sort": "-message"}),
+    ("/logs", {"time[gte]": "-2d", "columns": "type,class,count(*)"}),
+    ("/logs", {"time[gte]": "-1d", "q": 'message ~~ "crit.*503" or host_name = "db01"'}),
+    ("/logs", {"time[gte]": "-1d", "columns": "message,current_host_state"}),
+    ("/alerts", {"time[gte]": "-1d", "state[ne]": "0"}),
+    ("/notifications", {"time[gte]": "-1d"}),
+    ("/hosts/web*/alerts", {"time[gte]": "-1d"}),
+    ("/hosts/web02/notifications", {}),
+]
+
+
+def updated(client):
+    """Whether the first import is done and has found something."""
+    (row,) = client.rows("/mon/logcache/stats")
+    return row["status"] == "OK" and row["items"] > 0 and row["last_update"] > 0
+
+
+@pytest.fixture(scope="module")
+def cached(core, tmp_path_factory):
+    """A daemon whose cache has been filled."""
+    daemon = Daemon(
+        tmp_path_factory.mktemp("cached"),
+        [site("s1", f"unix:{core.socket}", name="Site One")],
+        sections={"logcache": {"update_interval": 1.0, "first_import": 864000}},
+    )
+    try:
+        daemon.start()
+        with daemon.client() as client:
+            until(lambda: updated(client), "the first import is done", seconds=60)
+        yield daemon
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.parametrize("user", ["admin", "olga"])
+@pytest.mark.parametrize(("path", "query"), QUERIES)
+def test_the_same_with_and_without(cached, path, query, user):
+    def both():
+        # Between the two questions the core may write another line.
+        with cached.client(user) as client:
+            before = client.rows(path, {**query, "logcache": "0"})
+            found = client.rows(path, query)
+            after = client.rows(path, {**query, "logcache": "0"})
+        assert before != after or found == after
+        return before == after
+
+    until(both, "a moment without a new line", seconds=30)
+
+
+def test_statistics(cached):
+    with cached.client() as client:
+        (row,) = client.rows("/mon/logcache/stats")
+        newest = client.rows("/logs", {"columns": "time", "limit": "1", "time[gte]": "-1d"})
+        assert row["key"] == "s1"
+        assert row["name"] == "Site One"
+        assert row["enabled"] == 1
+        assert row["cache_version"] == "1"
+        assert row["items"] > 0
+        assert row["data_size"] > row["index_size"] > 0
+        assert newest[0]["time"] >= row["last_entry"] >= newest[0]["time"] - 400
+        assert row["last_update"] >= time.time() - 120
+        assert (row["last_compact"], row["last_reorder"], row["reorder_duration"]) == (0, 0, 0)
+        assert client.rows("/mon/logcache/stats", {"key": "nope"}) == []
+
+
+def test_update_on_request(cached):
+    with cached.client() as client:
+        answer = client.post_json("/mon/logcache/update", {})
+        assert answer.status == 200
+        assert answer.json["code"] == 200
+        assert answer.json["message"] == "logcache update finished."
+        assert answer.json["insert_count"] >= 0
+        assert set(answer.json) == {"code", "errors", "insert_count", "message"}
+    with cached.client("olga") as olga:
+        refused(olga.request("POST", "/mon/logcache/update"), 403)
+
+
+def test_killed_and_started_again(cached):
+    query = {"time[gte]": "-1d", "columns": "time,lineno,message"}
+    for _ in range(3):
+        cached.stop(signal.SIGKILL)
+        cached.start()
+        with cached.client() as client:
+            found = client.rows("/logs", query)
+            told = client.rows("/logs", {**query, "logcache": "0"})
+        assert found == told[: len(found)]
+
+
+def test_switched_off(embedded, made):
+    daemon = made(
+        [site("s1", f"unix:{embedded.socket}")], sections={"logcache": {"enabled": False}}
+    ).start()
+    with daemon.client() as client:
+        refused(client.get("/mon/logcache/stats"), 400, "logcache is disabled")
+        refused(client.request("POST", "/mon/logcache/update"), 400, "logcache is disabled")
+        assert client.rows("/logs")
+
+
+def test_a_database_of_its_own(embedded, made, tmp_path):
+    file = tmp_path / "lines.sqlite"
+    daemon = made(
+        [site("s1", f"unix:{embedded.socket}"), site("away", "unix:/nonexistent/live")],
+        sections={"logcache": {"url": f"sqlite:///{file}", "first_import": 86400}},
+    ).start(connected=["s1"])
+    with daemon.client() as client:
+        until(
+            lambda: client.rows("/mon/logcache/stats", {"key": "s1"})[0]["items"] > 0, "lines came"
+        )
+        assert file.exists()
+        answer = client.request("POST", "/sites/away/mon/logcache/update")
+        assert answer.status == 500
+        assert answer.json["errors"]
+        assert answer.json["errors"][0].startswith("away: ")

@@ -1,0 +1,24 @@
+"""The log cache on SQLite and on PostgreSQL, without threads, on a clock."""
+
+import pytest
+from twisted.internet.task import Clock
+
+from tests.fakes.postgres import database_url, postgres_server, postgres_url
+from tests.fakes.store import inline_database
+from tests.logs.core import NOW
+
+__all__ = ["database_url", "postgres_server", "postgres_url"]
+
+
+@pytest.fixture
+def clock():
+    clock = Clock()
+    clock.advance(NOW)
+    return clock
+
+
+@pytest.fixture
+def database(clock, database_url):
+    database = inline_database(clock, database_url)
+    yield database
+    database.stopService()

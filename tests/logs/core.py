@@ -1,0 +1,120 @@
+"""A core's log for the tests of the cache: lines that appear, whatever their time says."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from sqlalchemy import select
+from twisted.internet.defer import Deferred
+
+from monrest.demo.logbook import LogEntry
+from monrest.logs.importer import Periods, SiteImport
+from monrest.logs.line import COLUMNS
+from monrest.store.tables import logcache_lines, logcache_sites
+from monrest.values import Capabilities
+
+NOW = 1_700_000_000
+DAY = 86400
+NAMES = [name for name, _ in COLUMNS]
+CAPABILITIES = Capabilities(kind="naemon", tables={"log": dict(COLUMNS)}, key="log")
+
+_TESTS = {">=": int.__ge__, "<": int.__lt__}
+
+
+def row(time, lineno, text):
+    """A row of the log table as a Naemon tells it."""
+    entry = LogEntry(time, lineno, f"[{time}] {text}").read()
+    return {name: getattr(entry, "class_" if name == "class" else name) for name in NAMES}
+
+
+class LoggingCore:
+    """A site whose log is ``rows``; ``asked`` are the questions, ``before`` is called with each."""
+
+    def __init__(self, id="a", kind="naemon"):
+        self.id, self.name = id, id.upper()
+        self.capabilities = Capabilities(kind=kind, tables={"log": dict(COLUMNS)}, key=kind)
+        self.rows = []
+        self.lineno = 0
+        self.asked = []
+        self.before = lambda pushed: None
+        self.health = SimpleNamespace(program=SimpleNamespace(localtime=None))
+        self.connected = True
+
+    def write(self, time, text):
+        self.lineno += 1
+        self.rows.append(row(time, self.lineno, text))
+
+    def rotate(self, time):
+        self.lineno = 0
+        self.write(time, "LOG ROTATION: DAILY")
+        self.write(time, "LOG VERSION: 2.0")
+
+    async def ask(self, pushed, layout=None):
+        self.asked.append(pushed)
+        held = self.before(pushed)
+        if isinstance(held, Deferred):
+            await held
+        tests = [(_TESTS[one.op], int(one.value)) for one in pushed.filter.items]
+        found = [one for one in self.rows if all(test(one["time"], value) for test, value in tests)]
+        if pushed.stats:
+            return [[len(found)]]
+        return [[one[name] for name in NAMES] for one in reversed(found)]
+
+    def told(self, since=0):
+        """All that the core tells, as comparable values."""
+        return sorted(
+            tuple(one[name] for name in NAMES) for one in self.rows if one["time"] >= since
+        )
+
+
+def importer(core, database, clock, *, owner="me", first=30 * DAY, **more):
+    periods = Periods(first=first, **{k: more.pop(k) for k in ("compact", "keep") if k in more})
+    return SiteImport(
+        site=core, database=database, clock=clock, owner=owner, periods=periods, **more
+    )
+
+
+def stored(database, site="a", since=0):
+    """All lines of a site, as comparable values."""
+
+    def work(connection):
+        columns = [logcache_lines.c[name] for name in NAMES]
+        found = connection.execute(
+            select(*columns)
+            .join(logcache_sites, logcache_sites.c.id == logcache_lines.c.site)
+            .where(logcache_sites.c.site == site, logcache_lines.c.time >= since)
+        )
+        return sorted(tuple(_whole(one)) for one in found)
+
+    return done(database.run(work))
+
+
+def _whole(one):
+    *rest, message, options = one
+    derived = message[13:].partition(":")[2].lstrip(" ")
+    return (*rest, message, derived if options is None else options)
+
+
+def done(deferred):
+    """The result of what has fired already."""
+    found = []
+    if not isinstance(deferred, Deferred):
+        deferred = Deferred.fromCoroutine(deferred)
+    deferred.addBoth(found.append)
+    (value,) = found
+    if hasattr(value, "raiseException"):
+        value.raiseException()
+    return value
+
+
+__all__ = [
+    "CAPABILITIES",
+    "DAY",
+    "NOW",
+    "LoggingCore",
+    "SimpleNamespace",
+    "done",
+    "importer",
+    "row",
+    "stored",
+]

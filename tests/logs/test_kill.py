@@ -1,0 +1,64 @@
+"""A process killed anywhere in the import leaves neither gaps nor doubles to the next one."""
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import update
+
+from monrest.logs import records
+from monrest.store.tables import logcache_sites
+from tests.logs.child import filled
+from tests.logs.core import done, stored
+
+LINES = 3000
+SCRIPT = Path(__file__).with_name("child.py")
+
+
+def start(url, seed):
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), url, str(LINES), str(seed)],
+        cwd=SCRIPT.parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def expire(connection):
+    """As if the time of the dead one's lease had passed."""
+    connection.execute(update(logcache_sites).values(owned_until=0))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_at_random_points(database_url, clock, database, seed):
+    random, core = Random(seed), filled(LINES, seed)
+    whole = core.told()
+    progress = []
+    for _ in range(8):
+        child = start(database_url, seed)
+        # In the middle of the transactions that follow some slice, wherever they are by then.
+        for _ in range(random.randint(1, 6)):
+            child.stdout.readline()
+        child.kill()
+        child.stdout.close()
+        child.wait()
+        done(database.change(expire))
+        found = stored(database)
+        assert len(set(found)) == len(found)
+        assert set(found) <= set(whole)
+        known = done(database.run(records.record("a")))
+        if known is not None and known.covered_from is not None:
+            # Whatever is said to be covered is there.
+            covered = [
+                one for one in whole if known.covered_from <= one[0] < known.covered_until - 300
+            ]
+            assert set(covered) <= set(found)
+            assert known.items == len(found)
+        progress.append(len(found))
+    assert progress == sorted(progress)
+    child = start(database_url, seed)
+    text, _ = child.communicate()
+    assert text.split()[-1] == "done"
+    assert stored(database) == whole

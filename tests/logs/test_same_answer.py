@@ -1,0 +1,364 @@
+"""The log cache never changes an answer: random queries over random logs, with and without it.
+
+The same embedded core answers each query twice, once through the cache and once all by itself.
+The cache ends before the newest lines, some lines are late, some hosts are gone, and who asks
+sees everything or only what he is a contact of.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_twisted import blockon
+from twisted.internet import reactor
+from twisted.internet.defer import ensureDeferred
+from twisted.internet.task import Clock
+
+from monrest.auth.visibility import HOSTS, SERVICES, SYSTEM
+from monrest.config import AuthConfig, Config, LogcacheConfig, SiteConfig
+from monrest.demo.service import DemoCore
+from monrest.errors import RestError
+from monrest.logs.cache import LogCache
+from monrest.resources.logs import ENDPOINTS
+from monrest.sites.registry import Registry
+from monrest.sites.site import Site
+from monrest.store.database import Database
+from monrest.values import ADMIN, Document, Identity, RestRequest
+from tests.fakes.context import make_context
+from tests.fakes.postgres import postgres_server, postgres_url
+
+__all__ = ["postgres_server", "postgres_url"]
+
+NOW = 1_795_242_791
+OBJECTS = """
+define contact {
+    contact_name ann
+    host_notification_commands check
+    service_notification_commands check
+}
+define contact {
+    contact_name bob
+    host_notification_commands check
+    service_notification_commands check
+}
+define contactgroup {
+    contactgroup_name others
+    members bob
+}
+define command {
+    command_name check
+    command_line /bin/true
+}
+define host {
+    name any
+    check_command check
+    max_check_attempts 3
+    register 0
+}
+define host {
+    use any
+    host_name web
+    contacts ann
+}
+define host {
+    use any
+    host_name Web
+    contact_groups others
+}
+define host {
+    use any
+    host_name db
+}
+define service {
+    host_name web,db
+    service_description http
+    check_command check
+    max_check_attempts 3
+    contacts bob
+}
+define service {
+    host_name web
+    service_description Disk ü
+    check_command check
+    max_check_attempts 3
+    contacts ann,bob
+}
+"""
+HOST_NAMES = ["web", "Web", "db", "gone"]
+SERVICE_NAMES = ["http", "Disk ü", "none"]
+TEXTS = ["it is; down", "ok", "", "K 100%", "\u017fs ß 😀 x", "a\\nb", "x" * 300, "time: 10:00"]
+
+
+def line(random):
+    """The text of some line."""
+    host, service = random.choice(HOST_NAMES), random.choice(SERVICE_NAMES)
+    text, contact = random.choice(TEXTS), random.choice(["ann", "bob", "nobody"])
+    state = random.choice(["OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING"])
+    up = random.choice(["UP", "DOWN", "UNREACHABLE", "RECOVERY"])
+    kind = random.choice(["SOFT", "HARD"])
+    number = random.randint(1, 3)
+    return random.choice(
+        [
+            f"SERVICE ALERT: {host};{service};{state};{kind};{number};{text}",
+            f"HOST ALERT: {host};{up};{kind};{number};{text}",
+            f"CURRENT SERVICE STATE: {host};{service};{state};{kind};{number};{text}",
+            f"CURRENT HOST STATE: {host};{up};{kind};{number};{text}",
+            f"HOST DOWNTIME ALERT: {host};STARTED; {text}",
+            f"SERVICE FLAPPING ALERT: {host};{service};STOPPED; {text}",
+            f"HOST NOTIFICATION: {contact};{host};{up};notify!arg;{text}",
+            f"SERVICE NOTIFICATION: {contact};{host};{service};{state};notify;{text}",
+            f"PASSIVE SERVICE CHECK: {host};{service};{number};{text}",
+            f"EXTERNAL COMMAND: ADD_HOST_COMMENT;{host};1;{contact};{text}",
+            f"EXTERNAL COMMAND: SCHEDULE_FORCED_SVC_CHECK;{host};{service};1",
+            f"SERVICE EVENT HANDLER: {host};{service};{state};{kind};{number};handler!secret",
+            f"HOST NOTE: {host};{text}",
+            f"Warning: {text}",
+            "LOG VERSION: 2.0",
+            "TIMEPERIOD TRANSITION: 24x7;-1;1",
+            text,
+        ]
+    )
+
+
+class Standstill:
+    """A reactor on which no time passes: sockets work, delayed calls never come."""
+
+    def __init__(self):
+        self.clock = Clock()
+        self.clock.advance(NOW)
+
+    def seconds(self):
+        return self.clock.seconds()
+
+    def callLater(self, delay, *args, **more):
+        return (self.clock if delay else reactor).callLater(delay, *args, **more)
+
+    def __getattr__(self, name):
+        return getattr(reactor, name)
+
+
+@pytest.fixture(scope="module")
+def on_sqlite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sqlite")
+    yield from world(folder, f"sqlite:///{folder}/monrest.sqlite")
+
+
+@pytest.fixture(scope="module")
+def on_postgresql(tmp_path_factory, postgres_server):
+    name = postgres_server.create()
+    yield from world(tmp_path_factory.mktemp("postgresql"), postgres_server.url(name))
+    postgres_server.drop(name)
+
+
+def world(folder, url):
+    """A context of two sites, with a log cache that ends before their newest lines."""
+    objects = folder / "objects"
+    objects.mkdir()
+    (objects / "all.cfg").write_text(OBJECTS)
+    standstill = Standstill()
+    core = DemoCore(standstill, str(folder / "live"), objects_dir=objects, history_days=0)
+    address = f"unix:{folder / 'live'}"
+    registry = Registry(
+        reactor,
+        [SiteConfig(id="a", name="Alpha", address=address),
+         SiteConfig(id="b", name="Beta", address=address)],
+    )  # fmt: skip
+    database = Database(reactor, url)
+    database.startService()
+    config = LogcacheConfig(first_import=5 * 86400)
+    cache = LogCache(standstill, database, config, registry.sites)
+    core.startService()
+    registry.startService()
+    random = Random(7)
+    book = core.core.log
+    book.entries.clear()
+    moments = sorted(NOW - int(random.random() ** 3 * 7 * 86400) for _ in range(4000))
+    imported = len(moments) * 8 // 10
+    for number, moment in enumerate(moments):
+        if number == imported:
+            standstill.clock.advance(moment - standstill.seconds())
+            done = blockon(ensureDeferred(cache.update(registry.sites[0], back=True)))
+            assert done > 1000
+            assert blockon(ensureDeferred(cache.update(registry.sites[1], back=True))) == done
+            standstill.clock.advance(NOW - standstill.seconds())
+        book.past(moment, line(random))
+        if random.random() < 0.01:
+            book.rotate(moment)
+    yield make_context(
+        standstill, sites=registry, logcache=cache, zone=Config().display.zone(), config=Config()
+    )
+    blockon(registry.stopService())
+    blockon(core.stopService())
+    blockon(database.stopService())
+
+
+WORDS = ["", "web", "Web", "WEB", "http", "Disk ü", "gone", "ann", "bob", "HARD", "down", "ok", "K", "k",
+         "SERVICE ALERT", "^(HOST|SERVICE) ALERT$", "^web$", "d.*n", "[0-9]+%", "ss", "ß", "😀", "10:00",
+         "0", "1", "2", "x{3}", "notify", "notify!arg", "secret", "NOTE", "a|b", "; ", "\\\\n"]  # fmt: skip
+NUMBERS = ["class", "state", "attempt", "lineno"]
+TEXT_COLUMNS = ["type", "message", "options", "host_name", "service_description", "contact_name",
+                "plugin_output", "state_type", "command_name", "comment"]  # fmt: skip
+AGES = ["-1h", "-5m", "-6m", "-1d", "-2d", "-4d", "-119h", "-5d", "-6d", "-30d", "now", "0", "-36h"]
+
+
+@st.composite
+def conditions(draw):
+    kind = draw(st.sampled_from(["number", "text", "text", "time", "peer", "current"]))
+    if kind == "number":
+        op = draw(st.sampled_from(["=", "!=", ">", "<", ">=", "<="]))
+        return f"{draw(st.sampled_from(NUMBERS))} {op} {draw(st.integers(-1, 6))}"
+    if kind == "time":
+        op = draw(st.sampled_from([">", "<", ">=", "<=", "=", "!="]))
+        return f'time {op} "{draw(st.sampled_from(AGES))}"'
+    if kind == "peer":
+        return f'peer_key = "{draw(st.sampled_from(["a", "b"]))}"'
+    if kind == "current":
+        column = draw(st.sampled_from(["current_host_name", "current_service_contacts", "current_host_state"]))  # fmt: skip
+        op = ">=" if column.endswith("contacts") else draw(st.sampled_from(["=", "!="]))
+        return f'{column} {op} "{draw(st.sampled_from(["web", "ann", "0"]))}"'
+    op = draw(st.sampled_from(["=", "!=", "~", "!~", "~~", "!~~", ">", "<"]))
+    return f'{draw(st.sampled_from(TEXT_COLUMNS))} {op} "{draw(st.sampled_from(WORDS))}"'
+
+
+TREES = st.recursive(
+    conditions(),
+    lambda inner: st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(
+        lambda part: f"({part[0]} {part[1]} {part[2]})"
+    ),
+    max_leaves=4,
+)
+COLUMNS = ["time", "peer_key", *NUMBERS, *TEXT_COLUMNS, "upper(type) as u", "current_host_name"]
+
+
+@st.composite
+def queries(draw):
+    bounds = [op for op in ("gte", "lt") if draw(st.booleans())]
+    pairs = [(f"time[{op}]", draw(st.sampled_from(AGES))) for op in bounds]
+    if draw(st.booleans()):
+        pairs.append(("q", draw(TREES)))
+    shape = draw(st.sampled_from(["all", "columns", "aggregate"]))
+    if shape == "columns":
+        pairs.append(("columns", ",".join(draw(st.lists(st.sampled_from(COLUMNS), min_size=1)))))
+    elif shape == "aggregate":
+        keys = draw(st.lists(st.sampled_from([*NUMBERS, "type", "host_name"]), max_size=2))
+        pairs.append(("columns", ",".join([*keys, "count(*)", "max(time)", "sum(class)"])))
+    if draw(st.booleans()):
+        keys = draw(
+            st.lists(st.sampled_from(["time", *NUMBERS, *TEXT_COLUMNS]), min_size=1, max_size=3)
+        )
+        pairs.append(("sort", ",".join(draw(st.sampled_from(["", "-"])) + key for key in keys)))
+    if draw(st.booleans()):
+        pairs.append(("limit", str(draw(st.integers(0, 60)))))
+    if draw(st.booleans()):
+        pairs.append(("offset", str(draw(st.integers(0, 30)))))
+    if draw(st.booleans()):
+        pairs.append(("backends", draw(st.sampled_from(["a", "b", "a,b"]))))
+    return tuple(pairs)
+
+
+PATHS = st.sampled_from(
+    [("/logs", ()), ("/logs", ()), ("/alerts", ()), ("/notifications", ()),
+     *((path, (name,)) for path in ("/hosts/<name>/alerts", "/hosts/<name>/notifications")
+       for name in ("web", "we*", "WEB", "gone", "*"))]
+)  # fmt: skip
+ROLES = st.sets(st.sampled_from([ADMIN, HOSTS, SERVICES, SYSTEM]), max_size=3)
+USERS = st.sampled_from(["ann", "bob", "nobody", ""])
+
+
+async def answer(context, path, arguments, pairs, identity):
+    endpoint = next(one for one in ENDPOINTS if one.path == path)
+    request = RestRequest(
+        method="GET", path=path, segments=(path,), parameters=pairs, identity=identity
+    )
+    try:
+        result = await endpoint.handler(context, request, arguments)
+    except RestError as error:
+        return (error.code, error.message)
+    if isinstance(result, Document):
+        return result.value
+    return [one.name for one in result.columns], result.rows
+
+
+ROUNDS = settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+QUESTIONS = given(where=PATHS, pairs=queries(), user=USERS, roles=ROLES, strict=st.booleans())
+
+
+# Two functions, because hypothesis, coroutines and parameters of a test do not go together.
+@ROUNDS
+@QUESTIONS
+async def test_the_answer_is_the_same_with_sqlite(on_sqlite, where, pairs, user, roles, strict):
+    await same(on_sqlite, where, pairs, Identity(user=user, roles=frozenset(roles)), strict)
+
+
+@ROUNDS
+@QUESTIONS
+async def test_the_answer_is_the_same_with_postgresql(on_postgresql, where, pairs, user, roles, strict):  # fmt: skip
+    await same(on_postgresql, where, pairs, Identity(user=user, roles=frozenset(roles)), strict)
+
+
+async def same(context, where, pairs, identity, strict):
+    path, arguments = where
+    context.config = Config(auth=AuthConfig(strict_host_authorization=strict))
+    with_cache = await answer(context, path, arguments, pairs, identity)
+    without = await answer(context, path, arguments, (*pairs, ("logcache", "0")), identity)
+    assert with_cache == without
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def context(request):
+    return request.getfixturevalue(f"on_{request.param}")
+
+
+ALL = Identity(user="root", superuser=True)
+ANN = Identity(user="ann")
+
+
+@pytest.mark.parametrize("identity", [ALL, ANN], ids=["all", "contact"])
+@pytest.mark.parametrize(
+    ("pairs", "from_cache"),
+    [
+        ((("time[gte]", "-4d"),), True),
+        ((), True),
+        ((("time[gte]", "-4d"), ("time[lt]", "-3d")), True),
+        ((("time[gte]", "-4d"), ("sort", "-message"), ("limit", "7")), True),
+        ((("time[gte]", "-4d"), ("columns", "type,count(*)")), True),
+        ((("time[gte]", "-6d"),), False),
+        ((("time[lt]", "-3d"),), False),
+        ((("time[gte]", "-4d"), ("columns", "current_host_state")), False),
+        ((("time[gte]", "-4d"), ("logcache", "0")), False),
+    ],
+)
+async def test_what_comes_from_the_cache(context, monkeypatch, identity, pairs, from_cache):
+    """The core is left with the newest lines, and with none that the cache has for sure."""
+    asked = []
+    query = Site.query
+
+    def recorded(site, ask):
+        asked.append(ask.request)
+        return query(site, ask)
+
+    monkeypatch.setattr(Site, "query", recorded)
+    context.config = Config()
+    _, rows = await answer(context, "/logs", (), pairs, identity)
+    assert rows
+    bounds = [
+        max(
+            int(word.split()[-1])
+            for word in request.decode().splitlines()
+            if word.startswith("Filter: time >=")
+        )
+        for request in asked
+        if request.startswith(b"GET log\n") and b"Filter: time >=" in request
+    ]
+    assert all(bound > NOW - 86400 for bound in bounds) or not from_cache
+    if not from_cache:
+        assert not bounds or min(bounds) <= NOW - 3 * 86400
+    if ("time[lt]", "-3d") in pairs and from_cache:
+        assert not any(request.startswith(b"GET log\n") for request in asked)

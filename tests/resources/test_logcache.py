@@ -1,0 +1,136 @@
+"""Statistics and updates of the log cache, with the cache itself replaced."""
+
+import pytest
+from attrs import evolve
+from twisted.internet.task import Clock
+
+from monrest.auth.visibility import SYSTEM
+from monrest.errors import BadRequest, Forbidden
+from monrest.logs.cache import Updated
+from monrest.logs.records import Record
+from monrest.resources.dispatch import dispatch
+from monrest.values import Identity, RestRequest
+from tests.fakes.context import make_context
+from tests.logs.core import LoggingCore, done
+
+NOW = 1_700_000_000
+ROOT = Identity(user="root", superuser=True)
+ANN = Identity(user="ann")
+KNOWN = Record(
+    id=1, site="a", covered_from=NOW - 900, covered_until=NOW - 5, wanted_from=NOW - 900,
+    compacted_until=0, items=7, data_size=700, index_size=70, last_update=NOW - 9,
+    update_duration=0.5, last_compact=None, compact_duration=0.0, mode="", mode_since=NOW - 9,
+    owner="", owned_until=0.0, last_entry=NOW - 5,
+)  # fmt: skip
+
+
+def known(**values):
+    return evolve(KNOWN, **values)
+
+
+class Cache:
+    def __init__(self):
+        self.enabled, self.records, self.result, self.asked = True, {}, Updated(), []
+
+    async def record(self, site):
+        return self.records.get(site.id)
+
+    async def update_all(self, sites):
+        self.asked.append([site.id for site in sites])
+        return self.result
+
+
+@pytest.fixture
+def cache():
+    return Cache()
+
+
+@pytest.fixture
+def ask(cache):
+    clock = Clock()
+    clock.advance(NOW)
+    sites = [LoggingCore("a"), LoggingCore("b")]
+    for site in sites:
+        site.section, site.hidden = "Default", False
+        site.config = type("Config", (), {"groups": ()})
+    context = make_context(clock, *sites, logcache=cache)
+
+    def ask(method, path, *parameters, identity=ROOT):
+        request = RestRequest(
+            method=method, path=path, segments=tuple(path.strip("/").split("/")),
+            parameters=parameters, identity=identity,
+        )  # fmt: skip
+        return done(dispatch(context, request))
+
+    return ask
+
+
+def rows(answer):
+    names = [one.name for one in answer.columns]
+    return [dict(zip(names, row, strict=True)) for row in answer.rows]
+
+
+@pytest.mark.parametrize(
+    ("record", "status"),
+    [
+        (None, "logcache not yet created"),
+        (known(covered_from=None, covered_until=None), "logcache not yet created"),
+        (KNOWN, "OK"),
+        (known(wanted_from=NOW - 1795), "importing, 50% done"),
+        (
+            known(owner="node:17:ab", owned_until=NOW + 20.0, mode="update"),
+            "running update since 2023-11-14 22:13:11 (pid: 17)",
+        ),
+        # Whoever died holds it no more.
+        (known(owner="node:17:ab", owned_until=NOW - 1.0, mode="update"), "OK"),
+    ],
+)
+def test_states_of_a_cache(ask, cache, record, status):
+    cache.records["a"] = record
+    found = rows(ask("GET", "/mon/logcache/stats", ("columns", "key,status")))
+    assert found == [
+        {"key": "a", "status": status},
+        {"key": "b", "status": "logcache not yet created"},
+    ]
+
+
+def test_all_fields(ask, cache):
+    cache.records["a"] = KNOWN
+    (found, empty) = rows(ask("GET", "/mon/logcache/stats", identity=ANN))
+    assert found == {
+        "cache_version": "1", "compact_duration": 0.0, "compact_till": 0, "data_size": 700,
+        "enabled": 1, "index_size": 70, "items": 7, "key": "a", "last_compact": 0,
+        "last_entry": NOW - 5, "last_reorder": 0, "last_update": NOW - 9, "mode": "", "name": "A",
+        "reorder_duration": 0, "status": "OK", "update_duration": 0.5,
+    }  # fmt: skip
+    assert {**empty, "key": "", "name": "", "status": "", "enabled": 0} == {
+        name: "" if isinstance(value, str) else 0 for name, value in found.items()
+    }
+    assert [one["key"] for one in rows(ask("GET", "/mon/logcache/stats", ("backends", "b")))] == [
+        "b"
+    ]
+
+
+def test_update(ask, cache):
+    cache.result = Updated(inserted=3, skipped=("b: an update is running already",))
+    answer = ask("POST", "/mon/logcache/update")
+    assert (answer.status, cache.asked) == (200, [["a", "b"]])
+    assert answer.value == {
+        "code": 200, "errors": ["b: an update is running already"], "insert_count": 3,
+        "message": "logcache update finished.",
+    }  # fmt: skip
+    cache.result = Updated(failed=("a: gone",))
+    answer = ask("POST", "/mon/logcache/update", ("backends", "a"))
+    assert (answer.status, answer.value["code"], answer.value["errors"]) == (500, 500, ["a: gone"])
+    ask("POST", "/mon/logcache/update", identity=Identity(user="x", roles=frozenset({SYSTEM})))
+    with pytest.raises(Forbidden):
+        ask("POST", "/mon/logcache/update", identity=ANN)
+
+
+def test_switched_off(ask, cache):
+    cache.enabled = False
+    for method, path in (("GET", "/mon/logcache/stats"), ("POST", "/mon/logcache/update")):
+        with pytest.raises(BadRequest) as caught:
+            ask(method, path)
+        assert caught.value.message == "logcache is disabled"
+    assert not cache.asked
