@@ -38,6 +38,7 @@ from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load, parse_listener
+from monrest.jobs.service import Jobs
 from monrest.log import LineObserver
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
@@ -47,6 +48,7 @@ from monrest.store.database import Database, StoreError
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, RestRequest
 from monrest.web.app import Api
+from monrest.web.errors import describe
 from monrest.web.front import FrontResource
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
@@ -92,6 +94,7 @@ class Daemon(Service):
     slowdown: Slowdown = field(init=False)
     contacts: Contacts = field(init=False)
     threads: Threads = field(init=False)
+    jobs: Jobs = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -110,6 +113,14 @@ class Daemon(Service):
         self.users = Users(self.database, self.reactor, auth)
         self.slowdown = Slowdown(self.reactor)
         self.contacts = Contacts(self.registry, self.reactor)
+        self.jobs = Jobs(
+            database=self.database,
+            clock=self.reactor,
+            threads=self.threads,
+            config=self.config.jobs,
+            folder=Path(self.config.server.var_dir),
+            describe=describe,
+        )
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -156,7 +167,7 @@ class Daemon(Service):
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users)
+        return (self.keys, self.sessions, self.users, self.jobs)
 
     def _bind(self, text: str) -> IListeningPort:
         results: list[IListeningPort | Failure] = []
@@ -214,6 +225,7 @@ class Daemon(Service):
             passwords=passwords,
             slowdown=self.slowdown,
             threads=self.threads,
+            jobs=self.jobs,
         )
 
         async def answer(request: RestRequest) -> Answer:
@@ -280,6 +292,7 @@ class Daemon(Service):
             return
         self.registry.reconfigure(config.sites)
         self.sessions.config = self.users.config = config.auth
+        self.jobs.config = config.jobs
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
@@ -303,7 +316,10 @@ class Daemon(Service):
         await DeferredList(
             [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
         )
-        await self.site.drain(self.config.server.drain_timeout)
+        drain_timeout = self.config.server.drain_timeout
+        drained = Deferred.fromCoroutine(self.jobs.drain(drain_timeout))
+        await self.site.drain(drain_timeout)
+        await drained
         if self._reloading is not None:
             self._again = False
             await self._reloading

@@ -166,6 +166,11 @@ def _front_end(config: Config) -> Iterator[str]:
     for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
         if url and (problem := databases.problem_of(url)):
             yield f"{path}: {problem}"
+    if not 1 <= config.jobs.concurrent <= 100:
+        yield f"jobs.concurrent: expected 1 to 100, got {config.jobs.concurrent}"
+    if not 1 <= config.jobs.queue <= 100000:
+        yield f"jobs.queue: expected 1 to 100000, got {config.jobs.queue}"
+    yield from _positive("jobs.keep", config.jobs.keep)
     yield from _positive("logcache.update_interval", config.logcache.update_interval)
     yield from _positive("cluster.heartbeat_interval", config.cluster.heartbeat_interval)
     if config.cluster.nodes:

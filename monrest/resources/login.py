@@ -115,5 +115,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         shape="object",
         parameters=(),
         columns=(Column("message", "string", "", "what was done"),),
+        at_once=True,
     ),
 )

@@ -11,6 +11,7 @@ from monrest.resources import (
     core,
     index,
     instance,
+    jobs,
     login,
     logs,
     sessions,
@@ -34,6 +35,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *login.ENDPOINTS,
     *sessions.ENDPOINTS,
     *api_keys.ENDPOINTS,
+    *jobs.ENDPOINTS,
 )
 
 
