@@ -198,6 +198,7 @@ class Daemon(Service):
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
+        self.jobs.look_after()
         addresses = [_spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()

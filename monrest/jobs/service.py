@@ -429,6 +429,12 @@ class Jobs(Service):
         super().startService()
         self.node = Node.open(self.folder)
         self._watch = Watch(self.node.run)
+
+    def look_after(self) -> None:
+        """Begin with what is done from time to time, once the daemon has started for good.
+
+        A start that fails must not have asked the database, whose threads would stay.
+        """
         for one in self._periodic:
             one.startService()
 
