@@ -261,7 +261,7 @@ class Jobs(Service):
         live.begin()
         work = live.work
         with suppress(Unavailable):
-            await self.database.change(statements.report(self.node.run, [live.job]))
+            await self.database.change(statements.say([live.job]))
         keeper = Keeper(
             clock=self.clock,
             keep=lambda at, data: self.database.change(statements.keep(live.job.id, at, data)),

@@ -93,7 +93,7 @@ def expired(before: float, most: int) -> Work[list[int]]:
 
 
 def add(job: Job) -> Work[bool]:
-    """Store a new job, and that its daemon lives; False when the id is taken."""
+    """Store a new job; False when the id is taken."""
     row = {name: getattr(job, name) for name in _PLAIN} | values_of(job.outcome)
 
     def work(connection: Connection) -> bool:
@@ -102,7 +102,6 @@ def add(job: Job) -> Work[bool]:
                 connection.execute(insert(jobs).values(**row, roles=list(job.roles)))
         except IntegrityError:
             return False
-        beat(connection, job.run)
         return True
 
     return work
@@ -129,6 +128,18 @@ def report(run: int, changed: Sequence[Job]) -> Work[dict[int, str | None]]:
 
     Gives the ids of all jobs that it has not ended, each with the user who wants it canceled.
     """
+    left = select(jobs.c.id, jobs.c.canceled_by).where(_UNENDED, jobs.c.run == run)
+
+    def work(connection: Connection) -> dict[int, str | None]:
+        beat(connection, run)
+        say(changed)(connection)
+        return {row.id: row.canceled_by for row in connection.execute(left)}
+
+    return work
+
+
+def say(changed: Sequence[Job]) -> Work[None]:
+    """Store how far jobs are."""
     rows = [
         {
             "job": job.id,
@@ -139,13 +150,10 @@ def report(run: int, changed: Sequence[Job]) -> Work[dict[int, str | None]]:
         }
         for job in sorted(changed, key=lambda job: job.id)
     ]
-    left = select(jobs.c.id, jobs.c.canceled_by).where(_UNENDED, jobs.c.run == run)
 
-    def work(connection: Connection) -> dict[int, str | None]:
-        beat(connection, run)
+    def work(connection: Connection) -> None:
         if rows:
             connection.execute(_REPORT, rows)
-        return {row.id: row.canceled_by for row in connection.execute(left)}
 
     return work
 
