@@ -20,6 +20,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
+from monrest.errors import RestError
+
 log = Logger()
 
 A = TypeVar("A")
@@ -86,6 +88,8 @@ def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
     def finished(result: T | Failure) -> None:
         if not gone:
             waiter.callback(result)
+        elif isinstance(result, Failure) and result.check(RestError):
+            log.warn("work outlived its client and failed: {reason}", reason=result.value)
         elif isinstance(result, Failure):
             log.failure("work outlived its client and failed", result)
 

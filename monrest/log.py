@@ -8,6 +8,7 @@ takes the collected ones with it, so that the order stays.
 from __future__ import annotations
 
 import io
+import json
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -38,7 +39,7 @@ _QUIET = (LogLevel.debug, LogLevel.info)
 _PLAIN_FIELDS = 11
 _COLLECT_SECONDS = 0.2
 _OWN = "monrest"
-_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {10: "\\n", 13: "\\r"}
+_SHORT = {"\n": "\\n", "\r": "\\r"}
 
 
 @implementer(ILogObserver)
@@ -109,7 +110,7 @@ class LineObserver:
         return f"{self._stamp}.{int((seconds - whole) * 1000):03d}Z"
 
     def _text_line(self, event: LogEvent) -> str:
-        message = formatEvent(event).translate(_ESCAPES)
+        message = _printable(formatEvent(event))
         request_id = REQUEST_ID.get()
         suffix = f" request_id={request_id}" if request_id else ""
         level = _LEVELS.get(event.get("log_level", LogLevel.info), "info")
@@ -139,7 +140,26 @@ class LineObserver:
 
 
 def _json(document: dict[str, Any]) -> str:
-    return orjson.dumps(document, default=str, option=orjson.OPT_APPEND_NEWLINE).decode()
+    try:
+        line = orjson.dumps(document, default=str).decode()
+    except TypeError:  # surrogates without their other half
+        line = json.dumps(document, default=str)
+    if not line.isprintable():
+        line = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in line)
+    return f"{line}\n"
+
+
+def _printable(text: str) -> str:
+    """Spell out everything that ends a line somewhere, steers a terminal or has no shape."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escaped(one) for one in text)
+
+
+def _escaped(one: str) -> str:
+    if one in _SHORT:
+        return _SHORT[one]
+    return f"\\x{ord(one):02x}" if one.isascii() else ascii(one)[1:-1]
 
 
 def _traceback(event: LogEvent) -> str:
@@ -172,7 +192,7 @@ def text_of(fields: dict[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        text = value.translate(_ESCAPES)
+        text = _printable(value)
         if not text or " " in text or '"' in text or "\\" in text:
             return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
         return text

@@ -27,6 +27,7 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
 from monrest import __version__
+from monrest.audit import audit
 from monrest.auth.authenticate import Authenticator
 from monrest.auth.contacts import Contacts
 from monrest.auth.keys import Keys
@@ -53,6 +54,8 @@ from monrest.web.front import FrontResource
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
 
+_DAEMON = "(daemon)"
+"""Who reads the configuration again, as far as the audit log can tell."""
 _THREADS = 4
 _COLLECT_AFTER = (100_000, 50, 50)
 
@@ -294,15 +297,18 @@ class Daemon(Service):
         self.registry.reconfigure(config.sites)
         self.sessions.config = self.users.config = config.auth
         self.jobs.config = config.jobs
+        self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
         self.log.info("configuration read again: {count} sites", count=len(config.sites))
+        audit(_DAEMON, None, "configuration reload", target=self.path)
 
     def _refuse(self, problems: Sequence[str]) -> None:
         for problem in problems:
             self.log.warn("configuration not read again: {problem}", problem=problem)
         self.log.warn("the old configuration stays in force")
+        audit(_DAEMON, None, "configuration reload", target=self.path, result="refused")
 
     # ---------------------------------------------------------------- stop
 
@@ -324,8 +330,11 @@ class Daemon(Service):
         if self._reloading is not None:
             self._again = False
             await self._reloading
-        for part in self._state():
-            await maybeDeferred(part.stopService)
+        # Together: each of them may have to wait until the database is given up.
+        stops = [maybeDeferred(part.stopService) for part in self._state()]
+        for done, result in await DeferredList(stops, consumeErrors=True):
+            if not done:
+                self.log.failure("what is left was not stored", result)
         await self.database.stopService()
         await self.registry.stopService()
         if self.core is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import tempfile
@@ -110,6 +111,9 @@ def _observer(options: Options, reactor: Any) -> LineObserver | None:
     stream: TextIO = sys.stdout
     if logfile and logfile != "-":
         stream = Path(logfile).open("a", encoding="utf-8")  # noqa: SIM115  open to the end
+    elif isinstance(stream, io.TextIOWrapper):
+        # Some locales have no letter for every name, and a line that cannot be written is lost.
+        stream.reconfigure(errors="backslashreplace")
     return LineObserver(stream, as_json=bool(options["json-log"]), clock=reactor)
 
 

@@ -18,6 +18,7 @@ from monrest.concurrency import (
     shielded,
     sliced,
 )
+from monrest.errors import Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
 
@@ -103,6 +104,18 @@ def test_shielded_work_survives_its_client(stray_failures):
     assert found[0].check(CancelledError)
     inner.callback(None)
     assert steps == ["done"]
+
+
+def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures):
+    inner = Deferred()
+
+    async def work():
+        await inner
+        raise Unavailable("cannot store", "the database is away")
+
+    shielded(work()).addErrback(lambda _: None).cancel()
+    inner.callback(None)
+    assert stray_failures == []  # and the fixture finds no failure in the log
 
 
 # ---------------------------------------------------------------- sliced

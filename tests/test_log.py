@@ -7,7 +7,7 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.logger import Logger, LogLevel, LogPublisher
 
-from monrest.log import ACCESS, REQUEST_ID, LineObserver
+from monrest.log import ACCESS, AUDIT, REQUEST_ID, LineObserver
 
 ACCESS_FIELDS = {"method": "GET", "path": "/mon/r/x y", "status": 200, "ms": 1.5, "user": "ann",
                  "failed_sites": ["a", "b"], "client": ""}  # fmt: skip
@@ -139,3 +139,28 @@ def test_events_without_anything(stream):
     observer({"log_level": LogLevel.error})
     observer({"log_level": LogLevel.warn, "log_format": "{x", "log_time": 1.25})
     assert stream.lines[-1].startswith("1970-01-01T00:00:01.250Z warning")
+
+
+HOSTILE = "a\u2028b\x85c\x9b31md\u202ee\ufffe\ud800\U000e0001\x7f\x1b ü"
+
+
+def test_nothing_ends_a_line_or_steers_a_terminal(stream):
+    log, observer = logger(stream)
+    log.info("{what}", what=HOSTILE)
+    log.info("audit", **{AUDIT: {"user": HOSTILE}})
+    observer.access({**ACCESS_FIELDS, "user": HOSTILE}, 0.0, "monrest.web")
+    assert len(stream.lines) == 3
+    assert all(line.isprintable() for line in stream.lines)
+    assert r"a\u2028b\x85c\x9b31md\u202ee\ufffe\ud800\U000e0001\x7f\x1b ü" in stream.lines[0]
+
+
+def test_nor_as_json(stream):
+    log, observer = logger(stream, as_json=True)
+    log.info("{what}", what=HOSTILE)
+    log.info("audit", **{AUDIT: {"user": HOSTILE.replace("\ud800", "")}})
+    observer.access({**ACCESS_FIELDS, "user": HOSTILE}, 0.0, "monrest.web")
+    assert len(stream.lines) == 3
+    assert all(line.isprintable() for line in stream.lines)
+    message, audited, access = map(json.loads, stream.lines)
+    assert message["message"] == access["user"] == HOSTILE
+    assert audited["user"] == HOSTILE.replace("\ud800", "")

@@ -1,6 +1,7 @@
 """The composed daemon in this process: start, requests, reload, stop, demo."""
 
 import gc
+import io
 import json
 import os
 import signal
@@ -24,6 +25,9 @@ from monrest.log import LineObserver
 from monrest.service import Daemon, fixed_while_running, prepare_var_dir
 from monrest.systemd import Notifier
 from monrest.tap import Options, makeService
+from tests.fakes.audited import audited
+
+__all__ = ["audited"]
 
 SITE = '[[sites]]\nid = "{id}"\nname = "{name}"\naddress = "unix:{folder}/none"\n'
 
@@ -128,6 +132,25 @@ async def test_start_and_stop(running):
         assert probe.connect_ex(("127.0.0.1", number)) != 0
 
 
+async def test_a_database_that_hangs_holds_up_the_stop_once(running):
+    running.start()
+    daemon, hanging = running.daemon, Deferred()
+    waiting = []
+
+    async def flush():
+        waiting.append(hanging)
+        await hanging
+
+    daemon.keys.flush = daemon.sessions.flush = flush
+    stopping = daemon.stopService()
+    while len(waiting) < 2:
+        await turn()
+    assert not stopping.called
+    hanging.callback(None)
+    await stopping
+    assert running.stops == 1
+
+
 async def test_the_collector_is_told_to_rest(running):
     running.start()
     assert gc.get_threshold() == (100_000, 50, 50)
@@ -142,7 +165,7 @@ async def test_a_site_that_is_away_is_no_obstacle(running):
     assert str(running.folder) not in document["description"]
 
 
-async def test_reload_takes_sites_in_and_out(running):
+async def test_reload_takes_sites_in_and_out(running, audited):
     running.start("a", "b")
     kept = running.daemon.registry.sites[1]
     running.write("b", "c")
@@ -154,6 +177,9 @@ async def test_reload_takes_sites_in_and_out(running):
     ]  # fmt: skip
     status, rows = await running.get("/sites")
     assert (status, [row["id"] for row in rows]) == (200, ["b", "c"])
+    (line,) = audited
+    assert (line["action"], line["target"]) == ("configuration reload", str(running.path))
+    assert line["result"] == "ok"
 
 
 async def test_reload_puts_everything_in_force(running):
@@ -162,6 +188,7 @@ async def test_reload_puts_everything_in_force(running):
     await running.reload()
     assert running.daemon.site.limits.request_timeout == 5.0
     assert (await running.get("/", root="/mon/r"))[0] == 404
+    assert running.daemon.sessions.cookie_name == "abc_auth"
 
 
 @pytest.fixture
@@ -186,7 +213,7 @@ def problems():
         ('[server]\nvar_dir = "/srv"\nlisten = ["tcp:0:interface=127.0.0.1"]\n', "server.var_dir"),
     ],
 )
-async def test_a_bad_reload_changes_nothing(running, problems, text, problem):
+async def test_a_bad_reload_changes_nothing(running, problems, text, problem, audited):
     running.start("a")
     before = running.daemon.config, running.daemon.site.resource
     running.path.write_text(text)
@@ -194,6 +221,7 @@ async def test_a_bad_reload_changes_nothing(running, problems, text, problem):
     assert problem in problems[0]
     assert (running.daemon.config, running.daemon.site.resource) == before
     assert running.site_ids() == ["a"]
+    assert [line["result"] for line in audited] == ["refused"]
     assert running.told.messages[-1] == "READY=1"
 
 
@@ -360,6 +388,15 @@ def test_a_log_file(tmp_path):
     daemon.on_stopped()
     daemon.observer({"log_namespace": "monrest", "log_format": "hello"})
     assert (tmp_path / "log").read_text().endswith("info monrest: hello\n")
+
+
+def test_a_terminal_that_has_few_letters(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    daemon = makeService(options("--demo"))
+    daemon.on_stopped()
+    daemon.observer({"log_namespace": "monrest", "log_format": "ü"})
+    assert written.getvalue().endswith(b"info monrest: \\xfc\n")
 
 
 async def test_the_demo_leaves_nothing_behind(running, monkeypatch):

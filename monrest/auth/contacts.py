@@ -53,8 +53,12 @@ NOBODY = Contact()
 
 @frozen
 class _Known:
-    """What each site said, and all of it together; ``until`` is when to ask again."""
+    """What each site said, and all of it together.
 
+    ``until`` is when to ask again; before that when there are other sites than ``sites``.
+    """
+
+    sites: tuple[Site, ...]
     parts: Mapping[str, Contact]
     contact: Contact
     until: float
@@ -76,10 +80,10 @@ class Contacts:
         Who asks for a user whom somebody else is asking for shares that answer. What was known
         is given when the cores need longer than a few seconds.
         """
-        known = self._known.get(user)
-        if known is not None and self.clock.seconds() < known.until:
+        known, sites = self._known.get(user), self.registry.sites
+        if known is not None and known.sites is sites and self.clock.seconds() < known.until:
             return known.contact
-        if not self.registry.sites:
+        if not sites:
             return NOBODY
         question = self._running.get(user)
         if question is None:
@@ -122,7 +126,7 @@ class Contacts:
         lifetime = min(self.lifetime, _RETRY) if silent else self.lifetime
         while len(self._known) >= _REMEMBERED:
             del self._known[next(iter(self._known))]
-        self._known[user] = _Known(parts, contact, self.clock.seconds() + lifetime)
+        self._known[user] = _Known(sites, parts, contact, self.clock.seconds() + lifetime)
         return contact
 
     async def everybody(

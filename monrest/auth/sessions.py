@@ -75,7 +75,7 @@ class _Kept:
 
 @define(eq=False)
 class Sessions(Service):
-    """All sessions of the database; ``config`` may be replaced while it runs."""
+    """All sessions of the database; ``config`` and ``names`` may be replaced while it runs."""
 
     database: Database
     clock: IReactorTime

@@ -98,6 +98,8 @@ def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Map
             found[argument.name] = _default(command, argument, defaults)
         else:
             found[argument.name] = _read(command, argument, text, defaults)
+    if command.name.startswith("change_custom_"):
+        found["name"] = found["name"].removeprefix("_") or found["name"]
     if "comment_author" in found:
         found["comment_author"] = _author(found["comment_author"], defaults)
     if command.wants_comment and not found["comment_data"]:
@@ -150,13 +152,8 @@ def scalar(name: str, value: Any) -> str | None:
 # ---------------------------------------------------------------- defaults
 
 
-def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
-    config = defaults.config
-    if argument.required:
-        raise BadRequest(
-            f"missing argument: {argument.name}", f"{argument.name} is a required argument"
-        )
-    now = math.floor(defaults.now)
+def configured(command: Command, argument: Argument, config: CommandsConfig) -> str | None:
+    """The default of an argument that has its own key in the configuration; None for others."""
     match argument.name:
         case "sticky_ack":
             return str(config.sticky_ack)
@@ -166,6 +163,19 @@ def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
             return str(config.persistent_ack)
         case "persistent_comment":
             return str(config.persistent_comments)
+    return None
+
+
+def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
+    config = defaults.config
+    if argument.required:
+        raise BadRequest(
+            f"missing argument: {argument.name}", f"{argument.name} is a required argument"
+        )
+    own = configured(command, argument, config)
+    if own is not None:
+        return own
+    now = math.floor(defaults.now)
     match argument.default:
         case "now":
             return str(now)
@@ -275,7 +285,8 @@ def _check_downtime(command: Command, found: Mapping[str, str], config: Commands
         raise BadRequest(
             "invalid value for end_time",
             f"end_time: expected a time after start_time ({found['start_time']}), "
-            f"got {found['end_time']}",
+            f"got {found['end_time']}; without one it is "
+            f"{math.floor(config.downtime_duration)} seconds from now",
         )
     longest = math.floor(config.downtime_max_duration)
     if longest > 0 and max(length, int(found["duration"])) > longest:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -109,6 +110,17 @@ def find(kind: str, name: str) -> Command | None:
         return None
     known = COMMANDS[spelled]
     return known.get(name) or known.get(name.lower())
+
+
+def suggestion(kind: str, name: str) -> str:
+    """What may be meant by a name that is no command for ``kind``; slow for every name."""
+    name = name.lower()[:100]
+    others = [SINGULAR[other] for other, known in COMMANDS.items() if name in known]
+    if others:
+        return f"{name} is a command for type {' and '.join(others)}"
+    known = COMMANDS[_SPELLINGS[kind]]
+    close = get_close_matches(name, known) or [other for other in known if name in other][:3]
+    return f"similar commands: {', '.join(close)}" if close else "docs/api.md lists all commands"
 
 
 def _read() -> Mapping[Kind, Mapping[str, Command]]:

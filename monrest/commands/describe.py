@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from monrest.commands.arguments import arguments_of, limits
+from monrest.commands.arguments import arguments_of, configured, limits
 from monrest.commands.catalogue import Argument, Command
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
+from monrest.config.values import CommandsConfig
 
 _TYPES = {
     "boolean": "0 or 1",
@@ -41,13 +42,21 @@ Line ends in `comment_data` and `log` become blanks; in `plugin_output` they, an
 characters backslash and n, begin the long output. Other control characters are refused \
 everywhere, and semicolons except in the last text of a command. `comment` stands for \
 `comment_data` and `author` for `comment_author`. While `lock_author_names` is on, comments are \
-signed by the user whatever `comment_author` says.
+signed by the user whatever `comment_author` says. A time period that an argument names must be \
+known to every site that gets the command; a host group in an argument chooses the sites. A \
+flexible downtime (`fixed=0`) lasts for `duration`, whose default is no time at all. Custom \
+variables are named with or without the underscore that their columns have.
 
 Commands marked with * take `comment_data` and `comment_author` too: the comment is added beside \
 the command, and is required if `require_comments_for_disable` is on. Their opposites delete the \
 comments that were made so. Commands marked with † delete what is found for their object on each \
 site, and those marked with ‡ are unknown to Icinga 2."""
 """What holds for all commands, as Markdown."""
+
+
+def kind_in_words(kind: str) -> str:
+    """An object that an argument names, in words, for example ``time period``."""
+    return {"timeperiods": "time period", "hostgroups": "host group"}[kind]
 
 
 def marked(command: Command) -> str:
@@ -65,35 +74,45 @@ def arguments_text(command: Command) -> str:
     return "; ".join(f"`{one.name}` {described(command, one)}" for one in command.arguments)
 
 
-def described(command: Command, argument: Argument) -> str:
-    """Type and default of an argument, for example ``0 or 1, default 1``."""
+def described(command: Command, argument: Argument, config: CommandsConfig | None = None) -> str:
+    """Type and default of an argument, for example ``0 or 1, default 1``.
+
+    Without ``config`` a default that is configured is told by its key, as Markdown.
+    """
     words = [_TYPES.get(argument.type, "")]
     if argument.type == "integer":
         low, high = limits(command, argument.name)
         words = [f"{low} to {high}" if high < 10 else f"number from {low}"]
-    words.append("required" if argument.required else _default(command, argument))
+    if argument.required:
+        words.append("required")
+    else:
+        words.append(f"default {_default(command, argument, config)}")
     others = [f"`{name}`" for name in argument.aliases if name in ("attempts", "interval")]
     if others:
         words.append(f"also as {', '.join(others)}")
     return ", ".join(words)
 
 
-def _default(command: Command, argument: Argument) -> str:
-    if argument.name == "persistent_comment" and command.name.startswith("acknowledge_"):
-        return "default `persistent_ack`"
-    named = _DEFAULTS.get(argument.name)
-    if named is None:
-        named = "empty" if argument.default in ("", None) else str(argument.default)
-    return f"default {named}"
+def _default(command: Command, argument: Argument, config: CommandsConfig | None) -> str:
+    if config is not None:
+        if argument.name == "end_time" and argument.default:
+            return f"now + {config.downtime_duration:g}s"
+        if (value := configured(command, argument, config)) is not None:
+            return value
+    elif argument.name == "persistent_comment" and command.name.startswith("acknowledge_"):
+        return "`persistent_ack`"
+    if (told := _DEFAULTS.get(argument.name)) is not None:
+        return told
+    return "empty" if argument.default in ("", None) else str(argument.default)
 
 
-def help_text(command: Command, needs: str = "", *, comment_required: bool = False) -> str:
+def help_text(command: Command, config: CommandsConfig, needs: str = "") -> str:
     """What the command does and takes, as plain text for error documents.
 
     ``needs`` says who may send it.
     """
-    arguments = arguments_of(command, required=comment_required)
-    takes = "; ".join(f"{one.name} ({described(command, one)})" for one in arguments)
+    arguments = arguments_of(command, required=config.require_comments_for_disable)
+    takes = "; ".join(f"{one.name} ({described(command, one, config)})" for one in arguments)
     parts = [command.description, f"Arguments: {takes}." if takes else "No arguments."]
     if needs:
         parts.append(f"Needs {needs}.")

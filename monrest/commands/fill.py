@@ -50,6 +50,19 @@ def check_target(target: Target) -> None:
         texts.no_semicolon(word, text)
 
 
+_NAMED: Mapping[str, str] = {"timeperiod": "timeperiods", "hostgroup": "hostgroups"}
+"""Types of arguments to the kind of object that they name."""
+
+
+def named(command: Command, arguments: Mapping[str, str]) -> Mapping[str, Target]:
+    """Arguments to the objects that they name, which a core must have beside the target."""
+    return {
+        one.name: Target(_NAMED[one.type], arguments[one.name])
+        for one in command.arguments
+        if one.type in _NAMED and one.name in arguments
+    }
+
+
 def _filled(command: Command, target: Target, arguments: Mapping[str, str]) -> CoreCommand:
     name, *fields = command.template.split(";")
     values = {**_names(target), **arguments}

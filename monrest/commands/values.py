@@ -15,7 +15,7 @@ decodes backslashes as they are, whereas every other backslash is doubled.
 """
 
 
-@frozen
+@frozen(cache_hash=True)
 class Target:
     """An object by its exact name: the plural kind, the name (of the host), the service.
 
@@ -27,7 +27,7 @@ class Target:
     service: str = ""
 
 
-@frozen
+@frozen(cache_hash=True)
 class CoreCommand:
     """One command for a core: its name there and its fields, plain and free of control characters.
 

@@ -135,7 +135,7 @@ class Query:
 # ---------------------------------------------------------------- the core's side
 
 
-@frozen
+@frozen(cache_hash=True)
 class Test:
     """One Filter line: a core column, a core operator and an operand free of control characters.
 
@@ -147,21 +147,21 @@ class Test:
     value: str
 
 
-@frozen
+@frozen(cache_hash=True)
 class Every:
     """All of the items hold (And:)."""
 
     items: tuple[CoreFilter, ...]
 
 
-@frozen
+@frozen(cache_hash=True)
 class Any_:
     """At least one of the items holds (Or:)."""
 
     items: tuple[CoreFilter, ...]
 
 
-@frozen
+@frozen(cache_hash=True)
 class Not:
     """The item does not hold (Negate:)."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from monrest.audit import audit
 from monrest.auth.keys import ApiKey, check_number
@@ -28,6 +28,8 @@ from monrest.resources.local import local_schema, select, sparse
 from monrest.values import ADMIN, ROLES, Answer, Column, Document, Identity, RestRequest
 
 _LONGEST_COMMENT = 1000
+_MOST_ROLES = 100
+_LONGEST_ROLES = 10_000
 _TRUTH = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 COLUMNS = (
@@ -72,8 +74,8 @@ def _owner(identity: Identity) -> str | None:
 async def api_keys(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
     keys = await context.keys.list(_owner(request.identity))
-    answer = await select(context, request, _SCHEMA, [record(key) for key in keys])
-    return sparse(request, answer, _OPTIONAL)
+    answer = await select(context, request, _SCHEMA, map(record, keys))
+    return await sparse(context, request, answer, _OPTIONAL)
 
 
 async def api_key(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -135,7 +137,8 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         owner=key.user,
         superuser=key.superuser,
         force_user=key.force_user,
-        roles=key.roles,
+        # Details that are empty are left out, and this key is not without restriction.
+        roles="none" if key.roles == () else key.roles,
         comment=key.comment,
     )
     value = {
@@ -157,9 +160,11 @@ async def _create(context: Context, request: RestRequest) -> tuple[ApiKey, str]:
         raise Forbidden("no permission to create api keys")
     check_number(await context.keys.owned(identity.user), most)
     asked = _read(request)
+    if identity.user in INTERNAL and not asked.username:
+        asked = evolve(asked, superuser=True)
     if not identity.may(ADMIN):
         _refuse_for_others(asked)
-    superuser = asked.superuser or (identity.user in INTERNAL and not asked.username)
+    superuser = asked.superuser
     if superuser and asked.username:
         raise BadRequest(
             "contradicting parameters", "username: expected none together with superuser"
@@ -226,6 +231,8 @@ def _single(given: Mapping[str, list[str]], name: str) -> str:
 
 
 def _roles(values: list[str]) -> tuple[str, ...]:
+    if sum(map(len, values)) > _LONGEST_ROLES or len(values) > _MOST_ROLES:
+        raise BadRequest("too many roles", f"roles: expected at most {_MOST_ROLES} names")
     names = [name.strip() for value in values for name in value.split(",")]
     roles = tuple(full_role(name) for name in names if name)
     unknown = next((role for role in roles if role not in ROLES), None)

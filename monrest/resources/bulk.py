@@ -26,7 +26,7 @@ from monrest.resources.declare import Context
 from monrest.resources.outcome import Outcome
 from monrest.resources.submit import submit
 from monrest.sites.site import Site
-from monrest.values import Answer, Document, RestRequest
+from monrest.values import Answer, Document, RestRequest, SiteProblem
 
 MOST_COMMANDS = 10_000
 """Entries of one list."""
@@ -66,15 +66,18 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
 
 async def _answer(context: Context, outcomes: Sequence[Outcome]) -> Document:
     results: list[dict[str, Any]] = []
-    await sliced(_results(outcomes, results), context.clock)
-    failed = {one.site: one for outcome in outcomes for one in outcome.failed}
+    failed: dict[str, SiteProblem] = {}
+    await sliced(_results(outcomes, results, failed), context.clock)
     return Document(value=results, order=_ORDER, failed_sites=tuple(failed.values()))
 
 
-def _results(outcomes: Sequence[Outcome], results: list[dict[str, Any]]) -> Generator[None]:
+def _results(
+    outcomes: Sequence[Outcome], results: list[dict[str, Any]], failed: dict[str, SiteProblem]
+) -> Generator[None]:
     for outcome in outcomes:
         yield
         results.append(outcome.result())
+        failed.update((one.site, one) for one in outcome.failed)
 
 
 def _read(
@@ -137,7 +140,10 @@ def _text(name: str, value: Any) -> str:
 
 
 def problem_of(problems: Mapping[int, RestError], count: int) -> RestError:
-    """One error for a whole list: 403 if every problem is one, else 400; all are named."""
+    """One error for a whole list: 403 if every problem is one, else 400; all are named.
+
+    ``help`` is that of the first.
+    """
     kind = Forbidden if all(one.code == Forbidden.code for one in problems.values()) else BadRequest
     named = [
         {
@@ -149,8 +155,11 @@ def problem_of(problems: Mapping[int, RestError], count: int) -> RestError:
         for index in sorted(problems)
     ]
     first = named[0]
+    extra = {"problems": named}
+    if help_ := problems[min(problems)].extra.get("help"):
+        extra["help"] = help_
     return kind(
-        f"nothing was sent, {len(named)} of {count} commands cannot be",
+        f"nothing was sent, because {len(named)} of {count} commands cannot be sent",
         f"index {first['index']}: {first['message']}: {first['description']}".rstrip(": "),
-        extra={"problems": named},
+        extra=extra,
     )

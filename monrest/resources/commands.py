@@ -101,7 +101,10 @@ async def _of_selected_sites(
 ) -> Answer:
     """``/sites/LIST/cmd/<command>``: the list has become the selection of the request."""
     if not request.sites:
-        raise NotFound(f"unknown rest path: {request.path}")
+        raise NotFound(
+            f"unknown rest path: {request.path}",
+            "expected /sites/<list>/cmd/<command> or, for all sites, /system/cmd/<command>",
+        )
     return await _single(context, request, names[0], Target("sites"), collected(request.parameters))
 
 
@@ -161,7 +164,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     _endpoint(
         "/cmd/<command>",
-        "as /sites/<list>/cmd/<command>: sends a command for the cores of these sites",
+        "behind a selection of sites, as in `/sites/a,b/cmd/enable_notifications`: sends a "
+        "command for the cores of these sites",
         _of_selected_sites,
     ),
     Endpoint(

@@ -5,10 +5,10 @@ The same engine as for core rows, without a core: records become rows of a decla
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 
@@ -23,6 +23,10 @@ from monrest.query.schema import CoreColumn, CoreType, TableSchema
 from monrest.resources.declare import Context
 from monrest.values import Column, Document, RestRequest, Row, Rows
 
+A = TypeVar("A")
+T = TypeVar("T")
+
+_AT_A_TIME = 100
 _CORE_TYPES: Mapping[str, CoreType] = {
     "number": "float",
     "boolean": "int",
@@ -60,25 +64,32 @@ async def select(
     context: Context,
     request: RestRequest,
     schema: TableSchema,
-    records: Sequence[Mapping[str, Any]],
+    records: Iterable[Mapping[str, Any]],
 ) -> Rows | Document:
-    """The records that the request wants, in the order given unless it asks for another."""
+    """The records that the request wants, in the order given unless it asks for another.
+
+    The reactor turns while they are taken, so thousands are better made one by one (``map``).
+    """
     bound = bind(parse_query(request.parameters), Names(schema), View(), context.moment())
     names = list(schema.columns)
     shape = Layout(
         columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only
         constants=(),
     )
+
+    def row(record: Mapping[str, Any]) -> Row:
+        return [record.get(name) for name in names]
+
     part = Part(
         plan=SitePlan(pushed=Pushed(table=""), sorted=not bound.sort),
-        rows=[[record.get(name) for name in names] for record in records],
+        rows=await sliced(_each(records, row), context.clock),
         constants={},
     )
     return await sliced(finish(bound, shape, [part]), context.clock)
 
 
-def sparse(
-    request: RestRequest, answer: Rows | Document, optional: frozenset[str]
+async def sparse(
+    context: Context, request: RestRequest, answer: Rows | Document, optional: frozenset[str]
 ) -> Rows | Document:
     """Leave out ``optional`` keys that are null from the JSON objects of a list.
 
@@ -90,12 +101,20 @@ def sparse(
         return answer
     kept = [at for at, one in enumerate(answer.columns) if one.name not in optional]
     left = [(at, one.name) for at, one in enumerate(answer.columns) if one.name in optional]
-    rows: list[Row] = [
-        [
-            *(row[at] for at in kept),
-            {name: row[at] for at, name in left if row[at] is not None},
-        ]
-        for row in answer.rows
-    ]
+
+    def row(full: Row) -> Row:
+        present = {name: full[at] for at, name in left if full[at] is not None}
+        return [*(full[at] for at in kept), present]
+
     columns = tuple(answer.columns[at] for at in kept)
+    rows = await sliced(_each(answer.rows, row), context.clock)
     return evolve(answer, columns=columns, rows=rows, expand=itemgetter(len(kept)))
+
+
+def _each(items: Iterable[A], made: Callable[[A], T]) -> Generator[None, None, list[T]]:
+    results: list[T] = []
+    for item in items:
+        results.append(made(item))
+        if len(results) % _AT_A_TIME == 0:
+            yield
+    return results

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from monrest.audit import audit
 from monrest.auth.attempts import WRONG, is_right
-from monrest.auth.csrf import check_login
-from monrest.auth.sessions import cookie_of, hashed_id
+from monrest.auth.csrf import check_page
+from monrest.auth.sessions import Session, cookie_of, hashed_id
 from monrest.auth.usernames import UserNames
-from monrest.errors import BadRequest, Forbidden, NotAuthenticated
+from monrest.errors import BadRequest, Forbidden, NotAuthenticated, TooManyRequests, Unavailable
 from monrest.query.parse import RESERVED
 from monrest.resources.declare import Context, Endpoint, Parameter
-from monrest.values import Answer, Column, Document, RestRequest
+from monrest.values import Answer, Caller, Column, Document, RestRequest
 
 _NAMES = ("login", "username")
 _PASSWORD = "password"  # noqa: S105  the parameter's name
@@ -19,7 +19,7 @@ _PASSWORD = "password"  # noqa: S105  the parameter's name
 async def login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/login, which anybody may ask."""
     caller = request.caller
-    check_login(caller.headers)
+    check_page(caller.headers)
     if not context.passwords.configured:
         raise BadRequest(
             "login is not available",
@@ -27,6 +27,20 @@ async def login(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         )
     name, password = _credentials(request)
     user = UserNames(context.config.auth).read(name, "login").name
+    try:
+        session, value = await _begin(context, user, password, caller)
+    except (TooManyRequests, Unavailable) as error:
+        audit(user, caller, "login failed", result=error.message)
+        raise
+    audit(user, caller, "login", target=session.hashed_id)
+    return Document(
+        value={"csrf_token": session.csrf_token, "user": user},
+        headers=(context.sessions.cookie(value, caller),),
+    )
+
+
+async def _begin(context: Context, user: str, password: str, caller: Caller) -> tuple[Session, str]:
+    """Look at the password and make a session; a wrong password and a lock are audited here."""
     right = await is_right(
         user,
         password,
@@ -45,12 +59,7 @@ async def login(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
     if old and old.isascii():
         await context.sessions.delete(hashed_id(old))
     await context.users.succeeded(user, caller)
-    session, value = await context.sessions.create(user, caller)
-    audit(user, caller, "login", target=session.hashed_id)
-    return Document(
-        value={"csrf_token": session.csrf_token, "user": user},
-        headers=(context.sessions.cookie(value, caller),),
-    )
+    return await context.sessions.create(user, caller)
 
 
 async def logout(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

@@ -230,7 +230,7 @@ Entries: TypeAlias = Mapping[tuple[str, Target], list[Entry]]
 
 async def entries(
     table: str, sites: Sequence[Site], targets: Collection[Target], clock: IReactorTime
-) -> tuple[Entries, Mapping[str, SiteProblem]]:
+) -> tuple[Entries, dict[str, SiteProblem]]:
     """The ``comments`` or ``downtimes`` of hosts and services, with the sites that failed.
 
     Raise SitesFailed when no site answers at all.

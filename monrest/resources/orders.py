@@ -13,11 +13,12 @@ from attrs import define, field
 from monrest.auth.commands import Grant, grant, needed, refusal
 from monrest.auth.rights import may_submit
 from monrest.commands import describe
-from monrest.commands.arguments import Defaults, parse
-from monrest.commands.catalogue import Command, find, singular
-from monrest.commands.fill import Removal, check_target, orders, removal
+from monrest.commands.arguments import Defaults, parse, shown
+from monrest.commands.catalogue import Command, find, singular, suggestion
+from monrest.commands.fill import Removal, check_target, named, orders, removal
 from monrest.commands.values import CoreCommand, Target
 from monrest.concurrency import sliced
+from monrest.config.values import CommandsConfig
 from monrest.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.resources.asked import Asked
 from monrest.resources.declare import Context
@@ -49,11 +50,24 @@ class Job:
 
     asked: Asked
     command: Command
+    config: CommandsConfig = field(repr=False)
     arguments: Mapping[str, str] = field(factory=dict)
     sites: tuple[Site, ...] = ()
     failed: tuple[SiteProblem, ...] = ()
     removal: Removal | None = None
     orders: dict[str, tuple[CoreCommand, ...]] = field(factory=dict)
+
+    @property
+    def help(self) -> str:
+        """What the command does, takes and needs, for error documents."""
+        needs = needed(self.command.permission, singular(self.command.kind))
+        return describe.help_text(self.command, self.config, needs)
+
+    def fail(self, found: Found) -> None:
+        """Leave out the sites that could not say what was asked."""
+        known = {one.site for one in self.failed}
+        self.failed += tuple(one for one in _failed(self.asked, found) if one.site not in known)
+        self.sites = tuple(site for site in self.sites if site.id not in found.problems)
 
 
 @define(eq=False)
@@ -93,12 +107,7 @@ class Preparation:
             self.context.clock,
             strict=self.context.config.auth.strict_host_authorization,
         )
-        for one in open_:
-            if found.on(one.target).isdisjoint(site.id for site in one.sites):
-                failed = _failed(one, found)
-                self.problems[one.index] = self._refused(one, failed)
-            else:
-                granted[one.index] = found
+        await sliced(self._by_contact(open_, found, granted), self.context.clock)
         return granted
 
     def _by_roles(
@@ -120,6 +129,16 @@ class Preparation:
                 open_.append(one)
             else:
                 self.problems[one.index] = self._refused(one, ())
+
+    def _by_contact(
+        self, asked: Sequence[Asked], found: Found, granted: dict[int, Found | None]
+    ) -> Generator[None]:
+        for one in asked:
+            yield
+            if found.on(one.target).isdisjoint(site.id for site in one.sites):
+                self.problems[one.index] = self._refused(one, _failed(one, found))
+            else:
+                granted[one.index] = found
 
     def _refused(self, one: Asked, failed: Sequence[SiteProblem]) -> Forbidden:
         target = one.target
@@ -144,12 +163,16 @@ class Preparation:
             yield
             command = find(one.target.kind, one.command)
             if command is None:
+                # Looking for similar names is slow, and one of a thousand hints is read.
+                hint = {} if self.problems else {"help": suggestion(one.target.kind, one.command)}
                 self.problems[one.index] = NotFound(
                     "no such command",
-                    f"there is no command {one.command} for type {singular(one.target.kind)}",
+                    f"there is no command {shown(one.command)} for type "
+                    f"{singular(one.target.kind)}",
+                    extra=hint,
                 )
                 continue
-            job = Job(asked=one, command=command)
+            job = Job(asked=one, command=command, config=defaults.config)
             self.jobs.append(job)
             try:
                 job.arguments = parse(command, one.given, defaults)
@@ -157,48 +180,86 @@ class Preparation:
                 self._wrong(job, error)
 
     def _wrong(self, job: Job, error: RestError) -> None:
-        error.extra = {**error.extra, "help": help_text(job.command)}
+        error.extra = {**error.extra, "help": job.help}
         self.problems.setdefault(job.asked.index, error)
 
     # ------------------------------------------------------------ where (1.10)
 
     async def _locate(self, granted: Mapping[int, Found | None]) -> None:
-        """Say to which sites each command goes: those where its object is."""
-        unknown = [
-            job
-            for job in self.jobs
-            if job.asked.target.kind != "sites" and granted[job.asked.index] is None
-        ]
+        """Say to which sites each command goes: those where its object is, and what it names."""
+        targets: set[Target] = set()
+        sites: dict[str, Site] = {}
+        await sliced(self._to_find(granted, targets, sites), self.context.clock)
         found = Found()
-        if unknown:
-            asked = [job.asked for job in unknown]
-            targets = {one.target for one in asked}
-            found = await existing(_sites(asked), targets, self.context.clock)
-        for job in self.jobs:
+        if targets:
+            found = await existing(tuple(sites.values()), targets, self.context.clock)
+        await sliced(self._place(granted, found), self.context.clock)
+
+    def _to_find(
+        self, granted: Mapping[int, Found | None], targets: set[Target], sites: dict[str, Site]
+    ) -> Generator[None]:
+        for job in self._good():
+            yield
             one = job.asked
-            if one.target.kind == "sites":
-                job.sites = one.sites
-                continue
-            where = granted[one.index] or found
-            job.sites = tuple(site for site in one.sites if site.id in where.on(one.target))
-            job.failed = _failed(one, where)
-            if not job.sites:
-                self._wrong(job, _nowhere(one.target, job.failed))
+            wanted = set(named(job.command, job.arguments).values())
+            if one.target.kind != "sites" and granted[one.index] is None:
+                wanted.add(one.target)
+            if wanted:
+                targets |= wanted
+                sites.update((site.id, site) for site in one.sites)
+
+    def _place(self, granted: Mapping[int, Found | None], found: Found) -> Generator[None]:
+        for job in self._good():
+            yield
+            one = job.asked
+            job.sites = one.sites
+            if one.target.kind != "sites":
+                where = granted[one.index] or found
+                self._keep(job, where, one.target, _filter(one.target))
+            for argument, target in named(job.command, job.arguments).items():
+                if one.target.kind == "sites":
+                    self._keep(job, found, target, f"{argument}={shown(target.name)}")
+                else:
+                    self._demand(job, found, argument, target)
+
+    def _keep(self, job: Job, found: Found, target: Target, what: str) -> None:
+        """Leave out the sites without ``target``; it is wrong if none is left."""
+        job.fail(found)
+        job.sites = tuple(site for site in job.sites if site.id in found.on(target))
+        if not job.sites:
+            self._wrong(job, _nowhere(what, job.failed))
+
+    def _demand(self, job: Job, found: Found, argument: str, target: Target) -> None:
+        """It is wrong if any site that has the object lacks what goes with it."""
+        job.fail(found)
+        missing = [site.name for site in job.sites if site.id not in found.on(target)]
+        if missing:
+            kind = describe.kind_in_words(target.kind)
+            where = ", ".join(missing)
+            self._wrong(
+                job,
+                BadRequest(
+                    f"invalid value for {argument}",
+                    f"{argument}: there is no {kind} {shown(target.name)} on {where}",
+                ),
+            )
+
+    def _good(self) -> Iterable[Job]:
+        return (job for job in self.jobs if job.asked.index not in self.problems)
 
     # ------------------------------------------------------------ which entries (1.7, 1.8)
 
     async def _resolve(self) -> None:
         """Fill the orders; ids of comments and downtimes are those of each site."""
         now = self.context.clock.seconds()
-        good = [job for job in self.jobs if job.asked.index not in self.problems]
-        await sliced(self._fill(good, now), self.context.clock)
-        for table in ("comments", "downtimes"):
-            jobs = [job for job in good if job.removal and job.removal.table == table]
-            if jobs:
-                await self._look_up(table, jobs)
+        removing: dict[str, list[Job]] = {}
+        await sliced(self._fill(now, removing), self.context.clock)
+        for table, jobs in removing.items():
+            await self._look_up(table, jobs)
 
-    def _fill(self, jobs: Sequence[Job], now: float) -> Generator[None]:
-        for job in jobs:
+    def _fill(self, now: float, removing: dict[str, list[Job]]) -> Generator[None]:
+        """Fill the orders that are the same everywhere; sort out who removes what."""
+        for job in self._good():
             yield
             target = job.asked.target
             try:
@@ -208,29 +269,24 @@ class Preparation:
                 continue
             job.removal = removal(job.command, target, job.arguments, now)
             job.orders = {site.id: common for site in job.sites}
+            if job.removal is not None:
+                removing.setdefault(job.removal.table, []).append(job)
 
     async def _look_up(self, table: str, jobs: Sequence[Job]) -> None:
         targets = {job.asked.target for job in jobs}
         found, problems = await entries(table, _sites_of(jobs), targets, self.context.clock)
-        for job in jobs:
-            job.failed += tuple(problems[site.id] for site in job.sites if site.id in problems)
-            job.sites = tuple(site for site in job.sites if site.id not in problems)
-        await sliced(_remove(jobs, found), self.context.clock)
+        await sliced(_remove(jobs, found, Found(problems=problems)), self.context.clock)
 
 
-def _remove(jobs: Sequence[Job], known: Entries) -> Generator[None]:
+def _remove(jobs: Sequence[Job], known: Entries, asked: Found) -> Generator[None]:
     for job in jobs:
         assert job.removal is not None
+        job.fail(asked)
         for site in job.sites:
             yield
             found = known.get((site.id, job.asked.target), ())
             numbers = [one.id for one in found if job.removal.matches(one.id, one.text, one.start)]
             job.orders[site.id] += job.removal.orders(numbers)
-
-
-def help_text(command: Command) -> str:
-    """What the command does, takes and needs, for error documents."""
-    return describe.help_text(command, needed(command.permission, singular(command.kind)))
 
 
 def told(problems: Iterable[SiteProblem]) -> list[dict[str, str]]:
@@ -256,10 +312,13 @@ def _malformed(target: Target) -> BadRequest | None:
     return None
 
 
-def _nowhere(target: Target, failed: Sequence[SiteProblem]) -> BadRequest:
-    what = f"{singular(target.kind)}={target.name}"
+def _filter(target: Target) -> str:
     if target.kind == "services":
-        what = f"host={target.name} service={target.service}"
+        return f"host={target.name} service={target.service}"
+    return f"{singular(target.kind)}={target.name}"
+
+
+def _nowhere(what: str, failed: Sequence[SiteProblem]) -> BadRequest:
     message = (
         f"cannot send command, affected backend list is empty. no object found by filter: {what}"
     )

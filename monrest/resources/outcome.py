@@ -7,7 +7,7 @@ from typing import Any
 from attrs import define, field
 
 from monrest.errors import BadRequest, RestError, SitesFailed, SitesTimedOut
-from monrest.resources.orders import Job, help_text, told
+from monrest.resources.orders import Job, told
 from monrest.values import Document, SiteProblem
 
 SUBMITTED = "Command successfully submitted"
@@ -50,13 +50,22 @@ class Outcome:
     def code(self) -> int:
         """The HTTP status of this command alone.
 
-        One refusing core makes 400 of it; failed sites count only if no other one took it.
+        One refusing core makes 400 of it; failed sites count only if no other one took it or had
+        nothing to do.
         """
         if self.refused:
             return 400
-        if self.accepted or not self.failed:
+        if self.accepted or self.idle or not self.failed:
             return 200
         return 504 if all(one.timed_out for one in self.failed) else 502
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing was sent because nothing had to be, on some site at least."""
+        if self.tested:
+            return True
+        failed = {one.site for one in self.failed}
+        return not self.uncertain and any(one.id not in failed for one in self.job.sites)
 
     @property
     def message(self) -> str:
@@ -65,11 +74,9 @@ class Outcome:
             return REFUSED
         if self.accepted:
             return SUBMITTED
-        if self.failed:
+        if self.failed and not self.idle:
             return UNCERTAIN if self.uncertain else UNREACHED
-        if self.tested:
-            return TESTED if self.lines else NOTHING
-        return NOTHING
+        return TESTED if self.lines else NOTHING
 
     @property
     def commands(self) -> str:
@@ -105,7 +112,7 @@ class Outcome:
             refusal = BadRequest(
                 REFUSED,
                 f"{REFUSED}: {self.error}",
-                extra={**self.members(), "error": self.error, "help": help_text(self.job.command)},
+                extra={**self.members(), "error": self.error, "help": self.job.help},
             )
             refusal.problems = tuple(self.failed)
             raise refusal

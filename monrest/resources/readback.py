@@ -8,7 +8,7 @@ of one is what is left of it after all of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from attrs import define, field
@@ -37,6 +37,8 @@ _FEW = 20
 
 _SLICE = 64
 
+OVERTAKEN = "nothing to read back: a later command of the list sets the same"
+
 _TYPES: Mapping[str, Mapping[str, CoreType]] = {
     schema.table: {
         name: spec.core_type
@@ -49,14 +51,23 @@ _TYPES: Mapping[str, Mapping[str, CoreType]] = {
 
 @define(eq=False)
 class _Open:
-    """The effect of one command on one site; ``alone``: no other command here looks at the same."""
+    """The effect of one command on one site; ``alone``: no other command here looks at the same.
+
+    ``overtaken``: a later one of the list that sets the same to something else.
+    """
 
     outcome: Outcome
     site: Site
     effect: Effect
     alone: bool = True
+    overtaken: _Open | None = None
     before: list[Row] | None = None
     looks: int = 0
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether the core took the command, or may have."""
+        return self.site.id in self.outcome.accepted or self.site.id in self.outcome.uncertain
 
     def settle(self, text: str) -> None:
         """Note what was found."""
@@ -81,15 +92,16 @@ class Watch:
 
         if wanted:
             await self._look(wanted, take)
-        for one in [one for one in wanted if one.before is None]:
-            one.settle("nothing to read back: the site could not be asked before")
-            self.open.remove(one)
+        for one in wanted:
+            if one.before is None:
+                one.settle("nothing to read back: the site could not be asked before")
+        self.open = [one for one in self.open if not one.effect.before or one.before is not None]
 
     async def after(self, seconds: float) -> None:
         """Look until every effect was found, or there is none to be found, or time is over."""
         clock = self.context.clock
         end = clock.seconds() + seconds
-        self.open = [one for one in self.open if self._was_sent(one)]
+        await sliced(self._forget_unsent(), clock)
         delay = _FIRST
         while self.open:
             left = end - clock.seconds()
@@ -109,12 +121,29 @@ class Watch:
         for one in self.open:
             one.settle(f"not seen within {max(round(seconds, 1), 0):g} seconds")
 
-    def _was_sent(self, one: _Open) -> bool:
-        return one.site.id in one.outcome.accepted or one.site.id in one.outcome.uncertain
+    def _forget_unsent(self) -> Generator[None]:
+        """Take out what no core was told, or refused: other members of the answer say so."""
+        for outcome in self.outcomes:
+            yield
+            told = outcome.accepted | outcome.uncertain
+            for site, orders in outcome.job.orders.items():
+                if orders and site not in told:
+                    outcome.effects.pop(site, None)
+        kept = []
+        for one in self.open:
+            yield
+            if not one.was_sent:
+                continue
+            if one.overtaken is not None and one.overtaken.was_sent:
+                one.settle(OVERTAKEN)
+            else:
+                kept.append(one)
+        self.open = kept
 
     def _expect(self) -> Generator[None]:
         now = self.context.clock.seconds()
         same: dict[tuple[str, str, CoreFilter | None], _Open] = {}
+        states: dict[tuple[str, str, CoreFilter | None, tuple[str, ...]], _Open] = {}
         for outcome in self.outcomes:
             yield
             job = outcome.job
@@ -135,6 +164,12 @@ class Watch:
                 other = same.setdefault((site.id, found.table, found.filter), one)
                 if other is not one:
                     one.alone = other.alone = False
+                if found.state:
+                    place = (site.id, found.table, found.filter, found.columns)
+                    earlier = states.get(place)
+                    if earlier is not None and earlier.effect.what != found.what:
+                        earlier.overtaken = one
+                    states[place] = one
                 self.open.append(one)
 
     async def _look(
@@ -150,34 +185,52 @@ class Watch:
         self, table: str, wanted: Sequence[_Open], take: Callable[[_Open, list[Row]], None]
     ) -> None:
         """Ask all sites for one table; what cannot be asked now is asked again later."""
-        sites: dict[str, tuple[Site, list[_Open]]] = {}
-        for one in wanted:
-            sites.setdefault(one.site.id, (one.site, []))[1].append(one)
-        layout = _layout(table, wanted)
-        filters = {key: _joined(table, some) for key, (_, some) in sites.items()}
+        parts: dict[str, _Part] = {}
+        names: dict[str, None] = {}
+        await sliced(_parted(wanted, parts, names), self.context.clock)
+        sites = [part.site for part in parts.values()]
+        layout = _layout(table, names, sites)
 
         def plan(site: Site, core: Capabilities) -> Pushed | None:
             columns = tuple(name for name, _ in layout if core.has(table, name))
             asked = Pushed(
                 table=table,
                 columns=columns,
-                filter=filters[site.id],
+                filter=_joined(table, parts[site.id].filters),
                 waits_long=table == "log",
             )
             return asked if columns else None
 
         try:
-            gathered = await fan_out(
-                [site for site, _ in sites.values()], plan, layout, self.context.clock
-            )
+            gathered = await fan_out(sites, plan, layout, self.context.clock)
         except SitesFailed:
             return
         for answer in gathered.answers:
-            reader = _Reader([name for name, _ in layout], answer.rows)
-            for one, rows in await sliced(
-                reader.rows_of(sites[answer.site.id][1]), self.context.clock
-            ):
-                take(one, rows)
+            reader = _Reader(tuple(names), answer.rows)
+            await sliced(reader.deal(parts[answer.site.id].open, take), self.context.clock)
+
+
+@define(eq=False)
+class _Part:
+    """What one site is asked about, and the different filters of it."""
+
+    site: Site
+    open: list[_Open] = field(factory=list, init=False)
+    filters: dict[CoreFilter | None, None] = field(factory=dict, init=False)
+
+
+def _parted(
+    wanted: Iterable[_Open], parts: dict[str, _Part], names: dict[str, None]
+) -> Generator[None]:
+    """Collect what to ask by site, and the ``names`` of all columns that are needed."""
+    for one in wanted:
+        yield
+        part = parts.get(one.site.id)
+        if part is None:
+            part = parts[one.site.id] = _Part(one.site)
+        part.open.append(one)
+        part.filters[one.effect.filter] = None
+        names.update(dict.fromkeys((*one.effect.columns, *columns_of(one.effect.filter))))
 
 
 def _found(one: _Open, rows: list[Row]) -> str:
@@ -200,13 +253,9 @@ def _judged(one: _Open, rows: list[Row]) -> str:
     return f"{NOTHING_MATCHED}: {nothing}" if nothing and one.looks > 1 else ""
 
 
-def _layout(table: str, wanted: Iterable[_Open]) -> Layout:
-    names: dict[str, None] = {}
-    for one in wanted:
-        names.update(dict.fromkeys(one.effect.columns))
-        names.update(dict.fromkeys(columns_of(one.effect.filter)))
+def _layout(table: str, names: Iterable[str], sites: Iterable[Site]) -> Layout:
     known = _TYPES[table]
-    cores = [one.site.capabilities for one in wanted]
+    cores = [site.capabilities for site in sites]
 
     def type_of(name: str) -> CoreType:
         if name in known:
@@ -218,9 +267,8 @@ def _layout(table: str, wanted: Iterable[_Open]) -> Layout:
     return tuple((name, type_of(name)) for name in names)
 
 
-def _joined(table: str, wanted: Iterable[_Open]) -> CoreFilter | None:
+def _joined(table: str, filters: Collection[CoreFilter | None]) -> CoreFilter | None:
     """A filter that lets the rows of all effects through, and perhaps more."""
-    filters = dict.fromkeys(one.effect.filter for one in wanted)
     if table == "log":
         # What is new in the log is little, and its other columns are not the same in all cores.
         return _times(next(iter(filters)))
@@ -243,15 +291,19 @@ class _Reader:
     names: Sequence[str]
     rows: Sequence[Row]
 
-    def rows_of(
-        self, wanted: Sequence[_Open]
-    ) -> Generator[None, None, list[tuple[_Open, list[Row]]]]:
-        """All effects with their rows; yields in between."""
+    def deal(
+        self, wanted: Sequence[_Open], take: Callable[[_Open, list[Row]], None]
+    ) -> Generator[None]:
+        """Call ``take`` with every effect and its rows; yields in between."""
         at = {name: place for place, name in enumerate(self.names)}
-        dealt: dict[CoreFilter | None, list[Row]] = {one.effect.filter: [] for one in wanted}
+        dealt: dict[CoreFilter | None, list[Row]] = {}
+        for one in wanted:
+            yield
+            dealt.setdefault(one.effect.filter, [])
         keyed: dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]] = defaultdict(dict)
         others: list[CoreFilter | None] = []
         for limit, bucket in dealt.items():
+            yield
             tests = _equalities(limit)
             if tests is None:
                 others.append(limit)
@@ -268,13 +320,10 @@ class _Reader:
             for limit in others:
                 if passes(limit, row, at):
                     dealt[limit].append(row)
-        found = []
         for one in wanted:
             yield
             places = [at[name] for name in one.effect.columns]
-            rows = [[row[place] for place in places] for row in dealt[one.effect.filter]]
-            found.append((one, rows))
-        return found
+            take(one, [[row[place] for place in places] for row in dealt[one.effect.filter]])
 
 
 def _equalities(limit: CoreFilter | None) -> tuple[Test, ...] | None:

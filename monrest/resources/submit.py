@@ -18,7 +18,7 @@ from monrest.errors import Forbidden, RestError
 from monrest.livestatus.external import decodes_backslashes, line
 from monrest.resources.asked import Asked, Manner, longest_wait
 from monrest.resources.declare import Context
-from monrest.resources.orders import Preparation
+from monrest.resources.orders import Job, Preparation
 from monrest.resources.outcome import Outcome
 from monrest.resources.readback import Watch
 from monrest.sites.commands import Sent, send
@@ -62,9 +62,8 @@ async def submit(
     if problems:
         await sliced(_audit_refused(request, asked, problems), context.clock)
         return []
-    outcomes = [
-        Outcome(job=job, tested=how.test_only, failed=list(job.failed)) for job in preparation.jobs
-    ]
+    outcomes: list[Outcome] = []
+    await sliced(_begun(preparation.jobs, how, outcomes), context.clock)
     if how.test_only:
         await sliced(_tested(outcomes, int(context.clock.seconds())), context.clock)
         return outcomes
@@ -77,6 +76,12 @@ async def submit(
         spent = context.clock.seconds() - began
         await watch.after(min(how.wait, longest_wait(context.config.server) - spent))
     return outcomes
+
+
+def _begun(jobs: Sequence[Job], how: Manner, outcomes: list[Outcome]) -> Generator[None]:
+    for job in jobs:
+        yield
+        outcomes.append(Outcome(job=job, tested=how.test_only, failed=list(job.failed)))
 
 
 async def _send(context: Context, request: RestRequest, outcomes: Sequence[Outcome]) -> None:

@@ -32,7 +32,6 @@ from monrest.values import (
     Document,
     Identity,
     RestRequest,
-    SiteProblem,
 )
 
 COLUMNS = (
@@ -82,27 +81,23 @@ async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/users: all that are known for administrators, himself for others."""
     identity = request.identity
-    problems: tuple[SiteProblem, ...] = ()
     schema = _schema(context.names.app)
     if not identity.may(ADMIN):
-        records = [await _one(context, identity.user)]
-    else:
-        contacts, problems = await context.contacts.everybody(context.sites.sites)
-        profiles = {profile.name: profile for profile in await context.users.list()}
-        names = {*contacts, *profiles, *await _configured(context)}
-        roles = _Roles(context.config.auth)
-        records = [
-            _record(
-                context,
-                roles.identity(name, contacts.get(name, NOBODY)),
-                contacts.get(name, NOBODY),
-                profiles.get(name),
-            )
-            for name in sorted(names)
-            if "*" not in name
-        ]
-    answer = await select(context, request, schema, records)
-    answer = sparse(request, answer, _OPTIONAL)
+        himself = await _one(context, identity.user)
+        answer = await select(context, request, schema, (himself,))
+        return await sparse(context, request, answer, _OPTIONAL)
+    contacts, problems = await context.contacts.everybody(context.sites.sites)
+    profiles = {profile.name: profile for profile in await context.users.list()}
+    names = {*contacts, *profiles, *await _configured(context)}
+    roles = _Roles(context.config.auth)
+
+    def record(name: str) -> dict[str, Any]:
+        contact = contacts.get(name, NOBODY)
+        return _record(context, roles.identity(name, contact), contact, profiles.get(name))
+
+    known = sorted(name for name in names if "*" not in name)
+    answer = await select(context, request, schema, map(record, known))
+    answer = await sparse(context, request, answer, _OPTIONAL)
     return evolve(answer, failed_sites=problems)
 
 

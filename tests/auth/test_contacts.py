@@ -138,6 +138,17 @@ def test_what_is_known_is_good_for_300_seconds(town):
     assert len(book.asked) == 4
 
 
+def test_a_site_that_is_taken_out_says_nothing_any_more(town):
+    first, second = Phonebook(groups=["ops"]), Phonebook(groups=["web"])
+    hall = Hall(core(town, "a", first), core(town, "b", second))
+    contacts = Contacts(hall, town.clock)
+    assert of(town, contacts).groups == {"ops", "web"}
+    hall.sites = hall.sites[1:]
+    assert of(town, contacts).groups == {"web"}
+    assert of(town, contacts).groups == {"web"}
+    assert (len(first.asked), len(second.asked)) == (2, 4)
+
+
 def test_users_do_not_share_what_is_known(town):
     book = Phonebook({"ann": ("Ann", "a@example.org", 1)})
     contacts = Contacts(Hall(core(town, book=book)), town.clock)

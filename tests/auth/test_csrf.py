@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.auth.csrf import check, check_login
+from monrest.auth.csrf import check, check_page
 from monrest.errors import Forbidden
 from monrest.names import Names
 from monrest.values import ANONYMOUS, Identity
@@ -75,8 +75,48 @@ def test_the_word_of_the_site_is_in_the_header():
         check(SESSION, "POST", GIVEN, {"x-mon-csrf-token": TOKEN}, names)
 
 
-def test_pages_of_other_sites_log_nobody_in():
-    for fine in ({}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}):
-        check_login(fine)
-    with pytest.raises(Forbidden, match="CSRF"):
-        check_login({"sec-fetch-site": " Cross-Site"})
+OWN_PAGES = [
+    {},
+    {"host": "mon.test"},
+    {"sec-fetch-site": "same-origin", "origin": "https://evil.test", "host": "mon.test"},
+    {"sec-fetch-site": "none"},
+    {"origin": "https://mon.test:8443", "host": "mon.test"},
+    {"origin": "http://MON.test", "host": "mon.test:8080"},
+    {"origin": "http://[2001:db8::1]:8080", "host": "[2001:db8::1]:8080"},
+    {
+        "origin": "https://mon.test",
+        "host": "127.0.0.1:8080",
+        "x-forwarded-host": "a.test, mon.test",
+    },
+]
+OTHER_PAGES = [
+    {"sec-fetch-site": " Cross-Site"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "cross-site", "origin": "https://mon.test", "host": "mon.test"},
+    {"origin": "https://evil.test", "host": "mon.test"},
+    {"origin": "https://mon.test.evil.test", "host": "mon.test"},
+    {"origin": "https://mon.test@evil.test", "host": "mon.test"},
+    {"origin": "null", "host": "mon.test"},
+    {"origin": "null"},
+    {"origin": "", "host": ""},
+    {"origin": "http://[", "host": "["},
+]
+
+
+@pytest.mark.parametrize("source", ["basic auth", "default_user_name"])
+def test_a_page_of_another_site_gains_nothing_from_what_browsers_send_along(source):
+    ann = Identity(user="ann", source=source)
+    for headers in OWN_PAGES:
+        check_page(headers)
+        assert check(ann, "POST", GIVEN, headers, Names()) == GIVEN
+    for headers in OTHER_PAGES:
+        assert check(ann, "GET", GIVEN, headers, Names()) == GIVEN
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            with pytest.raises(Forbidden, match="CSRF Security Alert"):
+                check(ann, method, GIVEN, headers, Names())
+
+
+@pytest.mark.parametrize("source", ["api_key", "secret_key", "cli", "none"])
+def test_what_only_programs_send_is_not_asked_for_its_page(source):
+    for headers in OTHER_PAGES:
+        assert check(Identity(user="ann", source=source), "POST", GIVEN, headers, Names()) == GIVEN

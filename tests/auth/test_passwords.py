@@ -182,6 +182,17 @@ def test_what_is_taken_for_a_hash_can_be_compared(prefix, rest):
         htpasswd.matches("x", prefix + rest)
 
 
+def test_reading_the_file_compares_nothing(monkeypatch):
+    def verify(*_):
+        raise AssertionError
+
+    for crypt in (sha512_crypt, sha256_crypt, apr_md5_crypt):
+        monkeypatch.setattr(crypt, "verify", verify)
+    slow = "$6$rounds=999999999$salt$" + "a" * 86
+    assert htpasswd.parse(f"ann:{slow}".encode()) == ({"ann": slow}, ())
+    assert not htpasswd.is_known("$6$salt")
+
+
 def test_broken_lines_are_told_once_and_without_what_is_in_them(world, warnings):
     world.write("eve:s3cret", f"ann:{sha('right')}")
     assert world.check()

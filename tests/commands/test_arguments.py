@@ -445,3 +445,26 @@ def test_comments_of_disabling_commands():
     assert refused("hosts", "enable_host_check", required, comment="x")[0] == (
         "unknown argument: comment"
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"), [("SIZE", "SIZE"), ("_SIZE", "SIZE"), ("__SIZE", "_SIZE"), ("_", "_")]
+)
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("hosts", "change_custom_host_var"),
+        ("services", "change_custom_svc_var"),
+        ("contacts", "change_custom_contact_var"),
+    ],
+)
+def test_custom_variables_by_the_names_of_their_columns(kind, command, sent, name):
+    found = parse(find(kind, command), {"name": sent, "value": "_x"}, PLAIN)
+    assert found == {"name": name, "value": "_x"}
+
+
+def test_end_before_the_start_that_nobody_asked_for():
+    _, text = refused(
+        "hosts", "schedule_host_downtime", comment_data="x", start_time="tomorrow 23:00"
+    )
+    assert text.endswith("; without one it is 7200 seconds from now")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from monrest.auth.commands import PERMISSIONS
-from monrest.commands.catalogue import ALL, COMMANDS, KINDS, find, singular
+from monrest.commands.catalogue import ALL, COMMANDS, KINDS, find, singular, suggestion
 
 COUNTS = {
     "contactgroups": 4,
@@ -112,3 +112,17 @@ def test_both_names_of_the_attempts_are_known():
     service = find("services", "change_max_svc_check_attempts")
     assert (host.arguments[0].name, host.arguments[0].aliases) == ("interval", ("attempts",))
     assert (service.arguments[0].name, service.arguments[0].aliases) == ("attempts", ("interval",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"),
+    [
+        ("hosts", "schedule_host_downtme", "similar commands: schedule_host_downtime"),
+        ("hosts", "Schedule_Svc_Downtime", "schedule_svc_downtime is a command for type service"),
+        ("sites", "del_comment", "del_comment is a command for type host and service"),
+        ("hosts", "obsessing", "similar commands: start_obsessing_over_host, stop_"),
+        ("contacts", "xyz", "docs/api.md lists all commands"),
+    ],
+)
+def test_what_may_be_meant(kind, name, hint):
+    assert suggestion(kind, name).startswith(hint)

@@ -5,6 +5,9 @@ import pytest
 from monrest.commands.arguments import arguments_of
 from monrest.commands.catalogue import ALL, find
 from monrest.commands.describe import INTRODUCTION, arguments_text, help_text, marked
+from monrest.config.values import CommandsConfig
+
+CONFIG = CommandsConfig()
 
 
 @pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
@@ -13,7 +16,7 @@ def test_every_argument_is_named_with_its_default(command):
     for one in command.arguments:
         part = text.partition(f"`{one.name}` ")[2].partition(";")[0]
         assert "required" in part if one.required else "default " in part
-    help_ = help_text(command, "the role x")
+    help_ = help_text(command, CONFIG, "the role x")
     assert help_.startswith(command.description)
     assert help_.endswith(" Needs the role x.")
     assert all(f"{one.name} (" in help_ for one in arguments_of(command))
@@ -21,13 +24,27 @@ def test_every_argument_is_named_with_its_default(command):
 
 
 def test_a_line_of_help():
-    assert help_text(find("services", "change_max_svc_check_attempts")).endswith(
+    assert help_text(find("services", "change_max_svc_check_attempts"), CONFIG).endswith(
         "Arguments: attempts (number from 1, required, also as interval)."
     )
-    assert help_text(find("hosts", "enable_host_check")).endswith(" No arguments.")
+    assert help_text(find("hosts", "enable_host_check"), CONFIG).endswith(" No arguments.")
     command = find("hosts", "disable_host_check")
-    assert "comment_data (text, default empty)" in help_text(command)
-    assert "comment_data (text, required)" in help_text(command, comment_required=True)
+    assert "comment_data (text, default empty)" in help_text(command, CONFIG)
+    demanding = CommandsConfig(require_comments_for_disable=True)
+    assert "comment_data (text, required)" in help_text(command, demanding)
+
+
+def test_help_tells_the_defaults_in_force():
+    config = CommandsConfig(sticky_ack=2, persistent_ack=1, send_notification=0)
+    text = help_text(find("hosts", "acknowledge_host_problem"), config)
+    assert "sticky_ack (0 to 2, default 2); send_notification (0 or 1, default 0)" in text
+    assert "persistent_comment (0 or 1, default 1)" in text
+    config = CommandsConfig(persistent_comments=0, downtime_duration=600)
+    assert "persistent_comment (0 or 1, default 0)" in help_text(
+        find("hosts", "add_host_comment"), config
+    )
+    text = help_text(find("hosts", "schedule_host_downtime"), config)
+    assert "end_time (time, default now + 600s)" in text
 
 
 def test_marks_are_explained():

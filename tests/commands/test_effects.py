@@ -369,7 +369,7 @@ def test_custom_variables_of_icinga_2_are_pairs():
     tables = {"hosts": {"name": "string", "custom_variables": "dict"}}
     command = find("hosts", "change_custom_host_var")
     found = expected(
-        *(command, TARGETS["hosts"], {"name": "_SIZE", "value": "5"}, START),
+        *(command, TARGETS["hosts"], {"name": "SIZE", "value": "5"}, START),
         Capabilities(kind="icinga2", tables=tables),
     )
     assert found.seen(None, [[[["Size", 5]]]])

@@ -177,6 +177,8 @@ def test_the_answer_shows_the_key_once(room):
         (ANN, {}, {"comment": "a" * 1001}, BadRequest, "comment: expected up to"),
         (ROOT, {}, {"username": ["ann", "bob"]}, BadRequest, "username: expected one value"),
         (ANN, {}, {"roles": "nosuchrole"}, BadRequest, "roles: 'authorized_for_nosuchrole'"),
+        (ANN, {}, {"roles": ",".join([HOSTS] * 1000)}, BadRequest, "at most 100 names"),
+        (ANN, {}, {"roles": [HOSTS] * 101}, BadRequest, "at most 100 names"),
         (ANN, {}, {"role": HOSTS}, BadRequest, "'role': expected one of comment, roles"),
         (ANN, {}, {"Roles": HOSTS}, BadRequest, "'Roles': expected one of"),
     ],
@@ -253,6 +255,12 @@ def test_what_was_made_is_audited(room, lines):
     assert (created["force_user"], created["roles"]) == ("ann", (HOSTS,))
     assert (deleted["action"], deleted["result"]) == ("key delete", "ok")
     assert made["private_key"] not in str(lines)
+
+
+def test_the_audit_tells_no_role_from_no_restriction(room, lines):
+    room.post(ANN)
+    room.send(ANN, "POST", document={"roles": []})
+    assert [line.get("roles") for line in lines] == [None, "none"]
 
 
 def test_the_database_is_away(room):
@@ -341,10 +349,11 @@ ATTEMPTS = [
     ("super", {"username": "ann"}, "root", 200, "ann", {HOSTS}),
     ("super as ann", {}, "root", 200, "ann", {HOSTS}),
     *(("super as ann", asked, None, 403, "", set()) for asked in (FOR_ROOT, SUPER, FORCED)),
-    ("super, hosts only", {}, None, 200, "(api)", {HOSTS}),
-    ("super, hosts only", {}, "root", 200, "root", {HOSTS}),
-    ("super, hosts only", {"roles": ROLES}, "root", 200, "root", {HOSTS, READ_ONLY}),
-    *(("super, hosts only", asked, None, 403, "", set()) for asked in (FOR_ROOT, SUPER, FORCED)),
+    # What it may not ask for it does not get by asking for nothing either.
+    *(
+        ("super, hosts only", asked, None, 403, "", set())
+        for asked in ({}, {"roles": ROLES}, FOR_ROOT, SUPER, FORCED)
+    ),
     ("super, hosts only, as root", {}, None, 200, "root", {HOSTS}),
     ("super, hosts only, as root", {"roles": ADMIN}, "root", 200, "root", set()),
     ("super, hosts only, as root", FORCED, None, 403, "", set()),

@@ -108,7 +108,7 @@ def test_nothing_is_sent_if_one_is_wrong(world, entry, code, words):
     assert (problem["index"], problem["code"]) == (1, code)
     assert words in f"{problem['message']}: {problem['description']}"
     assert error.description.startswith("index 1: ")
-    assert error.message == "nothing was sent, 1 of 3 commands cannot be"
+    assert error.message == "nothing was sent, because 1 of 3 commands cannot be sent"
     assert world.sending == []
 
 
@@ -120,6 +120,20 @@ def test_all_problems_are_named(world):
     told = [one["index"] for one in error.extra["problems"]]
     assert told == list(range(1, len(BAD) + 1))
     assert world.sending == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"cmd": "add_host_coment", "host": "h1"}, "similar commands: add_host_comment"),
+        ({"cmd": "add_host_comment", "hst": "h1"}, "add_host_comment is a command for type host"),
+        ({"cmd": "add_host_comment", "host": "h1"}, "Attach a comment to the host. Arguments: "),
+    ],
+)
+def test_help_is_that_of_the_first_problem(world, entry, words):
+    entries = [GOOD, entry, {"cmd": "nonsense"}]
+    error = world.refused(BadRequest, "/cmd", document=entries, structured="")
+    assert error.extra["help"].startswith(words)
 
 
 def test_forbidden_only_is_403(world):

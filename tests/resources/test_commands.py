@@ -10,7 +10,7 @@ from monrest.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, Re
 from monrest.resources.registry import ENDPOINTS, router
 from monrest.values import READ_ONLY, Identity
 from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
-from tests.resources.cores import ANN, NOW, World, host, service
+from tests.resources.cores import ADMIN, ANN, NOW, World, host, service
 
 AT = f"[{NOW}]"
 
@@ -35,6 +35,7 @@ def one(world):
         servicegroups=[{"name": "sg1"}, {"name": "sg2"}],
         contacts=[{"name": "ann"}, {"name": "bob"}],
         contactgroups=[{"name": "cg"}],
+        timeperiods=[{"name": "24x7"}],
         comments=[],
         downtimes=[],
     )
@@ -79,9 +80,9 @@ def test_routes(world, one, path, line):
 
 def test_sites_route_needs_a_selection(world, one):
     other = world.site("s2")
-    assert world.refused(NotFound, "/cmd/enable_notifications").message == (
-        "unknown rest path: /cmd/enable_notifications"
-    )
+    error = world.refused(NotFound, "/cmd/enable_notifications")
+    assert error.message == "unknown rest path: /cmd/enable_notifications"
+    assert "/sites/<list>/cmd/<command>" in error.description
     world.post("/cmd/enable_notifications", sites=("s2",))
     assert (one.told, other.told) == ([], ["ENABLE_NOTIFICATIONS"])
 
@@ -116,10 +117,10 @@ def test_every_command_has_a_way(world, one):
              "servicegroups": "/servicegroups/sg1", "contacts": "/contacts/ann",
              "contactgroups": "/contactgroups/cg", "sites": "/system"}  # fmt: skip
     for command in ALL:
-        sample = {"timestamp": "now", "integer": "1", "boolean": "1", "string": "x"}
+        sample = {"integer": "1", "timeperiod": "24x7", "hostgroup": "g1"}
         number = "2" if command.kind == "services" else "1"
         given = [
-            (arg.name, number if arg.name.endswith("_id") else sample.get(arg.type, "x"))
+            (arg.name, number if arg.name.endswith("_id") else sample.get(arg.type, "now"))
             for arg in command.arguments
             if arg.required
         ]
@@ -230,6 +231,17 @@ def test_test_only(world, one, value):
     assert (one.told, world.sending, world.audited) == ([], [], [])
 
 
+def test_test_only_while_a_site_is_down(world, one):
+    world.site("s2").fail()
+    answer = world.post("/hosts/h1/cmd/enable_host_check", ("test_only", "1"))
+    assert answer.value["commands"] == f"COMMAND {AT} ENABLE_HOST_CHECK;h1"
+    assert "nothing was sent" in answer.value["message"]
+    assert [site["site"] for site in answer.value["failed_sites"]] == ["s2"]
+    entry = {"cmd": "enable_host_check", "host": "h1"}
+    (result,) = world.bulk(entry, parameters=[("test_only", "1")]).value
+    assert (result["code"], result["commands"]) == (200, answer.value["commands"])
+
+
 @pytest.mark.parametrize("value", ["0", "", "false"])
 def test_not_test_only(world, one, value):
     world.post("/hosts/h1/cmd/enable_host_check", ("test_only", value))
@@ -320,6 +332,11 @@ def test_permission_comes_before_the_command(world, one):
     assert error.description == "there is no command nonsense for type site"
 
 
+def test_hint_for_an_unknown_command(world, one):
+    error = world.refused(NotFound, "/hosts/h1/cmd/schedule_host_downtme")
+    assert error.extra["help"].startswith("similar commands: schedule_host_downtime")
+
+
 def test_permission_comes_before_existence(world, one):
     error = world.refused(Forbidden, "/hosts/none/cmd/enable_host_check", identity=ANN)
     assert error.description == "you don' have command permissions for host none"
@@ -372,6 +389,37 @@ def test_unknown_objects(world, one, path, found, sites):
         "cannot send command, affected backend list is empty. no object found by filter: " + found
     )
     assert one.told == []
+
+
+def test_time_periods_must_be_known(world, one):
+    path = "/hosts/h1/cmd/change_host_check_timeperiod"
+    two = world.site("s2", hosts=[host("h1", "ann")])
+    for identity in (ADMIN, ANN):
+        error = world.refused(BadRequest, path, ("timeperiod", "never"), identity=identity)
+        assert error.message == "invalid value for timeperiod"
+        assert error.description == "timeperiod: there is no time period never on S1, S2"
+        error = world.refused(BadRequest, path, ("timeperiod", "24x7"), identity=identity)
+        assert error.description == "timeperiod: there is no time period 24x7 on S2"
+        assert "Arguments: timeperiod (" in error.extra["help"]
+    assert world.sending == []
+    two.tables["timeperiods"] = [{"name": "24x7"}]
+    world.site("s3").fail()
+    answer = world.post(path, ("timeperiod", "24x7"), identity=ANN)
+    assert one.told == two.told == ["CHANGE_HOST_CHECK_TIMEPERIOD;h1;24x7"]
+    assert [site["site"] for site in answer.value["failed_sites"]] == ["s3"]
+
+
+def test_host_groups_in_arguments_choose_the_sites(world, one):
+    path = "/system/cmd/del_downtime_by_hostgroup_name"
+    two = world.site("s2", hostgroups=[{"name": "other"}])
+    world.post(path, ("hostgroup_name", "other"))
+    assert (one.told, two.told) == ([], ["DEL_DOWNTIME_BY_HOSTGROUP_NAME;other;;;;"])
+    world.site("s3").fail()
+    error = world.refused(BadRequest, path, ("hostgroup_name", "none"))
+    assert error.message == (
+        "cannot send command, affected backend list is empty. "
+        "no object found by filter: hostgroup_name=none, unreachable sites: S3"
+    )
 
 
 def test_unknown_object_while_a_site_is_down(world, one):
@@ -473,6 +521,13 @@ def test_deletions(world, one, path, parameters, told):
             "commands": "",
         }
         assert world.sending == []
+
+
+def test_nothing_to_delete_while_a_site_is_down(world, one):
+    world.site("s2").fail()
+    answer = world.post("/hosts/h1/cmd/del_comment", ("comment_id", "99"))
+    assert answer.value["message"] == "Nothing matched, no command was sent"
+    assert [site["site"] for site in answer.value["failed_sites"]] == ["s2"]
 
 
 def test_deletions_are_for_each_site(world, one):

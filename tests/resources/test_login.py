@@ -135,9 +135,12 @@ def test_while_the_password_file_is_gone(house):
     refused(house, Unavailable, "POST", LOGIN, login="nobody", password="right")
 
 
-def test_while_the_database_is_away(house):
+def test_while_the_database_is_away(house, audited):
     house.store.down = True
     refused(house, Unavailable, "POST", LOGIN, login="ann", password="right")
+    (line,) = audited
+    assert (line["action"], line["user"]) == ("login failed", "ann")
+    assert line["result"] not in ("", "ok")
     refused(house, NotAuthenticated, "POST", LOGIN, login="ann", password="wrong")
     house.store.down = False
     house.clock.advance(2)
@@ -185,12 +188,15 @@ def test_unknown_names_are_never_locked_or_stored(house):
     assert result(house.users.list()) == []
 
 
-def test_guesses_are_slowed_down_and_refused_in_the_end(house):
+def test_guesses_are_slowed_down_and_refused_in_the_end(house, audited):
     waiting, found = [], []
     for number in range(80):
         waiting.append(house.begin("POST", LOGIN, login="ann", password=f"guess{number}"))
         waiting[-1].addErrback(lambda failure: found.append(failure.type))
     assert found == [TooManyRequests] * 26
+    assert [line["result"] for line in audited if line["user"] == "ann"].count(
+        "too many failed logins"
+    ) == 26
     for one in waiting:
         one.cancel()
     assert found[26:] == [CancelledError] * 54

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from monrest.commands.catalogue import ALL
 from monrest.commands.effects import Effect, Unseen, expected
@@ -174,18 +175,30 @@ def test_site_that_is_away_for_a_while(world):
     assert world.clock.seconds() - NOW >= 3
 
 
-def test_site_that_fails_before(world):
+def test_site_that_fails_before_the_command_only(world):
     """No rows from before, no judgement."""
     one = world.sites[0]
     one.fail()
-    two = world.site("s2", status=[{"program_start": 1}])
+    world.site("s2", status=[{"program_start": 1}])
+    world.hold = Deferred()
+    world.clock.callLater(0.1, setattr, one, "problem", None)
+    world.clock.callLater(0.2, world.hold.callback, None)
     answer = world.post("/system/cmd/restart_program", ("wait", "0.2"))
+    assert one.told == ["RESTART_PROGRAM"]
     assert answer.value["effects"]["s1"] == (
         "nothing to read back: the site could not be asked before"
     )
-    assert answer.value["effects"]["s2"] == "not seen within 0.2 seconds"
+    assert "failed_sites" not in answer.value
+
+
+@pytest.mark.parametrize("command", ["restart_program", "save_state_information"])
+def test_site_that_was_told_nothing_has_no_effect(world, command):
+    world.sites[0].fail()
+    two = world.site("s2", status=[{"program_start": 1}])
+    answer = world.post(f"/system/cmd/{command}", ("wait", "0.2"))
+    assert list(answer.value["effects"]) == ["s2"]
     assert [one["site"] for one in answer.value["failed_sites"]] == ["s1"]
-    assert two.told == ["RESTART_PROGRAM"]
+    assert two.told == [command.upper()]
 
 
 def test_log_lines(world):
@@ -237,7 +250,18 @@ def test_in_a_list_the_effect_is_what_is_left(world):
         entry("enable_host_check", 1),
         parameters=(("wait", "0.5"),),
     )
-    assert [one["effect"] for one in answer.value] == ["not seen within 0.5 seconds", "seen"]
+    overtaken = "nothing to read back: a later command of the list sets the same"
+    assert [one["effect"] for one in answer.value] == [overtaken, "seen"]
+    assert world.clock.seconds() - NOW < 0.2
+    answer = world.bulk(
+        entry("disable_host_check", 1), entry("disable_host_check", 1), parameters=(("wait", "1"),)
+    )
+    assert [one["effect"] for one in answer.value] == ["seen", "seen"]
+    world.sites[0].refusals["ENABLE_HOST_CHECK"] = "400: no"
+    answer = world.bulk(
+        entry("disable_host_check", 1), entry("enable_host_check", 1), parameters=(("wait", "1"),)
+    )
+    assert [one.get("effect") for one in answer.value] == ["seen", None]
 
 
 # ---------------------------------------------------------------- filters of effects

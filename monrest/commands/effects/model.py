@@ -22,7 +22,8 @@ class Effect:
 
     ``table``, ``columns`` and ``filter`` are one query to the core, whose rows (normalised,
     in the order of ``columns``) decide. ``before``: the same query has to be made before the
-    command is sent, too. ``what`` says what is looked for.
+    command is sent, too. ``what`` says what is looked for. ``state``: it is a value that the next
+    command for the same columns replaces.
     """
 
     table: str
@@ -30,6 +31,7 @@ class Effect:
     filter: CoreFilter | None
     what: str
     before: bool = False
+    state: bool = False
     is_seen: Callable[[Rows, Rows], bool] = field(eq=False, repr=False)
     is_nothing: Callable[[Rows], str] = field(eq=False, repr=False, default=lambda _rows: "")
 
@@ -173,6 +175,7 @@ def states(place: Place, column: str, holds: Callable[[object], bool], text: str
             columns=(name,),
             filter=place.limit(sent.target),
             what=f"{name} {text} for {place.called(sent.target)}",
+            state=True,
             is_seen=lambda _before, rows: bool(rows) and all(holds(row[0]) for row in rows),
             is_nothing=none_of(place, sent.target),
         )

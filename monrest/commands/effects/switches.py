@@ -148,7 +148,7 @@ def _variable(place: Place) -> Reading:
     """A custom variable; cores with upper-case names have no new ones at run time."""
 
     def read(sent: Sent) -> Effect:
-        name = sent.arguments["name"].removeprefix("_").upper()
+        name = sent.arguments["name"].upper()
         value = sent.arguments["value"]
 
         def found(row: Row) -> object:

@@ -45,6 +45,7 @@ class LyingSite:
 
     Commands are passed on as they come and kept in ``commands``. With ``"COMMAND"`` among the
     tables the deed is done instead of accepting one, after ``patience`` that are accepted.
+    ``claims``: table to names of objects that it says to have, and has not.
     """
 
     def __init__(self, path, target):
@@ -53,6 +54,7 @@ class LyingSite:
         self.deed = None
         self.tables = None
         self.patience = 0
+        self.claims = {}
         self.commands = []
         self.open = set()
         self.lock = threading.Lock()
@@ -152,6 +154,8 @@ class LyingSite:
             if not line.startswith(("KeepAlive:", "OutputFormat:", "ResponseHeader:"))
         ]
         rows = ask(self.target, "\n".join(kept))
+        if "Columns: name" in kept:
+            rows += [[name] for name in self.claims.get(table, ())]
         if chosen and self.deed is not None:
             return (DEEDS | TYPED)[self.deed](self, connection, rows)
         connection.sendall(framed(json.dumps(rows).encode()))
