@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -340,3 +341,14 @@ def test_a_thousand_jobs(client):
     until(lambda: client.rows("/mon/jobs", {"is_running": "1"}) == [], "all ended", seconds=60)
     rows = {row["id"]: row["rc"] for row in client.rows("/mon/jobs?columns=id,rc")}
     assert {rows[int(number)] for number in numbers} == {0}
+
+
+def test_a_result_by_head_and_packed(client):
+    path = f"/mon/jobs/{background(client, '/services')}/output"
+    whole = client.get(path)
+    head = client.request("HEAD", path)
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-length"] == str(len(whole.body))
+    packed = client.get(path, headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == whole.body
