@@ -7,22 +7,16 @@ reactor turns, so that a start that went wrong ends the process with a message a
 from __future__ import annotations
 
 import gc
-import os
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 from attrs import define, field
-from OpenSSL.crypto import Error as KeyFileError
-from OpenSSL.SSL import Error as TlsError
 from twisted.application.service import IService, Service
-from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
-from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IAddress, IListeningPort
+from twisted.internet.interfaces import IListeningPort
 from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
@@ -38,7 +32,9 @@ from monrest.auth.sessions import Sessions
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
 from monrest.concurrency import Threads
-from monrest.config import Config, ConfigError, load, parse_listener
+from monrest.config import Config, ConfigError, load
+from monrest.jobs.service import Jobs
+from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.logs.cache import LogCache
 from monrest.resources.declare import Context
@@ -49,6 +45,7 @@ from monrest.store.database import Database, StoreError
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, RestRequest
 from monrest.web.app import Api
+from monrest.web.errors import describe
 from monrest.web.front import FrontResource
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
@@ -57,10 +54,6 @@ _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""
 _THREADS = 4
 _COLLECT_AFTER = (100_000, 50, 50)
-
-
-class StartError(Exception):
-    """The daemon cannot start; the text says what is in the way."""
 
 
 def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
@@ -98,6 +91,7 @@ class Daemon(Service):
     log_database: Database = field(init=False)
     logcache: LogCache = field(init=False)
     threads: Threads = field(init=False)
+    jobs: Jobs = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -118,6 +112,14 @@ class Daemon(Service):
         cached = self.config.logcache
         self.log_database = Database(self.reactor, cached.url) if cached.url else self.database
         self.logcache = LogCache(self.reactor, self.log_database, cached, self.registry.sites)
+        self.jobs = Jobs(
+            database=self.database,
+            clock=self.reactor,
+            threads=self.threads,
+            config=self.config.jobs,
+            folder=Path(self.config.server.var_dir),
+            describe=describe,
+        )
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -138,7 +140,7 @@ class Daemon(Service):
             if isinstance(
                 error, (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
             ):
-                raise SystemExit(f"monrest: {_told(error)}") from None
+                raise SystemExit(f"monrest: {told(error)}") from None
             raise
 
     def _start(self) -> None:
@@ -160,34 +162,16 @@ class Daemon(Service):
         if self.observer is not None:
             self.site.access_line = self.observer.access
         for text in server.listen:
-            self.ports.append(self._bind(text))
+            self.ports.append(bind(self.reactor, text, self.site))
         self.reactor.callWhenRunning(self._run)
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users)
+        return (self.keys, self.sessions, self.users, self.jobs)
 
     def _databases(self) -> tuple[Database, ...]:
         """The front end's own, and that of the log cache where it is another one."""
         return tuple(dict.fromkeys((self.database, self.log_database)))
-
-    def _bind(self, text: str) -> IListeningPort:
-        results: list[IListeningPort | Failure] = []
-        prepare_socket_folder(text)
-        try:
-            serverFromString(self.reactor, text).listen(self.site).addBoth(results.append)
-        except IndexError:
-            raise StartError(f"{text}: no such socket was passed by systemd") from None
-        except (KeyFileError, TlsError):
-            raise StartError(f"{text}: expected a private key and its certificate") from None
-        except (ValueError, OSError) as error:
-            raise StartError(f"{text}: {error}") from None
-        result = results[0]
-        if isinstance(result, Failure):
-            if result.check(IndexError):
-                raise StartError(f"{text}: no such socket was passed by systemd")
-            raise StartError(f"cannot listen on {text}: {_told(result.value)}")
-        return result
 
     def _run(self) -> None:
         """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
@@ -201,7 +185,8 @@ class Daemon(Service):
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
-        addresses = [_spelled(port.getHost()) for port in self.ports]
+        self.jobs.look_after()
+        addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()
         self.notifier.status(f"{len(self.config.sites)} sites configured")
@@ -229,6 +214,7 @@ class Daemon(Service):
             slowdown=self.slowdown,
             logcache=self.logcache,
             threads=self.threads,
+            jobs=self.jobs,
         )
 
         async def answer(request: RestRequest) -> Answer:
@@ -296,6 +282,7 @@ class Daemon(Service):
         self.registry.reconfigure(config.sites)
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
+        self.jobs.config = config.jobs
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
@@ -322,7 +309,10 @@ class Daemon(Service):
         await DeferredList(
             [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
         )
-        await self.site.drain(self.config.server.drain_timeout)
+        drain_timeout = self.config.server.drain_timeout
+        drained = Deferred.fromCoroutine(self.jobs.drain(drain_timeout))
+        await self.site.drain(drain_timeout)
+        await drained
         if self._reloading is not None:
             self._again = False
             await self._reloading
@@ -369,42 +359,3 @@ def fixed_while_running(old: Config, new: Config) -> list[str]:
         for path, before, after in fixed
         if before != after
     ]
-
-
-def prepare_var_dir(folder: Path) -> None:
-    """Make the folder of the daemon's state with mode 0700; StartError when that fails."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StartError(f"server.var_dir: {folder}: {error.strerror}") from None
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        raise StartError(f"server.var_dir: {folder}: Permission denied")
-
-
-def prepare_socket_folder(listener: str) -> None:
-    """Make the folder of a Unix socket, such as ``/run/monrest`` after a boot.
-
-    When that is impossible, listening says so with the name of the socket.
-    """
-    given = parse_listener(listener)
-    if given.kind == "unix":
-        with suppress(OSError):
-            Path(given.arguments["address"]).parent.mkdir(mode=0o755, exist_ok=True)
-
-
-def _told(error: BaseException | None) -> str:
-    if isinstance(error, CannotListenError):
-        reason = getattr(error.socketError, "strerror", None) or str(error.socketError)
-        where = f"{error.interface}:{error.port}" if error.interface else str(error.port)
-        return f"{where}: {reason}"
-    return str(error)
-
-
-def _spelled(address: IAddress) -> str:
-    if isinstance(address, IPv4Address):
-        return f"{address.host}:{address.port}"
-    if isinstance(address, IPv6Address):
-        return f"[{address.host}]:{address.port}"
-    if isinstance(address, UNIXAddress):
-        return f"unix:{(address.name or b'').decode(errors='replace')}"
-    return str(address)

@@ -6,8 +6,8 @@ instance info" of the API description.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Literal, Protocol, TypeAlias
 
 from attrs import field, frozen
 
@@ -91,6 +91,18 @@ class Caller:
 OutputFormat: TypeAlias = Literal["json", "wrapped_json", "csv", "xls", "text"]
 
 
+class Progress(Protocol):
+    """Takes how far a handler is, to be called now and then by one that takes long."""
+
+    def __call__(self, percent: float, remaining: float | None = None, message: str = "") -> None:
+        """``percent`` of 100 are done; ``remaining`` seconds, None to have them estimated."""
+
+
+def nobody_follows(percent: float, remaining: float | None = None, message: str = "") -> None:
+    """Take the progress of a request that is no job."""
+    del percent, remaining, message
+
+
 @frozen(kw_only=True)
 class RestRequest:
     """One request after HTTP is peeled off.
@@ -100,7 +112,7 @@ class RestRequest:
     arguments. ``sites`` is the selection by path prefix, empty when there was none.
     ``document`` is the parsed JSON body, if there was one; ``structured`` names its first member
     that is no plain value or list of such and hence in no parameter (empty for a body that is a
-    list), None when there is none.
+    list), None when there is none. ``progress`` takes how far the handler is.
     """
 
     method: str
@@ -115,6 +127,7 @@ class RestRequest:
     identity: Identity
     request_id: str = ""
     caller: Caller = Caller()
+    progress: Progress = field(default=nobody_follows, eq=False, repr=False)
 
 
 ColumnType: TypeAlias = Literal["string", "number", "boolean", "time", "array_of_strings", "object"]
@@ -176,13 +189,26 @@ class Rows(Answer):
 class Document(Answer):
     """A single JSON value, nearly always an object; ``columns`` describe its keys where declared.
 
-    ``order`` is the order of keys for CSV, Excel and text; empty means sorted.
+    ``order`` is the order of keys for CSV, Excel and text; empty means sorted. ``plain``: it is
+    JSON whatever format was asked for.
     """
 
     value: Any
     columns: tuple[Column, ...] = ()
     order: tuple[str, ...] = ()
     status: int = 200
+    plain: bool = False
+
+
+@frozen(kw_only=True)
+class Stream(Answer):
+    """A body of ``size`` bytes that was rendered before, with all that belongs to it."""
+
+    status: int
+    content_type: str
+    disposition: str | None
+    size: int
+    pieces: AsyncIterator[bytes]
 
 
 @frozen(kw_only=True, cache_hash=True)

@@ -19,10 +19,10 @@ from twisted.logger import ILogObserver, globalLogPublisher
 from twisted.python.usage import UsageError
 from twisted.web.client import Agent
 
-from monrest import service as service_module
 from monrest.config import load, loads
+from monrest.listeners import StartError, prepare_var_dir
 from monrest.log import LineObserver
-from monrest.service import Daemon, fixed_while_running, prepare_var_dir
+from monrest.service import Daemon, fixed_while_running
 from monrest.systemd import Notifier
 from monrest.tap import Options, makeService
 from tests.fakes.audited import audited
@@ -313,7 +313,7 @@ async def test_a_secret_key_that_is_none(running):
 
 def test_a_folder_that_cannot_be_made(running):
     (running.folder / "file").write_text("")
-    with pytest.raises(service_module.StartError, match=r"server\.var_dir"):
+    with pytest.raises(StartError, match=r"server\.var_dir"):
         prepare_var_dir(running.folder / "file" / "var")
 
 

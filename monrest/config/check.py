@@ -183,6 +183,11 @@ def _front_end(config: Config) -> Iterator[str]:
         if url and (problem := databases.problem_of(url)):
             yield f"{path}: {problem}"
     yield from _logcache(config.logcache)
+    if not 1 <= config.jobs.concurrent <= 100:
+        yield f"jobs.concurrent: expected 1 to 100, got {config.jobs.concurrent}"
+    if not 1 <= config.jobs.queue <= 100000:
+        yield f"jobs.queue: expected 1 to 100000, got {config.jobs.queue}"
+    yield from _positive("jobs.keep", config.jobs.keep)
     yield from _positive("cluster.heartbeat_interval", config.cluster.heartbeat_interval)
     if config.cluster.nodes:
         yield "cluster.nodes: clusters are not supported by this version, expected no nodes"

@@ -98,6 +98,18 @@ class CommandsConfig:
 
 
 @frozen(kw_only=True)
+class JobsConfig:
+    """The table ``[jobs]``: how many run at once in this daemon, how many may wait behind them.
+
+    A single user may hold half of the ``queue``. Results are kept for ``keep`` seconds.
+    """
+
+    concurrent: int = 4
+    queue: int = 2000
+    keep: float = 3600.0
+
+
+@frozen(kw_only=True)
 class LogcacheConfig:
     """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``.
 
@@ -224,6 +236,7 @@ class Config:
     database: DatabaseConfig = DatabaseConfig()
     auth: AuthConfig = AuthConfig()
     commands: CommandsConfig = CommandsConfig()
+    jobs: JobsConfig = JobsConfig()
     logcache: LogcacheConfig = LogcacheConfig()
     cluster: ClusterConfig = ClusterConfig()
     lmd: LmdConfig = LmdConfig()

@@ -289,6 +289,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         shape="object",
         parameters=_CREATION,
         columns=_CREATED,
+        at_once=True,
     ),
     Endpoint(
         path="/mon/api_keys/<id>",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from monrest.auth.users import Users
     from monrest.concurrency import Threads
     from monrest.config import Config
+    from monrest.jobs.service import Jobs
     from monrest.logs.cache import LogCache
     from monrest.names import Names
     from monrest.query.schema import TableSchema
@@ -57,6 +58,7 @@ class Context:
     slowdown: Slowdown
     logcache: LogCache
     threads: Threads
+    jobs: Jobs
     started: float = 0.0
     version: str = ""
     config_path: str = ""
@@ -121,7 +123,9 @@ class Endpoint:
     collection of core rows has a ``schema`` instead. ``parameters`` are all that it takes.
     ``roles`` are written as in the error text: ``admin`` or a full name; all must be held.
     ``public``: answers without asking who it is, as a login must. ``structured``: takes JSON
-    bodies that are lists or hold objects, which come as ``RestRequest.document``.
+    bodies that are lists or hold objects, which come as ``RestRequest.document``. ``at_once``:
+    cannot be a background job, because the answer is for the eyes of the asker only or tells of
+    a job itself; so is what is public.
     """
 
     path: str
@@ -136,6 +140,12 @@ class Endpoint:
     roles: tuple[str, ...] = ()
     public: bool = False
     structured: bool = False
+    at_once: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change something."""
+        return "GET" not in self.methods
 
     @property
     def segments(self) -> tuple[str, ...]:

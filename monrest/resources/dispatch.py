@@ -6,6 +6,7 @@ from attrs import evolve
 
 from monrest.auth.visibility import visible_sites
 from monrest.errors import BadRequest
+from monrest.resources.background import start, wanted
 from monrest.resources.declare import Context
 from monrest.resources.registry import router
 from monrest.values import Answer, RestRequest
@@ -27,11 +28,8 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
             if request.structured
             else f"{what}: expected a JSON object {{…}}",
         )
-    if any(name == "background" and value not in ("", "0") for name, value in request.parameters):
-        raise BadRequest(
-            "background jobs are not available",
-            "background: expected 0, this version answers every request at once",
-        )
+    if wanted(request):
+        return await start(context, request, match.endpoint, dispatch)
     # Handlers know no other sites than those of the asker, so that none can forget to look.
     sites = await visible_sites(request.identity, context.sites, context.contacts)
     if sites is not context.sites:

@@ -124,5 +124,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         shape="object",
         parameters=(),
         columns=(Column("message", "string", "", "what was done"),),
+        at_once=True,
     ),
 )

@@ -12,6 +12,7 @@ from monrest.resources import (
     core,
     index,
     instance,
+    jobs,
     logcache,
     login,
     logs,
@@ -38,6 +39,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *login.ENDPOINTS,
     *sessions.ENDPOINTS,
     *api_keys.ENDPOINTS,
+    *jobs.ENDPOINTS,
 )
 
 

@@ -1,7 +1,8 @@
 """What is stored, as SQLAlchemy Core tables.
 
-Times are whole seconds since the epoch. Keys and session ids are kept as hashes only. A change
-here needs a migration of its own in ``migrations/versions``; a test compares the two.
+Times are seconds since the epoch, whole ones but for jobs. Keys and session ids are kept as
+hashes only. A change here needs a migration of its own in ``migrations/versions``; a test compares
+the two.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from sqlalchemy import (
     Boolean,
     Column,
     Double,
+    ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -24,6 +27,7 @@ metadata = MetaData(
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
     }
 )
 
@@ -131,3 +135,49 @@ logcache_lines = Table(
 
 ``options`` is NULL where it is the text of the message after its first colon.
 """
+job_daemons = Table(
+    "job_daemons",
+    metadata,
+    Column("run", BigInteger, primary_key=True, autoincrement=False),
+    Column("beat", BigInteger, nullable=False),
+)
+"""Runs of daemons that work at jobs; ``beat`` grows for as long as one lives and has any."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("user", Text, index=True),
+    Column("roles", _DOCUMENT, nullable=False),
+    Column("run", BigInteger, nullable=False),
+    Column("host_id", BigInteger, nullable=False),
+    Column("host_name", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("cmd", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("started", Double),
+    Column("ended", Double, index=True),
+    Column("percent", Double, nullable=False),
+    Column("remaining", Double),
+    Column("message", Text, nullable=False),
+    Column("stdout", Text, nullable=False),
+    Column("stderr", Text, nullable=False),
+    Column("canceled_by", Text),
+    Column("status", BigInteger),
+    Column("content_type", Text, nullable=False),
+    Column("disposition", Text),
+    Column("headers", _DOCUMENT, nullable=False),
+    Column("failed_sites", _DOCUMENT, nullable=False),
+    Column("size", BigInteger, nullable=False),
+)
+"""Background jobs (frontend-data.md, section 9): ``started`` and ``ended`` are NULL until then,
+``status`` is NULL without a result, ``run`` the daemon's. No ``user``: for everybody."""
+
+job_output = Table(
+    "job_output",
+    metadata,
+    Column("job", BigInteger, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("piece", BigInteger, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""The results of jobs, in pieces that are numbered from 0."""

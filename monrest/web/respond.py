@@ -16,7 +16,8 @@ from attrs import define
 
 from monrest.concurrency import Threads
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
-from monrest.values import Document, Rows
+from monrest.values import Document, Rows, Stream
+from monrest.web.flow import Flow
 from monrest.web.producer import Body
 
 if TYPE_CHECKING:
@@ -71,12 +72,17 @@ class Responder:
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
         """Render and send ``answer``; Klein ends the request afterwards."""
+        if isinstance(answer, Stream):
+            await self.stream(request, answer)
+            return
         assert isinstance(answer, (Rows, Document))
         if isinstance(answer, Document) and answer.status != 200:
             request.setResponseCode(answer.status)
         _add_headers(request, answer.headers)
         if answer.failed_sites:
             request.name_failed_sites(problem.site for problem in answer.failed_sites)
+        if isinstance(answer, Document) and answer.plain:
+            options = RenderOptions(pretty=options.pretty)
         if options.slow:
             rendered = await self.threads.run(lambda: render(answer, options))
         else:
@@ -85,6 +91,38 @@ class Responder:
         sending = self.send(request, rendered)
         if sending is not None:
             await sending
+
+    async def stream(self, request: ApiRequest, answer: Stream) -> None:
+        """Send what was rendered before, as fast as the client reads and no faster."""
+        # Whatever goes wrong with the first piece can still be told.
+        first = await anext(answer.pieces, b"")
+        request.setResponseCode(answer.status)
+        _add_headers(request, answer.headers)
+        if answer.failed_sites:
+            request.name_failed_sites(problem.site for problem in answer.failed_sites)
+        rendered = Rendered(
+            content_type=answer.content_type, disposition=answer.disposition, pieces=iter(())
+        )
+        headers = request.responseHeaders
+        packer = None
+        if self._headers(request, rendered) and answer.size > _WORTH_COMPRESSING:
+            headers.setRawHeaders(b"Content-Encoding", [b"gzip"])
+            packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
+        else:
+            headers.setRawHeaders(b"Content-Length", [b"%d" % answer.size])
+        request.answered()
+        if request.method == b"HEAD":
+            request.write(b"")
+            return
+        flow = Flow(self.clock, request, stall=self.stall)
+        try:
+            await flow.write(packer.compress(first) if packer else first)
+            async for piece in answer.pieces:
+                await flow.write(packer.compress(piece) if packer else piece)
+            if packer:
+                await flow.write(packer.flush())
+        finally:
+            flow.close()
 
     def problem(self, request: ApiRequest, problem: Problem, options: RenderOptions) -> None:
         """Send an error document in the asked format."""

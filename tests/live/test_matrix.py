@@ -71,6 +71,7 @@ USERS = "-ff afffffffffffff ffa"
 LOCK = "-xx oxxxxxxxxxxxxx xxo"
 PUBLIC = "ooo oooooooooooooo ooo"
 NO_SESSION = "-bb bbbbbbbbbbbbbb bbb"
+NOBODY = "-nn nnnnnnnnnnnnnn nnn"
 DELETE_KEY = "-nx nnnnnnnnnnxnnn nnn"
 
 TEST = "test_only=1"
@@ -166,6 +167,10 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "DELETE /mon/api_keys/<id>": (DELETE_KEY, f"/mon/api_keys/{'0' * 64}", NO_KEYS),
     "GET /mon/logcache/stats": (OWN, "/mon/logcache/stats", ""),
     "POST /mon/logcache/update": (COUNTERS, "/mon/logcache/update", SYSTEM),
+    "GET /mon/jobs": (OWN, "/mon/jobs", ""),
+    "GET /mon/jobs/<id>": (OWN_RECORD, "/mon/jobs/{job}", ""),
+    "GET /mon/jobs/<id>/output": (OWN_RECORD, "/mon/jobs/{job}/output", ""),
+    "DELETE /mon/jobs/<id>": (NOBODY, "/mon/jobs/1", ""),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
     "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
     "GET /mon/sessions": (OWN, "/mon/sessions", ""),
@@ -280,11 +285,13 @@ def known(daemon, admin) -> Mapping[str, str]:
     """Ids that are only known at run time."""
     with daemon.client("olga") as olga:
         key = olga.post_json("/mon/api_keys", {"comment": "hers"}).json
+        job = olga.get("/hosts?background=1").json
         login = olga.post_form("/mon/login", [("login", "olga"), ("password", "sesame")])
         assert login.status == 200, login
     return {
         "comment": admin.rows("/comments?columns=id&host_name=web02")[0]["id"],
         "downtime": admin.rows("/downtimes?columns=id")[0]["id"],
+        "job": job["job_id"],
         "key": key["hashed_key"],
         "session": admin.rows("/mon/sessions?columns=hashed_key")[0]["hashed_key"],
     }

@@ -1,0 +1,1 @@
+"""Background jobs: requests whose answer is kept until somebody fetches it."""

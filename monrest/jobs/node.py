@@ -1,0 +1,72 @@
+"""Which daemon this is: a number that stays, for as long as it has the folder of its state."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import socket
+from pathlib import Path
+
+from attrs import define, field
+
+_FILE = "node.id"
+_BITS = 52  # exact as a JSON number
+_LONGEST = 32
+
+
+def _number() -> int:
+    return secrets.randbits(_BITS) or 1
+
+
+@define(eq=False, kw_only=True)
+class Node:
+    """``id`` is the same at every start with the same folder, ``run`` differs at every start.
+
+    While it is open no other process has this ``id``: a job of the same ``id`` and another
+    ``run`` is without a daemon.
+    """
+
+    id: int
+    run: int = field(factory=_number)
+    host: str = field(factory=socket.gethostname)
+    pid: int = field(factory=os.getpid)
+    _descriptor: int = -1
+
+    @classmethod
+    def open(cls, folder: Path) -> Node:
+        """Read the number of ``folder`` or make one, and hold it; blocks shortly.
+
+        Whoever comes while another process holds it gets a number for this start only. OSError
+        when the file cannot be read or written.
+        """
+        descriptor = os.open(
+            folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return cls(id=_number())
+        try:
+            return cls(id=_kept(descriptor), descriptor=descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def close(self) -> None:
+        """Let others have the number."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _kept(descriptor: int) -> int:
+    text = os.pread(descriptor, _LONGEST, 0).strip()
+    if text.isdigit() and 0 < int(text) < 2**_BITS:
+        return int(text)
+    number = _number()
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{number}\n".encode(), 0)
+    os.fsync(descriptor)
+    return number

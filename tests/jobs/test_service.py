@@ -1,0 +1,423 @@
+"""Jobs of several daemons on one database, with time that the tests turn."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from sqlalchemy import select
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.task import Clock
+
+from monrest.config import JobsConfig
+from monrest.errors import BadRequest, TooManyRequests, Unavailable
+from monrest.jobs import statements
+from monrest.jobs.live import Work
+from monrest.jobs.record import Job, Outcome, id_of, visible
+from monrest.jobs.service import Jobs
+from monrest.render.formats import RenderOptions
+from monrest.store.tables import job_output
+from monrest.values import ADMIN, Column, Document, Identity, Rows
+from monrest.web.errors import describe
+from tests.fakes.keystore import Store, result
+
+ANN = Identity(user="ann")
+BOB = Identity(user="bob")
+ROOT = Identity(user="root", roles=frozenset({ADMIN}))
+
+
+class AtOnce:
+    """Threads that are done when they are asked."""
+
+    def run(self, function):
+        return maybeDeferred(function)
+
+
+class World:
+    """Daemons with clocks that go together; ``join`` starts one with a folder of this name."""
+
+    def __init__(self, url, folder):
+        self.url, self.folder, self.daemons, self.clocks = url, folder, [], []
+
+    def join(self, name="one", **config):
+        clock = Clock()
+        clock.advance(self.clocks[0].seconds() if self.clocks else 1_700_000_000)
+        store = Store(self.url, clock)
+        store.startService()
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        jobs = Jobs(
+            database=store, clock=clock, threads=AtOnce(), config=JobsConfig(**config),
+            folder=home, describe=describe,
+        )  # fmt: skip
+        jobs.startService()
+        jobs.look_after()
+        self.clocks.append(clock)
+        self.daemons.append(jobs)
+        return jobs
+
+    def kill(self, jobs):
+        """Let a daemon vanish: nothing of it runs any more, and nothing is written."""
+        self.clocks.remove(jobs.clock)
+        self.daemons.remove(jobs)
+        jobs.node.close()
+        jobs.database.stopService()
+
+    def pass_(self, seconds, step=0.5):
+        for _ in range(int(seconds / step)):
+            for clock in self.clocks:
+                clock.advance(step)
+
+    def close(self):
+        for jobs in tuple(self.daemons):
+            jobs.database.down = False
+            done = []
+            jobs.stopService().addBoth(done.append)
+            while not done:
+                self.pass_(1)
+            jobs.database.stopService()
+
+
+@pytest.fixture
+def world(database_url, tmp_path):
+    made = World(database_url, tmp_path)
+    yield made
+    made.close()
+
+
+class Held:
+    """Work that ends when the test says so."""
+
+    def __init__(self, identity=ANN, **more):
+        self.answer, self.began, self.canceled = Deferred(self.cancel), False, False
+        self.progress = None
+        self.work = Work(call=self.call, cmd="POST /x", identity=identity, changes=True, **more)
+
+    def cancel(self, _):
+        self.canceled = True
+
+    async def call(self, progress):
+        self.began, self.progress = True, progress
+        return await self.answer
+
+    def end(self, value="done"):
+        self.answer.callback(Document(value=value))
+
+
+def at_once(answer, identity=ANN, **options):
+    async def call(progress):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return Work(call=call, cmd="GET /x", identity=identity, options=RenderOptions(**options))
+
+
+def start(jobs, held):
+    job = result(jobs.start(held.work if isinstance(held, Held) else held))
+    jobs.clock.advance(0)
+    return job.id
+
+
+def get(jobs, number):
+    return result(jobs.get(number))
+
+
+def whole(jobs, number):
+    async def read():
+        job = await jobs.get(number)
+        return [piece async for piece in jobs.output(job)]
+
+    return result(read())
+
+
+def test_a_job_runs_and_every_daemon_has_its_result(world):
+    one, two = world.join("one"), world.join("two")
+    held = Held()
+    number = start(one, held)
+    assert held.began
+    assert get(two, number).ended is None
+    assert get(two, number).started is not None
+    held.end({"a": 1})
+    for jobs in (one, two):
+        job = get(jobs, number)
+        assert (job.rc, job.outcome.status, job.outcome.stdout) == (0, 200, '{"a":1}\n')
+        assert b"".join(whole(jobs, number)) == b'{"a":1}\n'
+    assert [job.id for job in result(two.several("ann"))] == [number]
+    assert result(two.several("bob")) == []
+
+
+def test_a_large_result_goes_in_pieces(world):
+    jobs = world.join()
+    rows = Rows(columns=(Column("a"), Column("b")), rows=[[n, "x" * 200] for n in range(10_000)])
+    number = start(jobs, at_once(rows, format="csv"))
+    world.pass_(5, 0.05)
+    pieces = whole(jobs, number)
+    assert len(pieces) > 3
+    assert max(map(len, pieces)) < 700_000
+    assert sum(map(len, pieces)) == get(jobs, number).outcome.size
+    assert b"".join(pieces).count(b"\n") == 10_001
+
+
+def test_errors_are_answers(world):
+    jobs = world.join()
+    job = get(jobs, start(jobs, at_once(BadRequest("bad", "worse"))))
+    assert (job.rc, job.outcome.status, job.outcome.stderr) == (1, 400, "bad: worse")
+    job = get(jobs, start(jobs, at_once(Unavailable("gone", "away"), format="csv")))
+    assert (job.outcome.status, job.outcome.content_type) == (503, "text/plain; charset=utf-8")
+
+
+def test_progress_is_seen_everywhere(world):
+    one, two = world.join("one"), world.join("two")
+    held = Held()
+    number = start(one, held)
+    world.pass_(10)
+    held.progress(25, message="half of a half\0")
+    world.pass_(3)
+    for jobs in (one, two):
+        job = get(jobs, number)
+        assert (job.percent, job.message) == (25, "half of a half�")
+        assert job.remaining == pytest.approx(30, abs=3)
+    held.progress(float("nan"), 7)
+    assert get(one, number).remaining == 7
+    held.end()
+
+
+def test_a_daemon_that_is_gone_is_found_out_by_the_others(world):
+    one, two = world.join("one", concurrent=1), world.join("two")
+    running, waiting = start(one, Held()), start(one, Held())
+    world.pass_(60)
+    assert get(two, running).ended is None
+    world.kill(one)
+    world.pass_(20)
+    assert get(two, running).ended is None
+    world.pass_(20)
+    assert "that ran it ended unexpectedly" in get(two, running).outcome.stderr
+    assert "before it began" in get(two, waiting).outcome.stderr
+    assert get(two, running).rc == 1
+
+
+def test_an_own_former_self_is_found_out_at_once(world):
+    one, two = world.join("one"), world.join("two")
+    number = start(one, Held())
+    world.kill(one)
+    again = world.join("one")
+    assert again.node.id != two.node.id
+    assert get(again, number).ended is not None
+    assert get(two, number).ended is not None
+
+
+def test_a_daemon_that_slept_does_not_go_on(world):
+    one, two = world.join("one"), world.join("two")
+    held = Held()
+    number = start(one, held)
+    world.clocks.remove(one.clock)
+    world.pass_(40)
+    assert get(two, number).ended is not None
+    world.clocks.append(one.clock)
+    world.pass_(3)
+    assert held.canceled
+    assert "ended unexpectedly" in get(two, number).outcome.stderr
+
+
+def test_an_outage_of_the_database_kills_nobody(world):
+    one, two = world.join("one"), world.join("two")
+    held = Held()
+    number = start(one, held)
+    one.database.down = two.database.down = True
+    world.pass_(120)
+    with pytest.raises(Unavailable):
+        start(one, Held())
+    one.database.down = two.database.down = False
+    world.pass_(20)
+    assert get(two, number).ended is None
+    one.database.down = True
+    held.end()
+    world.pass_(20)
+    assert get(two, number).ended is None
+    one.database.down = False
+    world.pass_(5)
+    assert get(two, number).rc == 0
+
+
+def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
+    def full(_connection):
+        raise Unavailable("cannot store", "the disk of the database is full")
+
+    jobs = world.join()
+    rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(2000)])
+    monkeypatch.setattr(statements, "keep", lambda *_: full)
+    many, one = start(jobs, at_once(rows)), start(jobs, at_once(Document(value=1)))
+    world.pass_(50)
+    assert get(jobs, many).ended is None
+    world.pass_(90)
+    for number in (many, one):
+        job = get(jobs, number)
+        assert (job.rc, job.outcome.status) == (1, None)
+        assert "the disk of the database is full" in job.outcome.stderr
+
+
+def test_cancel_here_and_from_another_daemon(world):
+    one, two = world.join("one", concurrent=1), world.join("two")
+    first, second, third = Held(), Held(), Held()
+    numbers = [start(one, held) for held in (first, second, third)]
+    job = result(one.cancel(get(one, numbers[0]), "ann"))
+    assert first.canceled
+    assert (job.outcome.stderr, job.canceled_by, job.rc) == ("canceled by ann", "ann", 1)
+    assert second.began
+    assert not third.began
+    for number in (numbers[2], numbers[1]):
+        waiting = Deferred.fromCoroutine(two.cancel(get(two, number), "root"))
+        world.pass_(5)
+        assert result(waiting).outcome.stderr == "canceled by root"
+    assert second.canceled
+    assert not third.began
+
+
+def test_waiting(world):
+    one, two = world.join("one"), world.join("two")
+    held = Held()
+    number = start(one, held)
+    waits = [Deferred.fromCoroutine(jobs.wait(number, 10)) for jobs in (one, two)]
+    late = [Deferred.fromCoroutine(jobs.wait(number, 60)) for jobs in (one, two)]
+    gone = Deferred.fromCoroutine(one.wait(number, 60))
+    gone.addErrback(lambda _: None)
+    gone.cancel()
+    world.pass_(11)
+    assert [result(one).ended for one in waits] == [None, None]
+    held.end()
+    world.pass_(2)
+    assert [result(one).rc for one in late] == [0, 0]
+    assert result(one.wait(4711, 10)) is None
+
+
+def test_a_full_queue(world):
+    jobs = world.join(concurrent=1, queue=4)
+    running = Held()
+    start(jobs, running)
+    mine = [Held() for _ in range(2)]
+    for held in mine:
+        start(jobs, held)
+    with pytest.raises(TooManyRequests, match="2 of yours"):
+        start(jobs, Held())
+    his = [Held(BOB) for _ in range(2)]
+    for held in his:
+        start(jobs, held)
+    with pytest.raises(TooManyRequests, match="4 wait"):
+        start(jobs, Held(ROOT))
+    order = []
+    for held in (running, mine[0], his[0], mine[1], his[1]):
+        assert held.began
+        order.append(held)
+        held.end()
+    assert len(result(jobs.several())) == 5
+
+
+def test_large_requests_do_not_fill_the_memory(world):
+    jobs = world.join(concurrent=1)
+    start(jobs, Held(size=40_000_000))
+    with pytest.raises(TooManyRequests):
+        start(jobs, Held(size=40_000_000))
+
+
+def test_who_leaves_before_the_answer_has_a_job_all_the_same(world):
+    jobs = world.join()
+    jobs.database.held = True
+    held = Held()
+    starting = Deferred.fromCoroutine(jobs.start(held.work))
+    starting.addErrback(lambda _: None)
+    starting.cancel()
+    jobs.database.release()
+    world.pass_(1)
+    assert held.began
+    held.end()
+    assert [job.rc for job in result(jobs.several())] == [0]
+
+
+def test_old_jobs_go_with_their_results(world):
+    jobs = world.join(keep=100)
+    old = start(jobs, at_once(Document(value=1)))
+    running = Held()
+    number = start(jobs, running)
+    world.pass_(200)
+    assert get(jobs, old) is None
+    assert get(jobs, number) is not None
+    left = result(jobs.database.run(lambda c: list(c.execute(select(job_output.c.job)).scalars())))
+    assert left == []
+    running.end()
+
+
+def test_stop(world):
+    one, two = world.join("one", concurrent=1), world.join("two")
+    first, second = Held(), Held()
+    numbers = [start(one, held) for held in (first, second)]
+    waiting = Deferred.fromCoroutine(one.wait(numbers[0], 30))
+    stopping = Deferred.fromCoroutine(one.drain(10))
+    assert result(waiting).ended is None
+    with pytest.raises(Unavailable, match="stops"):
+        start(one, Held())
+    world.pass_(5)
+    assert not first.canceled
+    assert not stopping.called
+    world.pass_(10)
+    assert stopping.called
+    assert [get(two, number).outcome.stderr for number in numbers] == [
+        "the daemon was stopped",
+        "the daemon was stopped before the job began",
+    ]
+
+
+def test_two_daemons_in_one_folder_are_two(world):
+    one, two = world.join("same"), world.join("same")
+    held = Held()
+    number = start(one, held)
+    assert one.node.id != two.node.id
+    world.pass_(10)
+    assert get(two, number).ended is None
+    held.end()
+
+
+def test_the_number_of_a_folder_stays(world, tmp_path):
+    one = world.join("one")
+    number, run = one.node.id, one.node.run
+    world.kill(one)
+    again = world.join("one")
+    assert (again.node.id == number, again.node.run == run) == (True, False)
+    assert (tmp_path / "one" / "node.id").stat().st_mode & 0o777 == 0o600
+
+
+JOB = Job(
+    id=1, user="ann", roles=("authorized_for_all_hosts",), run=1, host_id=1, host_name="h", pid=1,
+    cmd="GET /", created=0.0, outcome=Outcome(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("job", "identity", "seen"),
+    [
+        (JOB, ANN, True),
+        (JOB, BOB, False),
+        (JOB, ROOT, True),
+        (JOB, Identity(user="", superuser=True), True),
+        (JOB, Identity(user=""), False),
+        (evolve(JOB, user=""), Identity(user=""), False),
+        (evolve(JOB, user=None), BOB, True),
+        (JOB, Identity(user="ann", limit=frozenset()), False),
+        (evolve(JOB, roles=()), Identity(user="ann", limit=frozenset()), True),
+        (
+            JOB,
+            Identity(user="ann", limit=frozenset(JOB.roles), roles=frozenset(JOB.roles)),
+            True,
+        ),
+    ],
+)
+def test_visible(job, identity, seen):
+    assert visible(job, identity) is seen
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1", 1), ("9223372036854775807", 2**63 - 1), ("9223372036854775808", None), ("0", None),
+     ("01", None), ("-1", None), ("1\n", None), ("٣", None), ("", None), ("1 ", None)],
+)  # fmt: skip
+def test_ids(text, number):
+    assert id_of(text) == number

@@ -1,0 +1,116 @@
+"""Jobs of two real daemons on one PostgreSQL, and a database that goes away."""
+
+from __future__ import annotations
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.lying import LyingSite
+from harness.waiting import until
+
+from tests.fakes.postgres import PostgresServer, postgres_server
+
+__all__ = ["postgres_server"]
+
+
+@pytest.fixture
+def server(postgres_server):
+    """A server that a test may stop."""
+    made = PostgresServer()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def slow(tmp_path, embedded):
+    """A core that keeps requests waiting until it is told to go on."""
+    made = LyingSite(tmp_path / "slow", embedded.socket)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pair(tmp_path, server, slow):
+    """Two daemons with the same database and the same core."""
+    url, daemons = server.url(server.create()), []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        daemons.append(
+            Daemon(
+                tmp_path / name,
+                [site("slow", f"unix:{slow.path}")],
+                sections={"database": {"url": url}},
+            )
+        )
+    yield [daemon.start() for daemon in daemons]
+    for daemon in daemons:
+        daemon.stop(signal.SIGKILL)
+
+
+def begin(client, path):
+    """Start a job; its id."""
+    response = client.get(f"{path}{'&' if '?' in path else '?'}background=1")
+    assert response.status == 200, response
+    return response.json["job_id"]
+
+
+def test_two_daemons(pair, slow):
+    one, two = pair
+    with one.client() as here, two.client() as there:
+        direct = here.get("/csv/hosts?columns=name").body
+        number = begin(here, "/csv/hosts?columns=name")
+        assert there.get(f"/mon/jobs/{number}/output").body == direct
+        slow.lie(None, "services")
+        slow.hold()
+        canceled, dying = (begin(here, "/services") for _ in range(2))
+        until(lambda: there.rows(f"/mon/jobs/{dying}")["message"] == "", "it has begun")
+        answer = there.request("DELETE", f"/mon/jobs/{canceled}")
+        assert answer.json["message"] == "canceled job", answer
+        assert here.rows(f"/mon/jobs/{canceled}")["stderr"] == "canceled by admin"
+        assert there.rows(f"/mon/jobs/{dying}")["is_running"] == 1
+        one.process.send_signal(signal.SIGKILL)
+        one.process.wait(20)
+        until(
+            lambda: there.rows(f"/mon/jobs/{dying}")["is_running"] == 0,
+            "the other daemon finds out",
+            seconds=90,
+            pause=0.5,
+        )
+        row = there.rows(f"/mon/jobs/{dying}")
+        assert row["stderr"] == "the daemon that ran it ended unexpectedly"
+        assert "has failed" in two.log
+
+
+def test_many_at_once_on_both(pair):
+    def hundred(daemon):
+        with daemon.client() as client:
+            return [begin(client, "/hosts?columns=name") for _ in range(100)]
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = [one for some in pool.map(hundred, [*pair, *pair]) for one in some]
+    assert len(set(numbers)) == 400
+    with pair[0].client() as client:
+        until(lambda: client.rows("/mon/jobs", {"is_running": "1"}) == [], "all ended", seconds=60)
+        rows = client.rows("/mon/jobs", {"columns": "id,rc"})
+        assert {row["rc"] for row in rows} == {0}
+        assert {row["id"] for row in rows} == set(map(int, numbers))
+
+
+def test_a_database_that_goes_away_while_a_job_runs(pair, slow, server):
+    daemon = pair[0]
+    with daemon.client() as client:
+        slow.lie(None, "services")
+        slow.hold()
+        number = begin(client, "/services")
+        assert slow.waiting.wait(20)
+        server.stop("immediate")
+        response = client.get("/hosts?background=1")
+        assert response.status == 503, response
+        assert client.get(f"/mon/jobs/{number}").status == 503
+        slow.release()
+        server.start()
+        until(lambda: client.get(f"/mon/jobs/{number}").status == 200, "the database is back")
+        found = client.get(f"/mon/jobs/{number}/output")
+        assert (found.status, len(found.json)) == (200, 11)
