@@ -168,9 +168,11 @@ def test_commands_with_a_body_in_the_background(client, daemon, clean):
     number = response.json["job_id"]
     found = result(client, number)
     assert found.status == 200, found
-    assert client.rows("/comments", {"comment": comment, "columns": "host_name"}) == [
-        {"host_name": "web01"}
-    ]
+    (row,) = client.rows("/comments", {"comment": comment, "columns": "host_name,id"})
+    assert row["host_name"] == "web01"
+    # The core is that of other tests as well.
+    gone = {"comment_id": row["id"], "wait": "5"}
+    assert client.post_form("/hosts/web01/cmd/del_comment", gone).status == 200
     many = client.post_json(
         "/cmd?background=1",
         [{"cmd": "del_all_host_comments", "host": "nosuch"}],
