@@ -6,7 +6,7 @@ here needs a migration of its own in ``migrations/versions``; a test compares th
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, MetaData, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, LargeBinary, MetaData, Table, Text
 
 metadata = MetaData(
     naming_convention={
@@ -60,3 +60,39 @@ users = Table(
     Column("created", BigInteger, nullable=False),
 )
 """Profiles: ``failed`` logins in a row, the last ones as ``{time, ip, …}`` (section 4.7)."""
+
+config_stashes = Table(
+    "config_stashes",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("username", Text, primary_key=True),
+    Column("version", Text, nullable=False),
+)
+"""Who has staged changes of a site's object files; ``version`` differs after each change."""
+
+config_stash = Table(
+    "config_stash",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("username", Text, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("base", LargeBinary),
+    Column("base_hash", Text),
+    Column("content", LargeBinary),
+    Column("content_hash", Text),
+    Column("objects", LargeBinary, nullable=False),
+    Column("staged", BigInteger, nullable=False),
+)
+"""Staged files (object-config.md, section 7): the file on disk when it was changed first, and
+what it is to be; NULL for a file that is not there. Files are compressed, hashes are SHA-256 in
+hexadecimal digits. ``objects`` are the ids and lines of the objects in ``content``."""
+
+config_ids = Table(
+    "config_ids",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("objects", LargeBinary, nullable=False),
+)
+"""The ids of the objects in a file that was saved, as long as the file has this hash."""
