@@ -22,6 +22,9 @@ Match = tuple[int, int, int]
 _PRODUCT = 250_000
 """Two stretches are searched line by line when the product of their lengths is not above."""
 
+_WIDTHS = (1, 2, 3)
+# The host of a service occurs often, its description too, one after the other only once.
+
 
 def split_lines(data: bytes) -> list[bytes]:
     """Lines with their ends; only a line feed ends one. The last one may have none."""
@@ -107,7 +110,7 @@ def _between(a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: li
             for i, j, size in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
             if size
         )
-    elif fixed := _once(a, b):
+    elif fixed := next(filter(None, (_fixed(a, b, width) for width in _WIDTHS)), None):
         i = j = 0
         for one, other, count in [*fixed, (len(a), len(b), 0)]:
             _between(a[i:one], b[j:other], at + i, bt + j, found)
@@ -116,6 +119,13 @@ def _between(a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: li
                 found.append((at + one, bt + other, count))
     if tail:
         found.append((at + len(a), bt + len(b), tail))
+
+
+def _fixed(a: Sequence[bytes], b: Sequence[bytes], width: int) -> list[Match]:
+    """Match the first lines of ``width`` lines that occur once."""
+    return _once(
+        *(list(zip(*(side[start:] for start in range(width)), strict=False)) for side in (a, b))
+    )
 
 
 def _once(a: Sequence[H], b: Sequence[H]) -> list[Match]:
