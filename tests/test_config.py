@@ -199,23 +199,23 @@ WRONG_VALUES = {
         "sites[0].tls_cert_file: expected the certificate",
     ),
     "TLS over a Unix socket": (SITE + 'tls_ca_file = "/etc/passwd"\n', "sites[0]: tls_* keys"),
-    "pattern": (
+    "relative folder": (
         SITE + '[sites.configtool]\nobj_dir = ["conf.d"]\n',
         "sites[0].configtool.obj_dir[0]: expected an absolute path, got 'conf.d'",
     ),
-    (
+    "pattern for all sites": (
         '[configtool]\nobj_readonly = ["("]\n',
         "configtool.obj_readonly[0]: expected a regular expression",
     ),
-    (
+    "time of commands": (
         "[configtool]\ncommand_timeout = 0\n",
         "configtool.command_timeout: expected a number above 0",
     ),
-    (
+    "editor": (
         '[[editor]]\nname = "a"\n[[editor.files]]\nfolder = ["a"]\nfilter = ["("]\n',
         "editor[0].files[0].folder[0]: expected an absolute path, got 'a'",
     ),
-    (
+    "pattern": (
         SITE + '[sites.configtool]\nobj_readonly = ["("]\n',
         "sites[0].configtool.obj_readonly[0]: expected a regular expression",
     ),
