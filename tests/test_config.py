@@ -199,7 +199,7 @@ WRONG_VALUES = {
         "sites[0].tls_cert_file: expected the certificate",
     ),
     "TLS over a Unix socket": (SITE + 'tls_ca_file = "/etc/passwd"\n', "sites[0]: tls_* keys"),
-    "relative folder": (
+    "folder of objects": (
         SITE + '[sites.configtool]\nobj_dir = ["conf.d"]\n',
         "sites[0].configtool.obj_dir[0]: expected an absolute path, got 'conf.d'",
     ),
