@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from monrest.config.addresses import Address, parse_address
 from monrest.names import Names
@@ -262,3 +262,14 @@ class Config:
     configtool: ConfigToolDefaults = ConfigToolDefaults()
     editor: tuple[EditorConfig, ...] = ()
     sites: tuple[SiteConfig, ...] = ()
+
+    def tool_of(self, site: SiteConfig) -> ConfigTool | None:
+        """Give the settings of a site's object configuration, those for all sites included.
+
+        None for a site that takes no part in it (object-config.md, section 1).
+        """
+        tool = site.configtool
+        if tool is None or tool.disable or tool == ConfigTool():
+            return None
+        readonly = (*tool.obj_readonly, *self.configtool.obj_readonly)
+        return evolve(tool, obj_readonly=readonly)
