@@ -1,0 +1,142 @@
+"""What an object is called by its own attributes (section 5, Names)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from attrs import define, field, frozen
+
+from monrest.objectconfig.attributes import OBJECT_TYPES
+from monrest.objectconfig.parser import core_text
+from monrest.objectconfig.values import elements
+
+NAMED = frozenset(
+    {
+        "host",
+        "hostgroup",
+        "service",
+        "servicegroup",
+        "contact",
+        "contactgroup",
+        "command",
+        "timeperiod",
+    }
+)
+"""Types whose first key attribute is a name; the others have a combination of theirs."""
+
+
+@frozen
+class OwnNames:
+    """Names without the help of templates; empty where there is none.
+
+    ``key`` is what the key attributes say, ``real`` the same for a registered object,
+    ``template`` the name by which others may use it, ``uses`` the templates that it names.
+    """
+
+    key: str
+    real: str
+    template: str
+    registered: bool
+    uses: tuple[str, ...]
+
+
+def own_names(kind: str, attributes: Mapping[str, str]) -> OwnNames:
+    """The names that an object's own attributes give it."""
+    key = key_of(kind, attributes)
+    registered = is_registered(attributes)
+    name = core_text(attributes.get("name", ""))
+    if not name and not registered:
+        name = key
+    return OwnNames(
+        key=key,
+        real=key if registered else "",
+        template=name,
+        registered=registered,
+        uses=tuple(elements(core_text(attributes.get("use", "")))),
+    )
+
+
+def key_of(kind: str, attributes: Mapping[str, str]) -> str:
+    """The name of a named type, the joined key attributes of another one."""
+    keys = OBJECT_TYPES[kind].key
+    if kind in NAMED:
+        return core_text(attributes.get(keys[0], ""))
+    return ",".join(filter(None, (core_text(attributes.get(key, "")) for key in keys)))
+
+
+def is_registered(attributes: Mapping[str, str]) -> bool:
+    """Whether ``register`` makes it more than a template."""
+    return attributes.get("register", "1").strip()[:1] != "0"
+
+
+class Named(Protocol):
+    """An object that names can be looked up for."""
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def attributes(self) -> Mapping[str, str]: ...
+
+    @property
+    def disabled(self) -> bool: ...
+
+
+Item = TypeVar("Item", bound=Named)
+
+
+@define(eq=False)
+class Names(Generic[Item]):
+    """Lookup by name within a type; disabled definitions have none."""
+
+    objects: Iterable[Item]
+    _real: dict[str, dict[str, list[Item]]] = field(init=False, factory=dict)
+    _templates: dict[str, dict[str, list[Item]]] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        enabled = [
+            (item, own_names(item.type, item.attributes))
+            for item in self.objects
+            if not item.disabled
+        ]
+        for item, own in enabled:
+            if own.template:
+                self._templates.setdefault(item.type, {}).setdefault(own.template, []).append(item)
+        for item, own in enabled:
+            name = own.real or (self._inherited(item.type, own, set()) if own.registered else "")
+            if name:
+                self._real.setdefault(item.type, {}).setdefault(name, []).append(item)
+
+    def real(self, kind: str, name: str) -> list[Item]:
+        """Registered objects of that name, which may come from a template."""
+        return self._real.get(kind, {}).get(name, [])
+
+    def templates(self, kind: str, name: str) -> list[Item]:
+        """Templates of that name; the first one counts."""
+        return self._templates.get(kind, {}).get(name, [])
+
+    def real_names(self, kind: str) -> Collection[str]:
+        """The names of all registered objects of a type."""
+        return self._real.get(kind, {}).keys()
+
+    def template_names(self, kind: str) -> Collection[str]:
+        """The names of all templates of a type."""
+        return self._templates.get(kind, {}).keys()
+
+    def name_of(self, item: Item) -> str:
+        """The name of an object by its key attributes, if need be from its templates."""
+        own = own_names(item.type, item.attributes)
+        return own.key or self._inherited(item.type, own, set())
+
+    def _inherited(self, kind: str, own: OwnNames, seen: set[str]) -> str:
+        for name in own.uses:
+            if name in seen:
+                continue
+            seen.add(name)
+            for template in self.templates(kind, name)[:1]:
+                above = own_names(kind, template.attributes)
+                found = above.key or self._inherited(kind, above, seen)
+                if found:
+                    return found
+        return ""

@@ -1,0 +1,115 @@
+"""What templates give to an object, in the words of its file (section 6, fullobjects).
+
+``templates.resolve`` does the same for the core's values; here the texts stay as written, ``null``
+stays visible, and every object is asked for by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Generic
+
+from attrs import define, field, frozen
+
+from monrest.objectconfig.attributes import OBJECT_TYPES
+from monrest.objectconfig.names import Item, Names, own_names
+from monrest.objectconfig.values import elements
+
+_NOT_INHERITED = frozenset({"name", "register", "use"})
+_DEPTH = 50
+
+NULL = "null"
+"""The word that cancels inheritance."""
+
+
+@frozen
+class Full:
+    """An object with what its templates give: texts by name, without ``use``.
+
+    ``templates`` are the names of all used templates, depth first, each once.
+    """
+
+    values: Mapping[str, str]
+    templates: tuple[str, ...]
+
+
+@define(eq=False)
+class Resolver(Generic[Item]):
+    """Resolves templates by name; what was resolved once is kept."""
+
+    names: Names[Item]
+    _merged: dict[int, dict[str, str]] = field(init=False, factory=dict)
+
+    def resolve(self, item: Item) -> Full:
+        """Everything that an object has."""
+        return Full(self.values(item), tuple(dict.fromkeys(self._used(item, 0, set()))))
+
+    def values(self, item: Item) -> dict[str, str]:
+        """Texts of an object's own and inherited attributes by name, without leading plus."""
+        attributes = OBJECT_TYPES[item.type].attributes
+        found: dict[str, str] = {}
+        for name, text in self._merge(item, 0).items():
+            if name == "use":
+                continue
+            attribute = attributes.get(name)
+            if attribute is not None and attribute.additive:
+                if text.startswith("+"):
+                    text = text[1:].lstrip()
+                if attribute.kind == "list" and "," in text:
+                    text = ",".join(dict.fromkeys(elements(text)))
+            found[name] = text
+        return found
+
+    def _merge(self, item: Item, depth: int) -> dict[str, str]:
+        done = self._merged.get(id(item))
+        if done is not None:
+            return done
+        # Entered before its templates are: a loop finds what is there so far, as in the core.
+        found = self._merged[id(item)] = dict(item.attributes)
+        if depth >= _DEPTH:
+            return found
+        custom = {name.upper() for name in found if name.startswith("_")}
+        for name in own_names(item.type, item.attributes).uses:
+            for template in self.names.templates(item.type, name)[:1]:
+                inherit(item.type, found, self._merge(template, depth + 1), custom)
+        return found
+
+    def _used(self, item: Item, depth: int, entered: set[int]) -> Iterator[str]:
+        if depth >= _DEPTH or id(item) in entered:
+            return
+        entered.add(id(item))
+        for name in own_names(item.type, item.attributes).uses:
+            yield name
+            for template in self.names.templates(item.type, name)[:1]:
+                yield from self._used(template, depth + 1, entered)
+
+
+def inherit(
+    kind: str, values: dict[str, str], template: Mapping[str, str], custom: set[str]
+) -> None:
+    """Add what a template gives; ``custom`` are the upper-case custom variables there are."""
+    attributes = OBJECT_TYPES[kind].attributes
+    for name, text in template.items():
+        if name in _NOT_INHERITED:
+            continue
+        if name.startswith("_"):
+            if name.upper() not in custom:
+                custom.add(name.upper())
+                values[name] = text
+            continue
+        own = values.get(name)
+        attribute = attributes.get(name)
+        if own is None:
+            values[name] = text
+        elif attribute is not None and attribute.additive and own.startswith("+"):
+            own = own[1:].lstrip()
+            # A template's null or empty list ends the chain.
+            values[name] = f"{text},{own}" if text.strip() not in ("", "+", NULL) else own
+        elif kind == "service" and name == "check_command" and text.startswith("!"):
+            values[name] = text[1:].lstrip()
+
+
+def is_null(kind: str, name: str, text: str) -> bool:
+    """Whether an attribute is set to nothing by the word ``null``."""
+    attribute = OBJECT_TYPES[kind].attributes.get(name)
+    return text == NULL and attribute is not None and attribute.nullable
