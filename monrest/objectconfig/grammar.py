@@ -179,8 +179,7 @@ class Reader:
             raw = text[self.position : end if end >= 0 else after]
             self.position = after
             self.number += end >= 0
-            if raw.endswith("\r"):
-                raw = raw[:-1]
+            raw = raw.removesuffix("\r")
             if held:
                 raw = raw.lstrip(BLANKS)
                 if self._open is not None and self._open.disabled and raw[:1] in ("#", ";"):

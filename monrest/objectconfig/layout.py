@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -26,9 +27,9 @@ _CUSTOM_RANK = {"_TYPE": 0, "_TAGS": 1, "_APPS": 2}
 
 _BARE_SEMICOLON = re.compile(r"(?<!\\);")
 _LINE_BREAKS = re.compile(r"[\r\n]+")
-_QUOTED_OR_SPLIT = re.compile(
-    r"""(?P<quoted>'[^']*(?:'|\Z)|"(?:[^"\\]|\\.)*(?:"|\Z)|\\.)|(?<=[ \t])(?=--?[A-Za-z]|\|[ \t]|>>)"""
-)
+_QUOTED = r"""'[^']*(?:'|\Z)|"(?:[^"\\]|\\.)*(?:"|\Z)|\\."""
+_CUT = r"(?<=[ \t])(?=--?[A-Za-z]|\|[ \t]|>>)"
+_QUOTED_OR_CUT = re.compile(f"(?P<quoted>{_QUOTED})|{_CUT}")
 
 
 def clean(kind: str, name: str, value: str) -> str:
@@ -131,8 +132,6 @@ def _attribute(kind: str, name: str, value: str, comment: str) -> list[str]:
 
 def split_command(value: str) -> list[str]:
     """A command line cut in front of options, pipes and ``>>`` that no quotes enclose."""
-    cuts = [0]
-    for match in _QUOTED_OR_SPLIT.finditer(value):
-        if match["quoted"] is None and match.start():
-            cuts.append(match.start())
-    return [value[start:end] for start, end in zip(cuts, [*cuts[1:], len(value)], strict=True)]
+    found = [match.start() for match in _QUOTED_OR_CUT.finditer(value) if match["quoted"] is None]
+    cuts = [0, *found, len(value)]
+    return [value[start:end] for start, end in itertools.pairwise(cuts)]
