@@ -37,10 +37,12 @@ class SiteName(Protocol):
     """The site that a row belongs to: ``id`` is its key."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Its key."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name for people."""
 
 
 @frozen(kw_only=True)
@@ -252,7 +254,7 @@ def load(
 def _read(
     path: str, readonly: bool, old: SiteFile | None, recorded: Recorded, trusted: bool
 ) -> SiteFile:
-    with Path(path).open("rb", opener=_open) as stream:
+    with os.fdopen(_open(path), "rb") as stream:
         status = os.fstat(stream.fileno())
         if trusted and old is not None and old.stamp and old.stamp.same_status(status):
             return old
@@ -279,13 +281,13 @@ def _read(
     if marks is None or len(marks.ids) != len(blocks):
         return SiteFile(path, document, readonly, stamp)
     found = SiteFile(path, document, readonly, stamp, pinned=True, retired=marks.retired)
-    claims = [Claim(block.line, id) for block, id in zip(blocks, marks.ids, strict=True)]
+    claims = [Claim(block.line, was) for block, was in zip(blocks, marks.ids, strict=True)]
     return evolve(found, objects=_objects(found, claims, list(marks.ids)))
 
 
-def _open(path: str, flags: int) -> int:
+def _open(path: str) -> int:
     # A named pipe must not hold the thread.
-    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(0, "not a regular file")
@@ -325,13 +327,13 @@ def _numbered(
 ) -> dict[str, SiteFile]:
     """The files sorted by path, with objects that have their ids."""
     paths = sorted(loaded, key=os.fsencode)
-    retired = [id for path in paths for id in loaded[path].retired]
+    retired = [gone for path in paths for gone in loaded[path].retired]
     ids = assign({path: claims[path] for path in paths}, retired)
     found: dict[str, SiteFile] = {}
     for path in paths:
         file = loaded[path]
         same = len(file.objects) == len(ids[path]) and all(
-            item.id == id for item, id in zip(file.objects, ids[path], strict=True)
+            item.id == found_id for item, found_id in zip(file.objects, ids[path], strict=True)
         )
         if not same or not file.objects:
             file = evolve(file, objects=_objects(file, claims[path], ids[path]))
@@ -341,8 +343,8 @@ def _numbered(
 
 def _objects(file: SiteFile, claims: list[Claim], ids: list[str]) -> tuple[ConfigObject, ...]:
     return tuple(
-        ConfigObject(id, block.type, file.path, claim.line, file.readonly, block)
-        for block, claim, id in zip(file.document.blocks, claims, ids, strict=True)
+        ConfigObject(found_id, block.type, file.path, claim.line, file.readonly, block)
+        for block, claim, found_id in zip(file.document.blocks, claims, ids, strict=True)
     )
 
 

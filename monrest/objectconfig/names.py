@@ -74,13 +74,16 @@ class Named(Protocol):
     """An object that names can be looked up for."""
 
     @property
-    def type(self) -> str: ...
+    def type(self) -> str:
+        """The word behind ``define``."""
 
     @property
-    def attributes(self) -> Mapping[str, str]: ...
+    def attributes(self) -> Mapping[str, str]:
+        """Its own attributes as the file writes them."""
 
     @property
-    def disabled(self) -> bool: ...
+    def disabled(self) -> bool:
+        """Whether it is commented out."""
 
 
 Item = TypeVar("Item", bound=Named)

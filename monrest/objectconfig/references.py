@@ -2,80 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from monrest.objectconfig.attributes import OBJECT_TYPES, Attribute
-from monrest.objectconfig.resolve import NULL
+from monrest.objectconfig.attributes import OBJECT_TYPES
+from monrest.objectconfig.parser import core_text
+from monrest.objectconfig.resolve import is_null
 
 _LISTS = frozenset({"list", "pairs", "service_ref"})
-
-ALSO_LISTS = frozenset({("servicedependency", "service_description")})
-"""Attributes that are one text in JSON and yet a list of names to the core."""
-
-EXTINFO = {"host_name": "host", "hostgroup_name": "hostgroup"}
-"""What attributes of extended information name; the core knows no reference there."""
+_ALSO_LISTS = frozenset({("servicedependency", "service_description")})
+_EXTINFO = {"host_name": "host", "hostgroup_name": "hostgroup"}
 
 
 @frozen
 class Reference:
-    """A name in an attribute; ``host`` is the one beside it where services come in pairs."""
+    """A name in an attribute; ``host`` is the one beside it where services come in pairs.
+
+    ``rejects``: it takes something out of the list.
+    """
 
     attribute: str
     type: str
     name: str
     host: str = ""
+    rejects: bool = False
 
 
-def referred_type(kind: str, attribute: Attribute) -> str:
-    """The type that an attribute of an object type names, or nothing."""
-    if attribute.ref:
-        return attribute.ref
-    if kind.endswith("extinfo"):
-        return EXTINFO.get(attribute.name, "")
-    return ""
+Renamed = Callable[[Reference], str | None]
+"""Gives the text that is to stand in place of a reference's name, None to leave it."""
 
 
-def is_pairs(attribute: Attribute, text: str) -> bool:
-    """Whether a text is host and service in turn."""
-    return attribute.kind == "pairs" or (attribute.kind == "service_ref" and "," in text)
+def references(
+    kind: str, attributes: Mapping[str, str], *, extended: bool = False
+) -> Iterator[Reference]:
+    """The references of an object except its templates; leading ``!`` and ``+`` are taken off.
 
-
-def is_list(kind: str, attribute: Attribute) -> bool:
-    """Whether commas divide the names of an attribute."""
-    return attribute.kind in _LISTS or (kind, attribute.name) in ALSO_LISTS
-
-
-def references(kind: str, attributes: Mapping[str, str]) -> Iterator[Reference]:
-    """The references of an object, without ``null``, empty names and templates (``use``).
-
-    Leading ``!`` and ``+`` are taken off; patterns are given as they are.
+    Empty ones and ``null`` are left out, patterns given as they are. ``extended`` gives those of
+    extended information too, which the core does not check.
     """
-    known = OBJECT_TYPES[kind].attributes
     for name, text in attributes.items():
-        attribute = known.get(name)
-        if attribute is None or text == NULL or not text:
-            continue
-        if attribute.kind == "pairs" or (attribute.kind == "service_ref" and "," in text):
-            yield from _pairs(name, text)
-        elif attribute.ref:
-            for element in text.split(",") if is_list(kind, attribute) else (text,):
-                found = bare(element)
-                if attribute.ref == "command":
-                    found = found.partition("!")[0].strip()
-                if found:
-                    yield Reference(name, attribute.ref, found)
+        for part in _parts(kind, name, text, extended=extended):
+            if part.name:
+                yield part.reference
 
 
-def _pairs(attribute: str, text: str) -> Iterator[Reference]:
-    parts = [bare(part) for part in text.split(",") if part.strip()]
-    for host, description in zip(parts[::2], parts[1::2], strict=False):
-        yield Reference(attribute, "host", host)
-        yield Reference(attribute, "service", description, host)
+def rewrite(kind: str, attributes: Mapping[str, str], renamed: Renamed) -> dict[str, str]:
+    """The attributes whose references are changed, with their new texts."""
+    found: dict[str, str] = {}
+    for name, text in attributes.items():
+        parts = list(_parts(kind, name, text, extended=True))
+        new = [renamed(part.reference) if part.name else None for part in parts]
+        if any(item is not None for item in new):
+            found[name] = ",".join(
+                part.text if item is None else f"{part.before}{item}{part.after}"
+                for part, item in zip(parts, new, strict=True)
+            )
+    return found
 
 
-def bare(element: str) -> str:
-    """A name without blanks around it and without a leading ``!`` or ``+``."""
-    element = element.strip()
-    return element[1:].lstrip() if element[:1] in ("!", "+") else element
+@frozen
+class _Part:
+    """A piece of an attribute's text between commas: what is before and after the name in it."""
+
+    reference: Reference
+    text: str
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        return self.reference.name
+
+
+def _parts(kind: str, name: str, text: str, *, extended: bool) -> Iterator[_Part]:
+    attribute = OBJECT_TYPES[kind].attributes.get(name)
+    if attribute is None or not text or is_null(kind, name, text):
+        return
+    if attribute.kind == "pairs" or (attribute.kind == "service_ref" and "," in text):
+        yield from _pairs(name, text)
+        return
+    ref = attribute.ref
+    if not ref and extended and kind.endswith("extinfo"):
+        ref = _EXTINFO.get(name, "")
+    if not ref:
+        return
+    listed = attribute.kind in _LISTS or (kind, name) in _ALSO_LISTS
+    for piece in text.split(",") if listed else [text]:
+        yield _part(name, ref, piece)
+
+
+def _pairs(attribute: str, text: str) -> Iterator[_Part]:
+    host = ""
+    for index, piece in enumerate(text.split(",")):
+        part = _part(attribute, "service" if index % 2 else "host", piece, host)
+        yield part
+        host = "" if index % 2 else part.name
+
+
+def _part(attribute: str, ref: str, piece: str, host: str = "") -> _Part:
+    start = len(piece) - len(piece.lstrip())
+    if piece[start : start + 1] in ("!", "+"):
+        start += 1
+        start += len(piece[start:]) - len(piece[start:].lstrip())
+    name = piece[start:].rstrip()
+    if ref == "command":
+        name = name.partition("!")[0].rstrip()
+    end = start + len(name)
+    rejects = piece.lstrip().startswith("!")
+    reference = Reference(attribute, ref, core_text(name), host, rejects)
+    return _Part(reference, piece, piece[:start], piece[end:])

@@ -16,7 +16,7 @@ from monrest.objectconfig.values import elements
 
 @define(eq=False)
 class ServiceHosts(Generic[Item]):
-    """The hosts of each definition; what is unknown or excluded is left out, nothing is reported."""
+    """The hosts of each definition; what is unknown or excluded is left out without a word."""
 
     objects: Iterable[Item]
     resolver: Resolver[Item]
@@ -71,6 +71,10 @@ class ServiceHosts(Generic[Item]):
             for item, values in self._services.get(description, ())
             if self.applies(values, host)
         ]
+
+    def definitions_of(self, description: str) -> list[set[str]]:
+        """The hosts of each definition of a description."""
+        return [self.covered(values) for _, values in self._services.get(description, ())]
 
     def applies(self, values: Mapping[str, str], host: str) -> bool:
         """Whether ``host_name`` and ``hostgroup_name`` take a host in and nothing takes it out."""

@@ -36,7 +36,7 @@ def is_array(kind: str, name: str) -> bool:
         return False
     if attribute.kind == "command":
         return name == "event_handler"
-    return attribute.kind in _ARRAYS and not kind.endswith("extinfo") or name == "use"
+    return (attribute.kind in _ARRAYS and not kind.endswith("extinfo")) or name == "use"
 
 
 def to_json(kind: str, name: str, text: str) -> Json:
@@ -111,7 +111,7 @@ def _scalar(name: str, value: Any) -> str:
 def _clean(name: str, text: str) -> str:
     """One line that reads back as it is: line breaks become blanks, a bare ``;`` is escaped."""
     text = _BARE_SEMICOLON.sub(r"\\;", _BREAKS.sub(" ", text).strip(BLANKS))
-    if any(ord(letter) < 32 and letter != "\t" or 127 <= ord(letter) < 160 for letter in text):
+    if any((ord(letter) < 32 and letter != "\t") or 127 <= ord(letter) < 160 for letter in text):
         raise _wrong(name, "expected a text without control characters")
     try:
         text.encode()

@@ -1,0 +1,270 @@
+"""Changes of a site's objects, on a copy of the files they touch (sections 8.3 to 8.7 and 9)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+
+from monrest.errors import BadRequest, NotFound
+from monrest.objectconfig.document import ConfigFile, UnwritableError
+from monrest.objectconfig.files import readonly_file
+from monrest.objectconfig.identity import new_id
+from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel
+from monrest.objectconfig.rename import Rename, renames
+from monrest.objectconfig.values import object_type, texts, to_json
+
+Values = Mapping[str, Any]
+"""The JSON object of a request: attributes, and keys beginning with ``:`` that are ignored."""
+
+
+@define(eq=False)
+class _Draft:
+    """A file that is being edited."""
+
+    file: SiteFile
+    document: ConfigFile
+    objects: dict[str, ConfigObject]
+    retired: list[str]
+    new: bool = False
+
+    @classmethod
+    def of(cls, file: SiteFile) -> _Draft:
+        document = file.document.copy()
+        pairs = zip(file.objects, document.blocks, strict=True)
+        objects = {item.id: evolve(item, block=block) for item, block in pairs}
+        return cls(file, document, objects, list(file.retired))
+
+    @property
+    def result(self) -> SiteFile:
+        return evolve(
+            self.file,
+            document=self.document,
+            stamp=None,
+            objects=tuple(self.objects.values()),
+            pinned=True,
+            retired=tuple(self.retired),
+        )
+
+
+@define(eq=False)
+class Editor:
+    """Edits a model; the model it was given never changes.
+
+    ``warnings`` tell of references in read-only files that could not follow a rename. After an
+    exception a part of the change may have been made: throw the editor away.
+    """
+
+    base: SiteModel
+    warnings: list[str] = field(init=False, factory=list)
+    _drafts: dict[str, _Draft] = field(init=False, factory=dict)
+    _model: SiteModel | None = field(init=False, default=None)
+    _touched: bool = field(init=False, default=False)
+    _taken: set[str] | None = field(init=False, default=None)
+
+    @property
+    def model(self) -> SiteModel:
+        """The model as edited so far. Do not edit on while it is in use."""
+        if not self._touched:
+            return self.base
+        if self._model is None:
+            loaded = dict(self.base.loaded)
+            for path, draft in self._drafts.items():
+                loaded.pop(path, None)
+                if draft.objects or not draft.document.empty:
+                    loaded[path] = draft.result
+            ordered = {path: loaded[path] for path in sorted(loaded, key=os.fsencode)}
+            self._model = SiteModel(self.base.files, ordered, self.base.problems)
+        return self._model
+
+    @property
+    def changed(self) -> dict[str, ConfigFile]:
+        """The files with another text than in the model given; ``empty`` ones are to be deleted."""
+        return {
+            path: draft.document
+            for path, draft in self._drafts.items()
+            if draft.new or draft.document.data() != draft.file.document.data()
+        }
+
+    @property
+    def edited(self) -> dict[str, SiteFile]:
+        """The same files with their objects, whose marks are to be kept beside the texts."""
+        return {path: self._drafts[path].result for path in self.changed}
+
+    def create(self, kind: str, file: str, values: Values) -> ConfigObject:
+        """Add an object at the end of a file, which may be a new one (8.3).
+
+        ``null`` values are left out. Raises BadRequest, Forbidden.
+        """
+        wanted = object_type(kind).name
+        if not isinstance(file, str):
+            raise BadRequest("bad request", ":FILE: expected the path of a file")
+        path = self.base.files.place(file)
+        given = {name: text for name, text in texts(wanted, values).items() if text is not None}
+        draft = self._draft(path)
+        if draft.file.readonly:
+            raise readonly_file(path)
+        self._encodable(draft, given)
+        block = _written(lambda: draft.document.add(wanted, given))
+        item = ConfigObject(self._new_id(path), wanted, path, 0, False, block)
+        draft.objects[item.id] = item
+        self._changed()
+        return item
+
+    def replace(self, item: ConfigObject, values: Values) -> ConfigObject:
+        """Give an object other attributes altogether; its comments stay (8.6).
+
+        Raises BadRequest, also when there is none, and Forbidden.
+        """
+        return self.replace_all([item], values)[0]
+
+    def replace_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
+        """The same for several; nothing is changed if one of them is read-only."""
+        found = self._writable(items)
+        changed: list[ConfigObject] = []
+        for current in found:
+            given = texts(current.type, values)
+            new = {name: text for name, text in given.items() if text is not None}
+            if not new:
+                raise BadRequest(
+                    "use DELETE to remove objects completely",
+                    "the body has no attribute; a replaced object needs all of them",
+                )
+            changed.append(self._change(current, new))
+        return changed
+
+    def patch(self, item: ConfigObject, values: Values) -> ConfigObject:
+        """Set some attributes; null, an empty text or an empty list removes one (8.4)."""
+        return self.patch_all([item], values)[0]
+
+    def patch_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
+        """The same for several; nothing is changed if one of them is read-only."""
+        changed: list[ConfigObject] = []
+        for current in self._writable(items):
+            new = dict(current.attributes)
+            for name, text in texts(current.type, values).items():
+                if text:
+                    new[name] = text
+                else:
+                    new.pop(name, None)
+            changed.append(self._change(current, new))
+        return changed
+
+    def delete(self, item: ConfigObject) -> bool:
+        """Remove an object; False when it is read-only. References to it stay (section 9)."""
+        return self.delete_all([item]) == 1
+
+    def delete_all(self, items: Iterable[ConfigObject]) -> int:
+        """Remove objects except read-only ones; gives how many (8.5)."""
+        by_path: dict[str, list[ConfigObject]] = {}
+        for item in dict.fromkeys(items):
+            if not item.readonly:
+                by_path.setdefault(item.path, []).append(self._current(item))
+        for path, found in by_path.items():
+            draft = self._draft(path)
+            draft.document.remove_all([item.block for item in found])
+            for item in found:
+                del draft.objects[item.id]
+                draft.retired.append(item.id)
+            self._changed()
+        return sum(map(len, by_path.values()))
+
+    def _changed(self) -> None:
+        self._touched, self._model = True, None
+
+    def _change(self, item: ConfigObject, new: dict[str, str]) -> ConfigObject:
+        before = dict(item.attributes)
+        for name, text in before.items():
+            # The same in other words is no change.
+            if name in new and _same(item.type, name, text, new[name]):
+                new[name] = text
+        if new == before:
+            return item
+        found = renames(self.model, item, before, new) if _renames(item, before, new) else []
+        item = self._set(item, new)
+        for rename in found:
+            self._follow(rename)
+        return item
+
+    def _set(self, item: ConfigObject, new: Mapping[str, str]) -> ConfigObject:
+        draft = self._draft(item.path)
+        current = draft.objects[item.id]
+        self._encodable(draft, new)
+        _written(lambda: current.block.change(new))
+        self._changed()
+        return current
+
+    def _follow(self, rename: Rename) -> None:
+        for other in self.model.objects:
+            changes = rename.follow(other, other.attributes)
+            if not changes:
+                continue
+            if other.readonly:
+                text = f"could not update dependency in read-only file: {other.path}"
+                if text not in self.warnings:
+                    self.warnings.append(text)
+                continue
+            self._set(other, {**other.attributes, **changes})
+
+    def _writable(self, items: Iterable[ConfigObject]) -> list[ConfigObject]:
+        found = list(items)
+        for item in found:
+            if item.readonly:
+                raise readonly_file(item.path)
+        return [self._current(item) for item in found]
+
+    def _current(self, item: ConfigObject) -> ConfigObject:
+        """The object in this editor that an object of the model given stands for."""
+        found = self._draft(item.path).objects.get(item.id)
+        if found is None:
+            raise NotFound("no such object", f"{item.id}: removed meanwhile")
+        return found
+
+    def _draft(self, path: str) -> _Draft:
+        found = self._drafts.get(path)
+        if found is None:
+            file = self.base.loaded.get(path)
+            if file is None:
+                document = ConfigFile.parse(path, b"")
+                file = SiteFile(path, document, False, None, pinned=True)
+                found = _Draft(file, document, {}, [], new=True)
+            else:
+                found = _Draft.of(file)
+            self._drafts[path] = found
+        return found
+
+    def _new_id(self, path: str) -> str:
+        if self._taken is None:
+            self._taken = set(self.base.by_id)
+            for file in self.base.loaded.values():
+                self._taken.update(file.retired)
+        found = new_id(path, 0, self._taken)
+        self._taken.add(found)
+        return found
+
+    def _encodable(self, draft: _Draft, attributes: Mapping[str, str]) -> None:
+        for name, text in attributes.items():
+            if not draft.document.encodable(name + text):
+                raise BadRequest(
+                    "bad request",
+                    f"{name}: {draft.file.path} is not written in UTF-8 and cannot hold this text",
+                )
+
+
+def _renames(item: ConfigObject, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Whether a change can rename something, so that references have to be looked at."""
+    names = ("name", "register", "use", object_type(item.type).key[0])
+    return any(before.get(name) != after.get(name) for name in names)
+
+
+def _same(kind: str, name: str, old: str, new: str) -> bool:
+    return old == new or to_json(kind, name, old) == to_json(kind, name, new)
+
+
+def _written(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except UnwritableError as error:
+        raise BadRequest("bad request", str(error)) from None
