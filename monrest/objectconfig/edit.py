@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from monrest.errors import BadRequest, NotFound
+from monrest.errors import BadRequest, Conflict, NotFound
 from monrest.objectconfig.document import ConfigFile, UnwritableError
 from monrest.objectconfig.files import readonly_file
 from monrest.objectconfig.identity import new_id
@@ -36,6 +36,12 @@ class _Draft:
         pairs = zip(file.objects, document.blocks, strict=True)
         objects = {item.id: evolve(item, block=block) for item, block in pairs}
         return cls(file, document, objects, list(file.retired))
+
+    @property
+    def is_changed(self) -> bool:
+        if self.new:
+            return not self.document.empty
+        return self.document.data() != self.file.document.data()
 
     @property
     def result(self) -> SiteFile:
@@ -76,17 +82,13 @@ class Editor:
                 if draft.objects or not draft.document.empty:
                     loaded[path] = draft.result
             ordered = {path: loaded[path] for path in sorted(loaded, key=os.fsencode)}
-            self._model = SiteModel(self.base.files, ordered, self.base.problems)
+            self._model = evolve(self.base, loaded=ordered)
         return self._model
 
     @property
     def changed(self) -> dict[str, ConfigFile]:
         """The files with another text than in the model given; ``empty`` ones are to be deleted."""
-        return {
-            path: draft.document
-            for path, draft in self._drafts.items()
-            if draft.new or draft.document.data() != draft.file.document.data()
-        }
+        return {path: draft.document for path, draft in self._drafts.items() if draft.is_changed}
 
     @property
     def edited(self) -> dict[str, SiteFile]:
@@ -226,6 +228,8 @@ class Editor:
         found = self._drafts.get(path)
         if found is None:
             file = self.base.loaded.get(path)
+            if path in self.base.unreadable:
+                raise Conflict("cannot change file", f"{path}: it cannot be read")
             if file is None:
                 document = ConfigFile.parse(path, b"")
                 file = SiteFile(path, document, False, None, pinned=True)

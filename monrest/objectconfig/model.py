@@ -133,12 +133,14 @@ class SiteModel:
     """The files of a site in the order of their paths, with their objects.
 
     Never changed after it was made: ``overlay`` and ``Editor`` make another one that shares what
-    is untouched. ``problems`` are texts of section 13 about files as a whole.
+    is untouched. ``problems`` are texts of section 13 about files as a whole, ``unreadable`` the
+    paths of those that are there and could not be read.
     """
 
     files: FileSet
     loaded: Mapping[str, SiteFile]
     problems: tuple[str, ...] = ()
+    unreadable: frozenset[str] = frozenset()
 
     @cached_property
     def objects(self) -> list[ConfigObject]:
@@ -190,7 +192,7 @@ class SiteModel:
                 file = evolve(file, retired=text.marks.retired)
             loaded[path] = file
             claims[path] = _overlaid(document, text, old)
-        return SiteModel(self.files, _numbered(loaded, claims), self.problems)
+        return SiteModel(self.files, _numbered(loaded, claims), self.problems, self.unreadable)
 
     def row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
         """The raw row of an object: own attributes and meta attributes (section 5)."""
@@ -219,6 +221,7 @@ def load(
     trusted = previous is not None and previous.files.tool == tool
     loaded: dict[str, SiteFile] = {}
     problems = list(files.problems)
+    unreadable: set[str] = set()
     waiting = {file.path: bool(file.readonly) for file in files.files}
     seen: set[str] = set()
     while waiting:
@@ -229,6 +232,7 @@ def load(
                 loaded[path] = _read(path, readonly, old.get(path), recorded, trusted)
             except OSError as error:
                 problems.append(f"cannot read file: {path}: {error.strerror}")
+                unreadable.add(path)
             else:
                 included.update(dict.fromkeys(_included(loaded[path])))
         files = files.with_files(included)
@@ -248,7 +252,7 @@ def load(
         else [Claim(block.line) for block in file.document.blocks]
         for path, file in loaded.items()
     }
-    return SiteModel(files, _numbered(loaded, claims), tuple(problems))
+    return SiteModel(files, _numbered(loaded, claims), tuple(problems), frozenset(unreadable))
 
 
 def _read(
