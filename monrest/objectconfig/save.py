@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,17 +64,12 @@ class ChangedOnDiskError(Conflict):
         self.paths = tuple(paths)
 
 
-Step = Callable[[str], object]
-"""Called with the name of what was just done; tests kill the process there."""
-
-
 def write(
     room: Room,
     writes: Sequence[Write],
     allowed: Allowed,
     *,
     note: dict[str, object],
-    step: Step = str,
 ) -> None:
     """Write all files or none; the caller has the lock of ``room``.
 
@@ -95,8 +90,7 @@ def write(
     journal = _journal(writes, found, configured)
     try:
         room.write(journal)
-        step("journal")
-        _prepare(room, journal, writes, before, note, step)
+        _prepare(room, journal, writes, before, note)
         _check_again(journal)
         room.write(evolve(journal, state="commit"))
     except OSError as error:
@@ -105,9 +99,8 @@ def write(
     except RestError:
         roll_back(room, journal)
         raise
-    step("commit")
     try:
-        left = finish(room, journal, step)
+        left = finish(room, journal)
     except OSError as error:
         log.failure("a save of object files was interrupted")
         raise Unavailable(
@@ -167,20 +160,17 @@ def _prepare(
     writes: Sequence[Write],
     before: Sequence[tuple[bytes, os.stat_result] | None],
     note: dict[str, object],
-    step: Step,
 ) -> None:
     for folder in journal.made:
         with opened(str(Path(folder).parent)) as handle:
             os.mkdir(Path(folder).name, dir_fd=handle)
             os.fsync(handle)
-        step("folder")
     for entry, one, present in zip(journal.entries, writes, before, strict=True):
         if one.content is None:
             continue
         with opened(entry.folder) as handle:
             _write_beside(handle, entry, one.content, present and present[1])
             os.fsync(handle)
-        step("temporary")
     backup = room.folder / journal.backup
     backup.mkdir(mode=0o700)
     kept: list[dict[str, object]] = []
@@ -191,7 +181,6 @@ def _prepare(
     put(backup / "files.json", orjson.dumps({**note, "files": kept}))
     sync(backup)
     sync(room.folder)
-    step("backup")
 
 
 def _write_beside(handle: int, entry: Entry, content: bytes, state: os.stat_result | None) -> None:
@@ -252,7 +241,7 @@ def roll_back(room: Room, journal: Journal) -> None:
     room.forget()
 
 
-def finish(room: Room, journal: Journal, step: Step = str) -> tuple[str, ...]:
+def finish(room: Room, journal: Journal) -> tuple[str, ...]:
     """Put what was prepared in its place, as much as is not there yet; may be done again.
 
     A file that somebody else changed since is left alone; gives the paths of those.
@@ -263,22 +252,18 @@ def finish(room: Room, journal: Journal, step: Step = str) -> tuple[str, ...]:
             with opened(entry.folder) as handle:
                 if not _replace(handle, entry):
                     left.append(entry.path)
-                step("rename")
         except (FileNotFoundError, NotADirectoryError):
             if entry.new is not None:
                 left.append(entry.path)
     for folder in {entry.folder for entry in journal.entries}:
         with suppress(FileNotFoundError):
             sync(Path(folder))
-    step("synced")
     for folder in {entry.folder for entry in journal.entries if entry.emptied}:
         with suppress(OSError), opened(str(Path(folder).parent)) as handle:
             os.rmdir(Path(folder).name, dir_fd=handle)
             os.fsync(handle)
-        step("emptied")
     room.keep(journal.backup)
     room.forget()
-    step("forgotten")
     return tuple(left)
 
 

@@ -125,7 +125,7 @@ async def _write(
     note = {"time": int(now), "user": user}
 
     marks = {
-        (file.path, file.content_hash): view.model.loaded[file.path].marks()
+        (file.path, file.content_hash): file.marks
         for file in staged
         if file.content_hash is not None
     }

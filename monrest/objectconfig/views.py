@@ -38,15 +38,19 @@ class View:
     version: str = ""
     _stored: Mapping[str, StagedFile] = field(factory=dict, repr=False, alias="stored")
 
-    def changed(self, model: SiteModel, now: int) -> tuple[dict[str, StagedFile], Change | None]:
+    def changed(
+        self, model: SiteModel, now: int, emptied: Mapping[str, bytes] | None = None
+    ) -> tuple[dict[str, StagedFile], Change | None]:
         """Give what is staged when ``model`` is, and what to store for it; None is nothing.
 
-        Files are staged at ``now`` when their text differs from what this view has.
+        Files are staged at ``now`` when their text differs from what this view has. ``emptied``:
+        what is left of files that are not in ``model`` any more. They are deleted; but one that
+        is named in the main file stays, since no core starts without it.
         """
         rows: list[Mapping[str, Any]] = []
         kept: dict[str, StagedFile] = {}
         for path in sorted({*model.loaded, *self.model.loaded, *self.staged}):
-            file = self._file(model, path, now)
+            file = self._file(model, path, now, emptied or {})
             if file is None:
                 continue
             kept[path] = file
@@ -72,15 +76,19 @@ class View:
         """Give the view when ``staged`` is stored as ``version``."""
         return evolve(self, model=model, staged=staged, version=version, stored=staged)
 
-    def _file(self, model: SiteModel, path: str, now: int) -> StagedFile | None:
+    def _file(
+        self, model: SiteModel, path: str, now: int, emptied: Mapping[str, bytes]
+    ) -> StagedFile | None:
         """The staged file of a path in ``model``; None when it is as on disk."""
         mine = self.staged.get(path)
         file = model.loaded.get(path)
         if file is self.model.loaded.get(path):
             return mine
         content = None
-        if file is not None and not (file.document.empty and self._goes(path)):
+        if file is not None:
             content = file.document.data()
+        elif self._named(path):
+            content = emptied.get(path)
         base = self.base(path) if mine is None else mine.base
         if content == base and path not in self.conflicts:
             return None
@@ -96,9 +104,9 @@ class View:
             staged=now,
         )
 
-    def _goes(self, path: str) -> bool:
-        """Whether a file without objects is deleted: a core does not start without a named one."""
-        return any(path.startswith(f"{folder.rstrip('/')}/") for folder in self.disk.files.folders)
+    def _named(self, path: str) -> bool:
+        folders = self.disk.files.folders
+        return not any(path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
     def base(self, path: str) -> bytes | None:
         """What is on disk, None when there is no such file."""
@@ -189,6 +197,7 @@ def edited(view: View, changes: tuple[Callable[[Editor], T], ...], now: int) -> 
     """Make changes one after the other; one that fails leaves nothing behind."""
     model = view.model
     results: list[T | Failure] = []
+    emptied: dict[str, bytes] = {}
     for make in changes:
         editor = Editor(model)
         try:
@@ -197,6 +206,8 @@ def edited(view: View, changes: tuple[Callable[[Editor], T], ...], now: int) -> 
             results.append(Failure())
         else:
             results.append(result)
+            if model.loaded.keys() - editor.model.loaded.keys():
+                emptied |= {path: file.data() for path, file in editor.changed.items()}
             model = editor.model
-    staged, change = view.changed(model, now)
+    staged, change = view.changed(model, now, emptied)
     return Edited(results=tuple(results), model=model, staged=staged, change=change)
