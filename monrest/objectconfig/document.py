@@ -45,6 +45,7 @@ class ConfigFile:
     includes: tuple[Include, ...] = ()
     faults: tuple[Fault, ...] = ()
     _added: dict[Block, tuple[str, str]] = field(factory=dict)
+    _shared: dict[Block, int] = field(factory=dict)
 
     @classmethod
     def parse(cls, path: str, data: bytes) -> ConfigFile:
@@ -118,6 +119,23 @@ class ConfigFile:
             added,
         )  # fmt: skip
 
+    def share(self) -> ConfigFile:
+        """A copy of the same blocks, at once: ask ``own`` for each before it is changed."""
+        return ConfigFile(
+            self.path, self.encoding, self.bom, list(self.blocks), self.trailer, self.includes,
+            self.faults, dict(self._added), {block: i for i, block in enumerate(self.blocks)},
+        )  # fmt: skip
+
+    def own(self, block: Block) -> Block:
+        """The block itself, or the copy that takes the place of a shared one."""
+        index = self._shared.pop(block, None)
+        if index is None:
+            return block
+        copy = self.blocks[index] = block.copy()
+        if block in self._added:
+            self._added[copy] = self._added.pop(block)
+        return copy
+
     def add(self, kind: str, attributes: Mapping[str, str]) -> Block:
         """A new definition at the end. Raises UnwritableError; KeyError for an unknown type."""
         end = (self.blocks[-1].text if self.blocks else "") + self.trailer
@@ -159,11 +177,15 @@ class ConfigFile:
                 held = without_comments(before)
                 self._added.pop(block, None)
             else:
-                block.before = before
+                if before is not block.before:
+                    block = self.own(block)
+                    block.before = before
                 kept.append(block)
         if held is not None:
             self.trailer = _joined(held, self.trailer, first=not kept, last=True)
         self.blocks = kept
+        if self._shared:
+            self._shared = {block: i for i, block in enumerate(kept) if block in self._shared}
 
 
 def _joined(left: str, right: str, *, first: bool, last: bool) -> str:

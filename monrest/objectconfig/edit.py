@@ -29,18 +29,35 @@ class _Draft:
     objects: dict[str, ConfigObject]
     retired: list[str]
     new: bool = False
+    touched: bool = False
 
     @classmethod
     def of(cls, file: SiteFile) -> _Draft:
-        document = file.document.copy()
-        pairs = zip(file.objects, document.blocks, strict=True)
-        objects = {item.id: evolve(item, block=block) for item, block in pairs}
-        return cls(file, document, objects, list(file.retired))
+        objects = {item.id: item for item in file.objects}
+        return cls(file, file.document.share(), objects, list(file.retired))
+
+    def own(self, item: ConfigObject) -> ConfigObject:
+        """The object with a block that may be changed."""
+        block = self.document.own(item.block)
+        if block is not item.block:
+            item = self.objects[item.id] = evolve(item, block=block)
+        return item
+
+    def remove(self, items: Iterable[ConfigObject]) -> None:
+        found = list(items)
+        self.document.remove_all([item.block for item in found])
+        for item in found:
+            del self.objects[item.id]
+            self.retired.append(item.id)
+        for item, block in zip(list(self.objects.values()), self.document.blocks, strict=True):
+            # What follows a removed definition may have other text in front of it now.
+            if item.block is not block:
+                self.objects[item.id] = evolve(item, block=block)
 
     @property
     def is_changed(self) -> bool:
-        if self.new:
-            return not self.document.empty
+        if self.new or not self.touched:
+            return self.touched and not self.document.empty
         return self.document.data() != self.file.document.data()
 
     @property
@@ -78,8 +95,7 @@ class Editor:
         if self._model is None:
             loaded = dict(self.base.loaded)
             for path, draft in self._drafts.items():
-                loaded.pop(path, None)
-                if draft.objects or not draft.document.empty:
+                if draft.touched:
                     loaded[path] = draft.result
             ordered = {path: loaded[path] for path in sorted(loaded, key=os.fsencode)}
             self._model = evolve(self.base, loaded=ordered)
@@ -112,7 +128,7 @@ class Editor:
         block = _written(lambda: draft.document.add(wanted, given))
         item = ConfigObject(self._new_id(path), wanted, path, 0, False, block)
         draft.objects[item.id] = item
-        self._changed()
+        self._changed(draft)
         return item
 
     def replace(self, item: ConfigObject, values: Values) -> ConfigObject:
@@ -166,14 +182,12 @@ class Editor:
                 by_path.setdefault(item.path, []).append(self._current(item))
         for path, found in by_path.items():
             draft = self._draft(path)
-            draft.document.remove_all([item.block for item in found])
-            for item in found:
-                del draft.objects[item.id]
-                draft.retired.append(item.id)
-            self._changed()
+            draft.remove(found)
+            self._changed(draft)
         return sum(map(len, by_path.values()))
 
-    def _changed(self) -> None:
+    def _changed(self, draft: _Draft) -> None:
+        draft.touched = True
         self._touched, self._model = True, None
 
     def _change(self, item: ConfigObject, new: dict[str, str]) -> ConfigObject:
@@ -192,10 +206,10 @@ class Editor:
 
     def _set(self, item: ConfigObject, new: Mapping[str, str]) -> ConfigObject:
         draft = self._draft(item.path)
-        current = draft.objects[item.id]
+        current = draft.own(draft.objects[item.id])
         self._encodable(draft, new)
-        _written(lambda: current.block.change(new))
-        self._changed()
+        if _written(lambda: current.block.change(new)):
+            self._changed(draft)
         return current
 
     def _follow(self, rename: Rename) -> None:
