@@ -3,7 +3,6 @@
 import pytest
 
 from monrest.objectconfig.document import ConfigFile, UnwritableError
-
 from tests.objectconfig.test_document import VECTOR, block, read
 
 MESSY = """\
