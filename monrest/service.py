@@ -40,6 +40,7 @@ from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load, parse_listener
 from monrest.log import LineObserver
+from monrest.objectconfig.staging import Staging
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
@@ -94,6 +95,7 @@ class Daemon(Service):
     users: Users = field(init=False)
     slowdown: Slowdown = field(init=False)
     contacts: Contacts = field(init=False)
+    staging: Staging = field(init=False)
     threads: Threads = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -113,6 +115,7 @@ class Daemon(Service):
         self.users = Users(self.database, self.reactor, auth)
         self.slowdown = Slowdown(self.reactor)
         self.contacts = Contacts(self.registry, self.reactor)
+        self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -159,7 +162,7 @@ class Daemon(Service):
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users)
+        return (self.keys, self.sessions, self.users, self.staging)
 
     def _bind(self, text: str) -> IListeningPort:
         results: list[IListeningPort | Failure] = []
@@ -216,6 +219,7 @@ class Daemon(Service):
             contacts=self.contacts,
             passwords=passwords,
             slowdown=self.slowdown,
+            staging=self.staging,
             threads=self.threads,
         )
 

@@ -39,12 +39,18 @@ class Reloaded:
 
 
 async def reload(
-    site: Site, reactor: Any, command: str, environment: Mapping[str, str], seconds: float
+    site: Site,
+    reactor: Any,
+    command: str,
+    environment: Mapping[str, str],
+    *,
+    seconds: float,
+    command_seconds: float,
 ) -> Reloaded:
     """Tell a core to read its files again and wait until it is back.
 
-    ``command`` is the site's reload command; an empty one means the external command
-    RESTART_PROCESS. All of it takes ``seconds`` at most.
+    ``command`` is the site's reload command, which may take ``command_seconds``; an empty one
+    means the external command RESTART_PROCESS. All of it takes ``seconds`` at most.
     """
     work = _Reload(site=site, clock=reactor, deadline=reactor.seconds() + seconds)
     await work.look()
@@ -54,8 +60,8 @@ async def reload(
         await pause(reactor, 1.0)
     output = ""
     if command:
-        left = work.deadline - reactor.seconds()
-        result = await run(reactor, command, environment, left)
+        left = max(work.deadline - reactor.seconds(), 0.0)
+        result = await run(reactor, command, environment, min(left, command_seconds))
         output = result.output
         if result.failed:
             return Reloaded(failed=True, output=output)

@@ -14,7 +14,7 @@ from monrest.auth.csrf import PARAMETERS as TOKENS
 from monrest.auth.rights import is_read_only
 from monrest.errors import BadRequest, Forbidden, RestError
 from monrest.query.filters import parse_parameter
-from monrest.query.parse import RESERVED
+from monrest.query.parse import RESERVED, parse_query
 from monrest.query.q import EVERYTHING, parse_q
 from monrest.query.scan import printable
 from monrest.resources.declare import Context, Parameter
@@ -34,7 +34,7 @@ _OF_REQUEST = frozenset(
 
 _OF_LISTS = frozenset({"columns", "limit", "offset", "q", "sort"})
 _TRUTH = {"": False, "0": False, "false": False, "1": True, "true": True}
-_SHOWN = 20
+MOST_NAMED = 20
 """Objects that an audit line names."""
 
 
@@ -87,6 +87,16 @@ def flag(request: RestRequest, name: str) -> bool:
 def without(parameters: Parameters, *names: str) -> Parameters:
     """Take options out of the parameters of a list, so that they are no filters."""
     return tuple(pair for pair in parameters if pair[0] not in names)
+
+
+def no_conditions(request: RestRequest) -> None:
+    """Raise BadRequest for filters of what is done to whole sites; ``columns`` is welcome."""
+    if isinstance(request.document, list):
+        raise BadRequest("bad request", "request body: expected none")
+    for name, _ in request.parameters:
+        if name not in _OF_REQUEST and name != "columns":
+            raise BadRequest("unknown parameter", f"{printable(name)}: expected no filters here")
+    parse_query(without(request.parameters, *_OF_REQUEST))
 
 
 # -------------------------------------------------------------------- attributes
@@ -204,10 +214,5 @@ def note_failure(
 
 
 def named(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The first of the objects for an audit line: type, file and id."""
-    shown: list[str] = []
-    for record in records:
-        if len(shown) == _SHOWN:
-            return (*shown, "…")
-        shown.append(f"{record[':TYPE']} {record[':FILE']} {record[':ID']}")
-    return tuple(shown)
+    """Objects for an audit line: type, file and id; for the first of many."""
+    return tuple(f"{one[':TYPE']} {one[':FILE']} {one[':ID']}" for one in records)

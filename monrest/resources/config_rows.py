@@ -15,7 +15,7 @@ from attrs import evolve
 from monrest.concurrency import sliced
 from monrest.objectconfig.attributes import OBJECT_TYPES
 from monrest.objectconfig.values import is_array
-from monrest.query.bind import bind
+from monrest.query.bind import Bound, bind
 from monrest.query.finish import Part, finish
 from monrest.query.model import Item, Pushed, Query, Ref
 from monrest.query.parse import parse_query
@@ -23,6 +23,7 @@ from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, TableSchema
 from monrest.resources.declare import Context
+from monrest.resources.fetch import finished
 from monrest.values import Column, Document, Parameters, RestRequest, Row, Rows
 
 Record = Mapping[str, Any]
@@ -38,11 +39,14 @@ COLUMNS = (
 )
 """The keys of every object; the rest are the attributes that it has."""
 
+META_NAMES = tuple(column.name for column in COLUMNS)
+
 TEMPLATES = Column(":TEMPLATES", "array_of_strings", "", "all templates that it uses, in order")
 
 _RECORD = "\0record"
 """A column of the whole record, of which no client can know, for it has a control character."""
 
+_WHOLE = Item(Ref(_RECORD, quoted=True), key=_RECORD, text=_RECORD)
 _ORDER = (":TYPE", ":ID")
 _AT_A_TIME = 200
 
@@ -73,40 +77,57 @@ async def select_objects(
     return Rows(columns=tuple(_column(name) for name in names), rows=rows)
 
 
-async def matching(
-    context: Context, parameters: Parameters, records: Iterable[Record]
-) -> list[Record]:
-    """The records that a query without ``columns`` would list, in that order."""
-    every = await sliced(_taken(records), context.clock)
-    return await _whole(context, parse_query(parameters), every)
+def bound_filter(context: Context, parameters: Parameters, names: Iterable[str]) -> Bound:
+    """Filters bound to the names that some record has; BadRequest for any other name."""
+    return _bound(context, evolve(parse_query(parameters), items=(_WHOLE,)), names)
+
+
+def passing(bound: Bound, records: Iterable[Record]) -> list[Record]:
+    """The records that pass ``bound_filter``, computed in one go: for threads."""
+    shape = _shape(bound)
+    rows = [_row(record, shape) for record in records]
+    answer = finished(finish(bound, shape, [_part(rows)]))
+    assert isinstance(answer, Rows)
+    return [row[0] for row in answer.rows]
 
 
 async def _whole(context: Context, query: Query, records: Sequence[Record]) -> list[Record]:
-    item = Item(Ref(_RECORD, quoted=True), key=_RECORD, text=_RECORD)
-    answer = await _queried(context, evolve(query, items=(item,)), records)
+    answer = await _queried(context, evolve(query, items=(_WHOLE,)), records)
     assert isinstance(answer, Rows)
     return [row[0] for row in answer.rows]
 
 
 async def _queried(context: Context, query: Query, records: Sequence[Record]) -> Rows | Document:
-    names = await sliced(_names(records), context.clock)
+    bound = _bound(context, query, await sliced(_names(records), context.clock))
+    shape = _shape(bound)
+    rows = await sliced(_rows(records, shape), context.clock)
+    return await sliced(finish(bound, shape, [_part(rows)]), context.clock)
+
+
+def _bound(context: Context, query: Query, names: Iterable[str]) -> Bound:
     columns = {name: CoreColumn(column=_column(name), core_type="string") for name in names}
     columns[_RECORD] = CoreColumn(column=Column(_RECORD, "object"), core_type="dict")
     schema = TableSchema(
         name="objects", table="", columns=columns, order=_ORDER, folded=True, mixed=True
     )
-    bound = bind(query, Names(schema), View(), context.moment())
-    # Only what the query reads: a site may have thousands of different custom variables.
-    needed = [name for name in bound.needed if name in columns]
-    shape = Layout(
-        columns=tuple((name, columns[name].core_type) for name in needed or _ORDER), constants=()
+    return bind(query, Names(schema), View(), context.moment())
+
+
+def _shape(bound: Bound) -> Layout:
+    """Only what the query reads: a site may have thousands of different custom variables."""
+    needed = [name for name in bound.needed if name in bound.names.schema.columns] or _ORDER
+    return Layout(
+        columns=tuple((name, "dict" if name == _RECORD else "string") for name in needed),
+        constants=(),
     )
-    part = Part(
-        plan=SitePlan(pushed=Pushed(table="")),
-        rows=await sliced(_rows(records, [name for name, _ in shape.columns]), context.clock),
-        constants={},
-    )
-    return await sliced(finish(bound, shape, [part]), context.clock)
+
+
+def _part(rows: list[Row]) -> Part:
+    return Part(plan=SitePlan(pushed=Pushed(table="")), rows=rows, constants={})
+
+
+def _row(record: Record, shape: Layout) -> Row:
+    return [record if name == _RECORD else record.get(name) for name, _ in shape.columns]
 
 
 def _taken(records: Iterable[Record]) -> Generator[None, None, list[Record]]:
@@ -119,7 +140,7 @@ def _taken(records: Iterable[Record]) -> Generator[None, None, list[Record]]:
 
 
 def _names(records: Sequence[Record]) -> Generator[None, None, set[str]]:
-    names: set[str] = {column.name for column in COLUMNS}
+    names: set[str] = set(META_NAMES)
     for start in range(0, len(records), _AT_A_TIME):
         for record in records[start : start + _AT_A_TIME]:
             names.update(record)
@@ -127,13 +148,10 @@ def _names(records: Sequence[Record]) -> Generator[None, None, set[str]]:
     return names
 
 
-def _rows(records: Sequence[Record], names: Sequence[str]) -> Generator[None, None, list[Row]]:
+def _rows(records: Sequence[Record], shape: Layout) -> Generator[None, None, list[Row]]:
     rows: list[Row] = []
     for start in range(0, len(records), _AT_A_TIME):
-        rows += [
-            [record if name == _RECORD else record.get(name) for name in names]
-            for record in records[start : start + _AT_A_TIME]
-        ]
+        rows += [_row(record, shape) for record in records[start : start + _AT_A_TIME]]
         yield
     return rows
 

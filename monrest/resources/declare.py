@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from monrest.concurrency import Threads
     from monrest.config import Config
     from monrest.names import Names
+    from monrest.objectconfig.staging import Staging
     from monrest.query.schema import TableSchema
     from monrest.sites.registry import Sites
     from monrest.store.database import Database
@@ -54,6 +55,7 @@ class Context:
     contacts: Contacts
     passwords: Passwords
     slowdown: Slowdown
+    staging: Staging
     threads: Threads
     started: float = 0.0
     version: str = ""
