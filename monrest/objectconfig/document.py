@@ -25,6 +25,11 @@ from monrest.objectconfig.scanner import Scanner
 __all__ = ["Block", "ConfigFile", "Include", "Problem", "UnwritableError", "place"]
 
 _BOM = "\ufeff"
+_ICINGA2 = re.compile(
+    r"^[ \t]*(?:(?:object|apply|template)[ \t]+[A-Z]\w+|const[ \t]+\w+[ \t]*="
+    r"|include(?:_recursive)?[ \t]+[\"<]|library[ \t]+\")[^\n]*",
+    re.MULTILINE,
+)
 _BLANK_FIRST = re.compile(r"[ \t\r]*\n")
 _BLANK_LAST = re.compile(r"(?:\A|\n)[ \t\r]*\n\Z")
 
@@ -44,6 +49,8 @@ class ConfigFile:
     trailer: str = ""
     includes: tuple[Include, ...] = ()
     faults: tuple[Fault, ...] = ()
+    foreign: bool = False
+    """Whether it is written in Icinga 2's language: nothing in it can be read."""
     _added: dict[Block, tuple[str, str]] = field(factory=dict)
     _shared: dict[Block, int] = field(factory=dict)
 
@@ -67,7 +74,15 @@ class ConfigFile:
             line = text.partition("\n")[0].rstrip(BLANKS)
             faults.insert(0, Fault(1, f"syntax invalid: '{line}' (byte order mark)"))
         trailer = reader.text[scanner.end :]
-        return cls(path, encoding, bom, blocks, trailer, tuple(reader.includes), tuple(faults))
+        foreign = _ICINGA2.search(trailer) if faults and not blocks else None
+        if foreign is not None:
+            line = trailer.count("\n", 0, foreign.start()) + 1
+            why = "the configuration language of Icinga 2 is not supported"
+            faults = [Fault(line, f"syntax invalid: '{foreign[0].strip()}' ({why})")]
+        return cls(
+            path, encoding, bom, blocks, trailer, tuple(reader.includes), tuple(faults),
+            foreign=foreign is not None,
+        )  # fmt: skip
 
     @property
     def text(self) -> str:
@@ -116,7 +131,7 @@ class ConfigFile:
         }
         return ConfigFile(
             self.path, self.encoding, self.bom, copies, self.trailer, self.includes, self.faults,
-            added,
+            self.foreign, added,
         )  # fmt: skip
 
     def share(self) -> ConfigFile:
