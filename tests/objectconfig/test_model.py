@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from pathlib import Path
 
 import pytest
 
@@ -240,8 +241,7 @@ def test_ids_stay_after_a_save(tmp_path):
     editor.patch(disk.find("host", "h1")[0], {"alias": "A", "notes": "N"})
     marks = {}
     for path, document in editor.changed.items():
-        with open(path, "wb") as stream:
-            stream.write(document.data())
+        Path(path).write_bytes(document.data())
         marks[path, hashlib.sha256(document.data()).hexdigest()] = editor.edited[path].marks()
     expected = {**ids(disk), "n": created.id}
     from_editor = load(tool, editor.model)
