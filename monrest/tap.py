@@ -50,8 +50,6 @@ _DEMO_REQUESTS = (
 _DEMO_COMMANDS = (
     "r /hosts/totals",
     "r -t '/services?q=state>0&columns=host_name,description,plugin_output'",
-    "r -m PATCH -d alias='A new name' /hosts/router-core/config",
-    "r /config/diff",
 )
 
 
