@@ -90,7 +90,11 @@ class Room:
             yield
 
     def journal(self) -> Journal | None:
-        """Read the journal of a save that was interrupted, if there is one."""
+        """Read the journal of a save that was interrupted, if there is one.
+
+        One that was not finished means nothing, and is taken away.
+        """
+        (self.folder / "journal.new").unlink(missing_ok=True)
         try:
             data = (self.folder / "journal").read_bytes()
         except FileNotFoundError:
@@ -98,9 +102,12 @@ class Room:
         return cattrs.structure(orjson.loads(data), Journal)
 
     def write(self, journal: Journal) -> None:
-        """Put the journal on the disk; it is there, or the one before it."""
+        """Make this the journal: a reader finds it, or the one before it. See ``sync``."""
         put(self.folder / "journal.new", orjson.dumps(cattrs.unstructure(journal)))
         (self.folder / "journal.new").rename(self.folder / "journal")
+
+    def sync(self) -> None:
+        """Put the names of journal and backups on the disk, for power cuts."""
         sync(self.folder)
 
     def forget(self) -> None:

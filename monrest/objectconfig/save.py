@@ -90,6 +90,7 @@ def write(
     journal = _journal(writes, found, configured)
     try:
         room.write(journal)
+        room.sync()
         _prepare(room, journal, writes, before, note)
         _check_again(journal)
         room.write(evolve(journal, state="commit"))
@@ -100,6 +101,7 @@ def write(
         roll_back(room, journal)
         raise
     try:
+        room.sync()
         left = finish(room, journal)
     except OSError as error:
         log.failure("a save of object files was interrupted")
@@ -180,7 +182,7 @@ def _prepare(
         kept.append({"path": entry.path, "file": None if present is None else str(number)})
     put(backup / "files.json", orjson.dumps({**note, "files": kept}))
     sync(backup)
-    sync(room.folder)
+    room.sync()
 
 
 def _write_beside(handle: int, entry: Entry, content: bytes, state: os.stat_result | None) -> None:
