@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from monrest.objectconfig.block import (
     Block,
@@ -76,9 +76,9 @@ class ConfigFile:
         trailer = reader.text[scanner.end :]
         foreign = _ICINGA2.search(trailer) if faults and not blocks else None
         if foreign is not None:
-            line = trailer.count("\n", 0, foreign.start()) + 1
+            number = trailer.count("\n", 0, foreign.start()) + 1
             why = "the configuration language of Icinga 2 is not supported"
-            faults = [Fault(line, f"syntax invalid: '{foreign[0].strip()}' ({why})")]
+            faults = [Fault(number, f"syntax invalid: '{foreign[0].strip()}' ({why})")]
         return cls(
             path, encoding, bom, blocks, trailer, tuple(reader.includes), tuple(faults),
             foreign=foreign is not None,
@@ -136,10 +136,8 @@ class ConfigFile:
 
     def share(self) -> ConfigFile:
         """A copy of the same blocks, at once: ask ``own`` for each before it is changed."""
-        return ConfigFile(
-            self.path, self.encoding, self.bom, list(self.blocks), self.trailer, self.includes,
-            self.faults, dict(self._added), {block: i for i, block in enumerate(self.blocks)},
-        )  # fmt: skip
+        shared = {block: index for index, block in enumerate(self.blocks)}
+        return evolve(self, blocks=list(self.blocks), added=dict(self._added), shared=shared)
 
     def own(self, block: Block) -> Block:
         """The block itself, or the copy that takes the place of a shared one."""

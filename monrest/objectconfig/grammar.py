@@ -86,9 +86,8 @@ class Found:
     lines: dict[str, int] = field(factory=dict)
     braceless: bool = False
 
-    def take(self, number: int, line: str) -> None:
-        """Read a directive line."""
-        body, comment = split_comment(line)
+    def take(self, number: int, body: str, comment: str) -> None:
+        """Read a directive and its inline comment."""
         name, value, wrong = self._named(body)
         if wrong:
             self.faults.append(Fault(number, wrong))
@@ -123,7 +122,7 @@ class Found:
 
 def split_comment(line: str) -> tuple[str, str]:
     """A line without its inline comment, and the comment with its semicolon."""
-    found = _COMMENT.search(line)
+    found = _COMMENT.search(line) if ";" in line else None
     if found is None or found.start() == 0:
         return line, ""
     return line[: found.start()].rstrip(BLANKS), line[found.start() :]
@@ -173,6 +172,11 @@ class Reader:
     def _logical_line(self) -> str:
         r"""The next line without blanks around it; one ``\`` at its end joins the following."""
         text, held = self.text, ""
+        end = text.find("\n", self.position)
+        if end > self.position and text[end - 1] not in "\\\r":
+            line = text[self.position : end].strip(BLANKS)
+            self.position, self.number = end + 1, self.number + 1
+            return line
         while True:
             end = text.find("\n", self.position)
             after = end + 1 if end >= 0 else len(text)
@@ -190,7 +194,7 @@ class Reader:
             held = held[:-1]
 
     def _line(self, start: int, number: int, line: str) -> Found | None:
-        head = _HEAD.match(line)
+        head = _HEAD.match(line) if "define" in line else None
         if head is not None and self._opens(start, number, line, head):
             return None
         if self._open is not None and self._open.disabled:
@@ -249,7 +253,7 @@ class Reader:
         if line[0] in "#;":
             found.comments.append(line)
         elif line != "{" or not found.braceless or found.attributes:
-            found.take(number, line)
+            found.take(number, body, comment)
         return None
 
     def _outside(self, number: int, line: str) -> None:

@@ -8,8 +8,8 @@ loop over their lines; anything else goes to the reader, whose grammar is the on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from attrs import define
 
@@ -24,7 +24,13 @@ _COMMENTED_LINE = re.compile(
 _TRAILING = re.compile(r"[ \t]+\n")
 _COMMENTS = re.compile(r"(?:[ \t]*(?:[#;][^\n]*)?\n)*\Z")
 _DISABLED = re.compile(r"[ \t]*[#;][ \t]*define[ \t]")
-_TROUBLE = ("\\\n", "\\;", "define", "\r")
+_TROUBLE = ("\\\n", "define", "\r", "\0")
+_ESCAPED = "\\;"
+_STAND_IN = "\0"
+_NO_COMMENTS: Mapping[str, str] = MappingProxyType({})
+
+_Parts = tuple[dict[str, str], Mapping[str, str], Sequence[str]]
+"""Attributes, inline comments and comments."""
 
 
 @define(eq=False)
@@ -74,7 +80,8 @@ class Scanner:
             return None
         line = reader.number + before.count("\n")
         reader.position, reader.number = end, line + text.count("\n", start, end)
-        return Block(head[1], line, parts[0], before, text[start:end], *parts[1:])
+        attributes, inline, comments = parts
+        return Block(head[1], line, attributes, before, text[start:end], inline, comments)
 
     def _head(self) -> tuple[int, int] | None:
         """Start and end of the next line that begins with ``define``, when it looks plain."""
@@ -90,28 +97,34 @@ class Scanner:
             at = text.find("define", at + 6)
         return None
 
-    def _parts(self, kind: str, body: str) -> tuple[dict[str, str], *tuple[Any, ...]] | None:
-        """Attributes, and where there are any inline comments and comments, of a plain body."""
+    def _parts(self, kind: str, body: str) -> _Parts | None:
+        """What is in a plain body."""
         if "\r" in body:
             body = body.replace("\r\n", "\n")
         if kind == "timeperiod" or any(mark in body for mark in _TROUBLE):
             return None
+        escaped = _ESCAPED in body
+        if escaped:
+            body = body.replace(_ESCAPED, _STAND_IN)
         if " \n" in body or "\t\n" in body:
             body = _TRAILING.sub("\n", body)
         try:
             names = self.reader.names(kind)
-            if ";" in body or "#" in body:
-                return _commented(names, body)
-            pairs = _LINE.findall(body)
-            attributes = {names[name]: value for name, value in pairs}
+            parts = (_commented if ";" in body or "#" in body else _bare)(names, body)
         except KeyError:
             return None
-        return (attributes,) if len(attributes) == len(pairs) else None
+        return _unescaped(parts) if escaped and parts is not None else parts
 
 
-def _commented(
-    names: Mapping[str, str], body: str
-) -> tuple[dict[str, str], dict[str, str], list[str]] | None:
+def _bare(names: Mapping[str, str], body: str) -> _Parts | None:
+    """What is in a body without comments; None when an attribute is repeated."""
+    pairs = _LINE.findall(body)
+    attributes = {names[name]: value for name, value in pairs}
+    return (attributes, _NO_COMMENTS, ()) if len(attributes) == len(pairs) else None
+
+
+def _commented(names: Mapping[str, str], body: str) -> _Parts | None:
+    """The same for a body with comments."""
     attributes: dict[str, str] = {}
     inline: dict[str, str] = {}
     comments: list[str] = []
@@ -127,3 +140,15 @@ def _commented(
             value = value.rstrip(BLANKS)
         attributes[name] = value
     return attributes, inline, comments
+
+
+def _unescaped(parts: _Parts) -> _Parts | None:
+    """Parts with escaped semicolons again; None when a name has one."""
+    attributes, inline, comments = parts
+    if any(_STAND_IN in name for name in attributes):
+        return None
+    return (
+        {name: text.replace(_STAND_IN, _ESCAPED) for name, text in attributes.items()},
+        {name: text.replace(_STAND_IN, _ESCAPED) for name, text in inline.items()},
+        [text.replace(_STAND_IN, _ESCAPED) for text in comments],
+    )

@@ -13,7 +13,7 @@ from monrest.objectconfig.scanner import Scanner
 TYPES = ("host", "service", "hostgroup", "command", "timeperiod", "contact", "nonsense")
 NAMES = (
     "host_name", "name", "use", "alias", "members", "checks_enabled", "_FOO", "_foo", "_", "monday",
-    "day 1 - 15", "command_line", "register", "unheard_of", "failure_prediction_enabled",
+    "day 1 - 15", "_x\\;y", "command_line", "register", "unheard_of", "failure_prediction_enabled",
 )  # fmt: skip
 VALUES = (
     "", "a", "a,b", " a , b", "null", "+x", "a b  c", "x # y", "00:00-24:00", "a\\", "a\\\\",
