@@ -55,7 +55,7 @@ async def reload(
     work = _Reload(site=site, clock=reactor, deadline=reactor.seconds() + seconds)
     await work.look()
     last = site.health.program_start
-    if last == int(reactor.seconds()):
+    if last and last == int(reactor.seconds()):
         # Else it could not be told whether the core was started before or after.
         await pause(reactor, 1.0)
     output = ""
