@@ -13,11 +13,14 @@ from monrest.objectconfig.document import ConfigFile, UnwritableError
 from monrest.objectconfig.files import readonly_file
 from monrest.objectconfig.identity import new_id
 from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel
-from monrest.objectconfig.rename import Rename, renames
+from monrest.objectconfig.rename import Renames
 from monrest.objectconfig.values import object_type, texts, to_json
 
 Values = Mapping[str, Any]
 """The JSON object of a request: attributes, and keys beginning with ``:`` that are ignored."""
+
+_New = Callable[[Mapping[str, str], Mapping[str, str | None]], dict[str, str]]
+"""The new attributes of an object from the old ones and those of the request."""
 
 
 @define(eq=False)
@@ -140,18 +143,17 @@ class Editor:
 
     def replace_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
         """The same for several; nothing is changed if one of them is read-only."""
-        found = self._writable(items)
-        changed: list[ConfigObject] = []
-        for current in found:
-            given = texts(current.type, values)
-            new = {name: text for name, text in given.items() if text is not None}
-            if not new:
+
+        def new(_old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
+            found = {name: text for name, text in given.items() if text is not None}
+            if not found:
                 raise BadRequest(
                     "use DELETE to remove objects completely",
                     "the body has no attribute; a replaced object needs all of them",
                 )
-            changed.append(self._change(current, new))
-        return changed
+            return found
+
+        return self._change_all(items, values, new)
 
     def patch(self, item: ConfigObject, values: Values) -> ConfigObject:
         """Set some attributes; null, an empty text or an empty list removes one (8.4)."""
@@ -159,16 +161,12 @@ class Editor:
 
     def patch_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
         """The same for several; nothing is changed if one of them is read-only."""
-        changed: list[ConfigObject] = []
-        for current in self._writable(items):
-            new = dict(current.attributes)
-            for name, text in texts(current.type, values).items():
-                if text:
-                    new[name] = text
-                else:
-                    new.pop(name, None)
-            changed.append(self._change(current, new))
-        return changed
+
+        def new(old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
+            found = {name: text for name, text in old.items() if given.get(name, text)}
+            return found | {name: text for name, text in given.items() if text}
+
+        return self._change_all(items, values, new)
 
     def delete(self, item: ConfigObject) -> bool:
         """Remove an object; False when it is read-only. References to it stay (section 9)."""
@@ -190,19 +188,24 @@ class Editor:
         draft.touched = True
         self._touched, self._model = True, None
 
-    def _change(self, item: ConfigObject, new: dict[str, str]) -> ConfigObject:
-        before = dict(item.attributes)
-        for name, text in before.items():
-            # The same in other words is no change.
-            if name in new and _same(item.type, name, text, new[name]):
-                new[name] = text
-        if new == before:
-            return item
-        found = renames(self.model, item, before, new) if _renames(item, before, new) else []
-        item = self._set(item, new)
-        for rename in found:
-            self._follow(rename)
-        return item
+    def _change_all(
+        self, items: Iterable[ConfigObject], values: Values, new: _New
+    ) -> list[ConfigObject]:
+        found = self._writable(items)
+        given = {kind: texts(kind, values) for kind in {item.type for item in found}}
+        changes = [(item, new(item.attributes, given[item.type])) for item in found]
+        renames = Renames(self.model)
+        for item, attributes in changes:
+            for name, text in item.attributes.items():
+                # The same in other words is no change.
+                if name in attributes and _same(item.type, name, text, attributes[name]):
+                    attributes[name] = text
+            renames.add(item, item.attributes, attributes)
+        changed = [self._set(item, attributes) for item, attributes in changes]
+        if renames:
+            for item in self.model.objects:
+                self._follow(item, renames)
+        return changed
 
     def _set(self, item: ConfigObject, new: Mapping[str, str]) -> ConfigObject:
         draft = self._draft(item.path)
@@ -212,17 +215,14 @@ class Editor:
             self._changed(draft)
         return current
 
-    def _follow(self, rename: Rename) -> None:
-        for other in self.model.objects:
-            changes = rename.follow(other, other.attributes)
-            if not changes:
-                continue
-            if other.readonly:
-                text = f"could not update dependency in read-only file: {other.path}"
-                if text not in self.warnings:
-                    self.warnings.append(text)
-                continue
-            self._set(other, {**other.attributes, **changes})
+    def _follow(self, item: ConfigObject, renames: Renames) -> None:
+        changes = renames.follow(item)
+        if changes and not item.readonly:
+            self._set(item, {**item.attributes, **changes})
+        elif changes:
+            text = f"could not update dependency in read-only file: {item.path}"
+            if text not in self.warnings:
+                self.warnings.append(text)
 
     def _writable(self, items: Iterable[ConfigObject]) -> list[ConfigObject]:
         found = list(items)
@@ -263,18 +263,14 @@ class Editor:
         return found
 
     def _encodable(self, draft: _Draft, attributes: Mapping[str, str]) -> None:
+        if draft.document.encoding == "utf-8":
+            return
         for name, text in attributes.items():
             if not draft.document.encodable(name + text):
                 raise BadRequest(
                     "bad request",
                     f"{name}: {draft.file.path} is not written in UTF-8 and cannot hold this text",
                 )
-
-
-def _renames(item: ConfigObject, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Whether a change can rename something, so that references have to be looked at."""
-    names = ("name", "register", "use", object_type(item.type).key[0])
-    return any(before.get(name) != after.get(name) for name in names)
 
 
 def _same(kind: str, name: str, old: str, new: str) -> bool:

@@ -159,7 +159,7 @@ def find_in(folder: str) -> Iterator[str]:
             continue
         entered.add((status.st_dev, status.st_ino))
         for entry in entries:
-            if entry.name.startswith(".") or "\n" in entry.name:
+            if entry.name.startswith("."):
                 continue
             try:
                 mode = entry.stat().st_mode
@@ -254,12 +254,21 @@ class _Search:
         )
         if self.foreign:
             return files
-        paths = dict(self.found)
+        paths = {path: folder for path, folder in self.found.items() if path.isprintable()}
+        problems = [
+            f"cannot read file: {path!a}: its name has bytes that are no text"
+            for path in sorted(self.found.keys() - paths.keys(), key=os.fsencode)
+        ]
         for path in self.named:
             # A file that is named may lie anywhere; only its own link is looked at.
             paths.setdefault(path, str(Path(path).parent))
         found = tuple(files._found(path, below) for path, below in paths.items())
-        return evolve(files, files=tuple(sorted(found, key=_by_path)), root=self._root(list(paths)))
+        return evolve(
+            files,
+            files=tuple(sorted(found, key=_by_path)),
+            root=self._root(list(paths)),
+            problems=(*files.problems, *problems),
+        )
 
     def _root(self, paths: Sequence[str]) -> str:
         if paths:

@@ -73,7 +73,7 @@ def new_id(path: str, line: int, taken: Collection[str]) -> str:
         if digest[:length] not in taken:
             return digest[:length]
     # More objects of one place than digits: new ones all stand in line 0.
-    number = 0
+    number = len(taken)
     while f"{digest}{number:x}" in taken:
         number += 1
     return f"{digest}{number:x}"

@@ -45,16 +45,27 @@ def own_names(kind: str, attributes: Mapping[str, str]) -> OwnNames:
     """The names that an object's own attributes give it."""
     key = key_of(kind, attributes)
     registered = is_registered(attributes)
-    name = core_text(attributes.get("name", ""))
-    if not name and not registered:
-        name = key
     return OwnNames(
         key=key,
         real=key if registered else "",
-        template=name,
+        template=template_name(kind, attributes),
         registered=registered,
-        uses=tuple(elements(core_text(attributes.get("use", "")))),
+        uses=uses(attributes),
     )
+
+
+def template_name(kind: str, attributes: Mapping[str, str]) -> str:
+    """The name by which others may use an object, or nothing."""
+    name = attributes.get("name", "")
+    if not name and not is_registered(attributes):
+        return key_of(kind, attributes)
+    return core_text(name)
+
+
+def uses(attributes: Mapping[str, str]) -> tuple[str, ...]:
+    """The templates that an object names."""
+    text = attributes.get("use")
+    return tuple(elements(core_text(text))) if text else ()
 
 
 def key_of(kind: str, attributes: Mapping[str, str]) -> str:
@@ -67,7 +78,8 @@ def key_of(kind: str, attributes: Mapping[str, str]) -> str:
 
 def is_registered(attributes: Mapping[str, str]) -> bool:
     """Whether ``register`` makes it more than a template."""
-    return attributes.get("register", "1").strip()[:1] != "0"
+    text = attributes.get("register")
+    return text is None or text.strip()[:1] != "0"
 
 
 class Named(Protocol):
@@ -94,52 +106,68 @@ class Names(Generic[Item]):
     """Lookup by name within a type; disabled definitions have none."""
 
     objects: Iterable[Item]
+    _by_type: dict[str, list[Item]] = field(init=False, factory=dict)
     _real: dict[str, dict[str, list[Item]]] = field(init=False, factory=dict)
     _templates: dict[str, dict[str, list[Item]]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        enabled = [
-            (item, own_names(item.type, item.attributes))
-            for item in self.objects
-            if not item.disabled
-        ]
-        for item, own in enabled:
-            if own.template:
-                self._templates.setdefault(item.type, {}).setdefault(own.template, []).append(item)
-        for item, own in enabled:
-            name = own.real or (self._inherited(item.type, own, set()) if own.registered else "")
-            if name:
-                self._real.setdefault(item.type, {}).setdefault(name, []).append(item)
+        for item in self.objects:
+            if not item.disabled:
+                self._by_type.setdefault(item.type, []).append(item)
 
     def real(self, kind: str, name: str) -> list[Item]:
         """Registered objects of that name, which may come from a template."""
-        return self._real.get(kind, {}).get(name, [])
+        return self._real_of(kind).get(name, [])
 
     def templates(self, kind: str, name: str) -> list[Item]:
         """Templates of that name; the first one counts."""
-        return self._templates.get(kind, {}).get(name, [])
+        return self._templates_of(kind).get(name, [])
 
     def real_names(self, kind: str) -> Collection[str]:
         """The names of all registered objects of a type."""
-        return self._real.get(kind, {}).keys()
+        return self._real_of(kind).keys()
 
     def template_names(self, kind: str) -> Collection[str]:
         """The names of all templates of a type."""
-        return self._templates.get(kind, {}).keys()
+        return self._templates_of(kind).keys()
+
+    def _real_of(self, kind: str) -> dict[str, list[Item]]:
+        found = self._real.get(kind)
+        if found is None:
+            found = {}
+            for item in self._by_type.get(kind, ()):
+                if is_registered(item.attributes):
+                    name = self.name_of(item)
+                    if name:
+                        found.setdefault(name, []).append(item)
+            self._real[kind] = found
+        return found
+
+    def _templates_of(self, kind: str) -> dict[str, list[Item]]:
+        found = self._templates.get(kind)
+        if found is None:
+            found = {}
+            for item in self._by_type.get(kind, ()):
+                name = template_name(kind, item.attributes)
+                if name:
+                    found.setdefault(name, []).append(item)
+            self._templates[kind] = found
+        return found
 
     def name_of(self, item: Item) -> str:
         """The name of an object by its key attributes, if need be from its templates."""
-        own = own_names(item.type, item.attributes)
-        return own.key or self._inherited(item.type, own, set())
+        return key_of(item.type, item.attributes) or self._inherited(
+            item.type, item.attributes, set()
+        )
 
-    def _inherited(self, kind: str, own: OwnNames, seen: set[str]) -> str:
-        for name in own.uses:
+    def _inherited(self, kind: str, attributes: Mapping[str, str], seen: set[str]) -> str:
+        for name in uses(attributes):
             if name in seen:
                 continue
             seen.add(name)
             for template in self.templates(kind, name)[:1]:
-                above = own_names(kind, template.attributes)
-                found = above.key or self._inherited(kind, above, seen)
+                above = template.attributes
+                found = key_of(kind, above) or self._inherited(kind, above, seen)
                 if found:
                     return found
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import define, field
 
 from monrest.objectconfig.attributes import OBJECT_TYPES
 from monrest.objectconfig.names import NAMED, OwnNames, own_names
@@ -15,58 +15,95 @@ from monrest.objectconfig.references import Reference, rewrite
 if TYPE_CHECKING:
     from monrest.objectconfig.model import ConfigObject, SiteModel
 
+_FEW = 8
+"""So many names are looked for in the plain text before references are taken apart."""
 
-@frozen(kw_only=True)
+
+@define(eq=False)
 class Rename:
-    """What becomes of a name: ``old`` is the core's text, ``new`` that for the file.
+    """What becomes of a name: ``new`` is its text for the file.
 
-    ``template``: it is the name by which others use it. ``model`` is what stood before, ``hosts``
-    are those on which a service had the old name.
+    ``hosts`` are those on which a service had the old name.
     """
 
-    kind: str
-    old: str
     new: str
-    template: bool
-    model: SiteModel = field(repr=False)
-    hosts: frozenset[str] = frozenset()
+    hosts: set[str] = field(factory=set)
 
-    def follow(self, item: ConfigObject, attributes: Mapping[str, str]) -> dict[str, str]:
+
+@define(eq=False)
+class Renames:
+    """All renames of one change; ``model`` is that before it.
+
+    An object that loses its name, or had none, renames nothing.
+    """
+
+    model: SiteModel
+    _objects: dict[tuple[str, str], list[Rename]] = field(init=False, factory=dict)
+    _templates: dict[tuple[str, str], str] = field(init=False, factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self._objects or self._templates)
+
+    def add(self, item: ConfigObject, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Look for a rename in what an object was and what it becomes."""
+        kind = item.type
+        key = OBJECT_TYPES[kind].key[0]
+        if item.disabled or all(before.get(name) == after.get(name) for name in ("name", key)):
+            return
+        old, new = own_names(kind, before), own_names(kind, after)
+        if old.template and new.template and old.template != new.template:
+            self._templates[kind, old.template] = after["name" if after.get("name") else key]
+        if kind not in NAMED or not new.key:
+            return
+        name = old.key or self.model.names.name_of(item)
+        if not name or name == new.key:
+            return
+        hosts: set[str] = set()
+        if kind == "service":
+            hosts = self._hosts(item, old, name)
+        if not old.registered and not hosts:
+            return
+        found = self._objects.setdefault((kind, name), [])
+        same = next((rename for rename in found if rename.new == after[key]), None)
+        if same is None:
+            found.append(Rename(after[key], hosts))
+        else:
+            same.hosts |= hosts
+
+    def follow(self, item: ConfigObject) -> dict[str, str]:
         """The attributes of an object that have to change, with their new texts."""
-        if not any(self.old in core_text(text) for text in attributes.values()):
-            return {}
-        if self.template:
-            return self._uses(item, attributes)
+        attributes = item.attributes
+        names = {name for _, name in (*self._objects, *self._templates)}
+        if len(names) <= _FEW:
+            texts = [core_text(text) for text in attributes.values()]
+            if not any(name in text for name in names for text in texts):
+                return {}
+        found: dict[str, str] = {}
+        if self._objects:
+            found = rewrite(item.type, attributes, lambda reference: self._renamed(item, reference))
+        if self._templates and "use" in attributes:
+            used = [part.strip() for part in attributes["use"].split(",")]
+            new = [self._templates.get((item.type, core_text(name)), name) for name in used]
+            if new != used:
+                found["use"] = ",".join(new)
+        return found
 
-        def renamed(reference: Reference) -> str | None:
-            if reference.type != self.kind or reference.name != self.old:
-                return None
-            if self.kind == "service" and not self._concerns(item, reference):
-                return None
-            return self.new
+    def _renamed(self, item: ConfigObject, reference: Reference) -> str | None:
+        for rename in self._objects.get((reference.type, reference.name), ()):
+            if reference.type != "service" or self._concerns(item, reference, rename.hosts):
+                return rename.new
+        return None
 
-        return rewrite(item.type, attributes, renamed)
-
-    def _uses(self, item: ConfigObject, attributes: Mapping[str, str]) -> dict[str, str]:
-        if item.type != self.kind or "use" not in attributes:
-            return {}
-        names = [part.strip() for part in attributes["use"].split(",")]
-        if self.old not in map(core_text, names):
-            return {}
-        return {
-            "use": ",".join(self.new if core_text(name) == self.old else name for name in names)
-        }
-
-    def _concerns(self, item: ConfigObject, reference: Reference) -> bool:
+    def _concerns(self, item: ConfigObject, reference: Reference, hosts: set[str]) -> bool:
         """Whether a reference to a service can mean it on one of its hosts."""
         if reference.host:
-            return reference.host in self.hosts
-        hosts = self._host_side(item, reference.attribute)
-        if hosts is None:
+            return reference.host in hosts
+        side = self._host_side(item, reference.attribute)
+        if side is None:
             # A template that leaves the hosts to others: follow if nobody else has the name.
-            others = self.model.service_hosts.definitions_of(self.old)
-            return all(self.hosts >= covered for covered in others)
-        return not self.hosts.isdisjoint(hosts)
+            others = self.model.service_hosts.definitions_of(reference.name)
+            return all(hosts >= covered for covered in others)
+        return not hosts.isdisjoint(side)
 
     def _host_side(self, item: ConfigObject, attribute: str) -> set[str] | None:
         values = self.model.resolver.values(item)
@@ -80,75 +117,19 @@ class Rename:
                 return self.model.service_hosts.covered(values, *side)
         return None
 
-
-def renames(
-    model: SiteModel, item: ConfigObject, before: Mapping[str, str], after: Mapping[str, str]
-) -> list[Rename]:
-    """What a change of an object's attributes does to its names; ``model`` is that before it.
-
-    An object that loses its name, or had none, renames nothing.
-    """
-    if item.disabled:
-        return []
-    old, new = own_names(item.type, before), own_names(item.type, after)
-    found: list[Rename] = []
-    if old.template and new.template and old.template != new.template:
-        attribute = "name" if after.get("name") else OBJECT_TYPES[item.type].key[0]
-        found.append(
-            Rename(
-                kind=item.type,
-                old=old.template,
-                new=after[attribute],
-                template=True,
-                model=model,
-            )
-        )
-    if item.type in NAMED:
-        found += _real(model, item, old, new, after)
-    return found
-
-
-def _real(
-    model: SiteModel,
-    item: ConfigObject,
-    old: OwnNames,
-    new: OwnNames,
-    after: Mapping[str, str],
-) -> list[Rename]:
-    name = model.names.name_of(item)
-    if not name or not new.key or name == new.key:
-        return []
-    hosts: frozenset[str] = frozenset()
-    if item.type == "service":
-        hosts = _hosts(model, item, old, name)
-        if not hosts and not old.registered:
-            return []
-    elif not old.registered:
-        return []
-    return [
-        Rename(
-            kind=item.type,
-            old=name,
-            new=after[OBJECT_TYPES[item.type].key[0]],
-            template=False,
-            model=model,
-            hosts=hosts,
-        )
-    ]
-
-
-def _hosts(model: SiteModel, item: ConfigObject, old: OwnNames, name: str) -> frozenset[str]:
-    """Hosts of a service and of those that have their description from it as a template."""
-    concerned = [item]
-    if old.template:
-        concerned += [
-            other
-            for other in model.names.real("service", name)
-            if "service_description" not in other.attributes
-            and old.template in model.resolver.resolve(other).templates
-        ]
-    found: set[str] = set()
-    for other in concerned:
-        if own_names("service", other.attributes).registered:
-            found |= model.service_hosts.covered(model.resolver.values(other))
-    return frozenset(found)
+    def _hosts(self, item: ConfigObject, old: OwnNames, name: str) -> set[str]:
+        """Hosts of a service and of those that have their description from it as a template."""
+        model = self.model
+        concerned = [item]
+        if old.template:
+            concerned += [
+                other
+                for other in model.names.real("service", name)
+                if "service_description" not in other.attributes
+                and old.template in model.resolver.resolve(other).templates
+            ]
+        found: set[str] = set()
+        for other in concerned:
+            if own_names("service", other.attributes).registered:
+                found |= model.service_hosts.covered(model.resolver.values(other))
+        return found

@@ -12,7 +12,7 @@ from typing import Generic
 from attrs import define, field, frozen
 
 from monrest.objectconfig.attributes import OBJECT_TYPES
-from monrest.objectconfig.names import Item, Names, own_names
+from monrest.objectconfig.names import Item, Names, uses
 from monrest.objectconfig.values import elements
 
 _NOT_INHERITED = frozenset({"name", "register", "use"})
@@ -69,7 +69,7 @@ class Resolver(Generic[Item]):
         if depth >= _DEPTH:
             return found
         custom = {name.upper() for name in found if name.startswith("_")}
-        for name in own_names(item.type, item.attributes).uses:
+        for name in uses(item.attributes):
             for template in self.names.templates(item.type, name)[:1]:
                 inherit(item.type, found, self._merge(template, depth + 1), custom)
         return found
@@ -78,7 +78,7 @@ class Resolver(Generic[Item]):
         if depth >= _DEPTH or id(item) in entered:
             return
         entered.add(id(item))
-        for name in own_names(item.type, item.attributes).uses:
+        for name in uses(item.attributes):
             yield name
             for template in self.names.templates(item.type, name)[:1]:
                 yield from self._used(template, depth + 1, entered)
