@@ -260,3 +260,35 @@ def test_only_blocks_with_a_reference_are_touched(tmp_path):
     assert data.startswith(other)
     assert data.endswith(other)
     assert "old" not in data
+
+
+def test_many_renames_at_once(tmp_path):
+    text = (
+        HOSTS
+        + "".join(
+            define("service", "service_description Disk", f"host_name {host}")
+            for host in ("h1", "h2")
+        )
+        + define("service", "service_description Disk", "host_name h3")
+        + define("servicegroup", "servicegroup_name s", "members h1,Disk,h2,Disk,h3,Disk")
+        + define("serviceescalation", "host_name h1,h2", "service_description Disk")
+    )
+    model = site(tmp_path, text)
+    editor = Editor(model)
+    services = [
+        item
+        for item in model.objects
+        if item.type == "service" and item.attributes["host_name"] != "h3"
+    ]
+    editor.patch_all(services, {"description": "New"})
+    assert values(editor, "servicegroup", "members") == ["h1,New,h2,New,h3,Disk"]
+    assert values(editor, "serviceescalation", "service_description") == ["New"]
+
+
+def test_several_renames_one_after_the_other(tmp_path):
+    text = define("host", "host_name a") + define("host", "host_name b", "parents a")
+    editor = Editor(site(tmp_path, text))
+    for old, new in [("a", "x"), ("b", "a"), ("x", "b")]:
+        editor.patch(editor.model.find("host", old)[0], {"host_name": new})
+    assert values(editor, "host", "host_name") == ["b", "a"]
+    assert values(editor, "host", "parents") == ["b"]
