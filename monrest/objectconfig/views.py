@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from attrs import evolve, field, frozen
 from twisted.python.failure import Failure
 
+from monrest.objectconfig.document import ConfigFile
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.identity import Marks
 from monrest.objectconfig.merge import merge
@@ -38,19 +39,17 @@ class View:
     version: str = ""
     _stored: Mapping[str, StagedFile] = field(factory=dict, repr=False, alias="stored")
 
-    def changed(
-        self, model: SiteModel, now: int, emptied: Mapping[str, bytes] | None = None
-    ) -> tuple[dict[str, StagedFile], Change | None]:
+    def changed(self, model: SiteModel, now: int) -> tuple[dict[str, StagedFile], Change | None]:
         """Give what is staged when ``model`` is, and what to store for it; None is nothing.
 
-        Files are staged at ``now`` when their text differs from what this view has. ``emptied``:
-        what is left of files that are not in ``model`` any more. They are deleted; but one that
-        is named in the main file stays, since no core starts without it.
+        Files are staged at ``now`` when their text differs from what this view has. A file
+        without objects is deleted; but one that is named in the main file stays, since no core
+        starts without it.
         """
         rows: list[Mapping[str, Any]] = []
         kept: dict[str, StagedFile] = {}
         for path in sorted({*model.loaded, *self.model.loaded, *self.staged}):
-            file = self._file(model, path, now, emptied or {})
+            file = self._file(model, path, now)
             if file is None:
                 continue
             kept[path] = file
@@ -76,20 +75,16 @@ class View:
         """Give the view when ``staged`` is stored as ``version``."""
         return evolve(self, model=model, staged=staged, version=version, stored=staged)
 
-    def _file(
-        self, model: SiteModel, path: str, now: int, emptied: Mapping[str, bytes]
-    ) -> StagedFile | None:
+    def _file(self, model: SiteModel, path: str, now: int) -> StagedFile | None:
         """The staged file of a path in ``model``; None when it is as on disk."""
         mine = self.staged.get(path)
         file = model.loaded.get(path)
         if file is self.model.loaded.get(path):
             return mine
-        content = None
-        if file is not None:
-            content = file.document.data()
-        elif self._named(path):
-            content = emptied.get(path)
         base = self.base(path) if mine is None else mine.base
+        content = None if file is None else file.document.data()
+        if content != base and file is not None and file.document.empty and not self._named(path):
+            content = None
         if content == base and path not in self.conflicts:
             return None
         if mine is not None and content == mine.content:
@@ -141,7 +136,7 @@ def view_of(disk: SiteModel, stash: Stash) -> View:
     for path, file in staged.items():
         if file is not stash.files[path]:
             staged[path] = evolve(file, marks=model.loaded[path].marks())
-            if _broken(model, disk, path):
+            if _broken(model, disk, stash.files[path]):
                 conflicts.append(path)
     if broken := [path for path in conflicts if staged[path] is not stash.files[path]]:
         # Merged lines that are no definitions any more are no merge.
@@ -177,10 +172,12 @@ def _merged(file: StagedFile, present: bytes) -> StagedFile | None:
     )
 
 
-def _broken(model: SiteModel, disk: SiteModel, path: str) -> bool:
-    """Whether a merged text has more mistakes than the one on disk."""
-    merged, before = model.loaded[path].document, disk.loaded[path].document
-    return len(merged.problems) > len(before.problems)
+def _broken(model: SiteModel, disk: SiteModel, mine: StagedFile) -> bool:
+    """Whether a merged text has more mistakes than one of the two that it was made of."""
+    assert mine.content is not None
+    parts = (disk.loaded[mine.path].document, ConfigFile.parse(mine.path, mine.content))
+    merged = model.loaded[mine.path].document
+    return len(merged.problems) > min(len(part.problems) for part in parts)
 
 
 @frozen(kw_only=True)
@@ -197,7 +194,6 @@ def edited(view: View, changes: tuple[Callable[[Editor], T], ...], now: int) -> 
     """Make changes one after the other; one that fails leaves nothing behind."""
     model = view.model
     results: list[T | Failure] = []
-    emptied: dict[str, bytes] = {}
     for make in changes:
         editor = Editor(model)
         try:
@@ -206,8 +202,6 @@ def edited(view: View, changes: tuple[Callable[[Editor], T], ...], now: int) -> 
             results.append(Failure())
         else:
             results.append(result)
-            if model.loaded.keys() - editor.model.loaded.keys():
-                emptied |= {path: file.data() for path, file in editor.changed.items()}
             model = editor.model
-    staged, change = view.changed(model, now, emptied)
+    staged, change = view.changed(model, now)
     return Edited(results=tuple(results), model=model, staged=staged, change=change)

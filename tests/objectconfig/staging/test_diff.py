@@ -19,7 +19,7 @@ TEXTS = st.lists(st.sampled_from("abcdefg"), max_size=40).flatmap(
 def applied(output, old):
     """Read a diff as a program does that knows nothing but the format."""
     lines = split_lines(old)
-    new, place = [], 0
+    new, place, mark = [], 0, b""
     body = output.encode().split(b"\n")[:-1][2:] if output else []
     for line in body:
         head = re.match(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\Z", line)
@@ -30,14 +30,14 @@ def applied(output, old):
             place = start
             assert len(new) == int(head[3]) - (1 if head[4] != b"0" else 0)
         elif line.startswith(b"\\"):
-            if marks[-1] != b"-":
+            if mark != b"-":
                 new[-1] = new[-1].removesuffix(b"\n")
         else:
-            marks = [line[:1]]
-            if line[:1] in b" -":
+            mark = line[:1]
+            if mark in b" -":
                 assert lines[place].removesuffix(b"\n") == line[1:]
                 place += 1
-            if line[:1] in b" +":
+            if mark in b" +":
                 new.append(line[1:] + b"\n")
     return b"".join(new + lines[place:])
 

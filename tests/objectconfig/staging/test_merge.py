@@ -29,12 +29,32 @@ BASE = text("a", "b", "c", "d", "e")
     [
         (text("a", "B", "c", "d", "e"), BASE, text("a", "B", "c", "d", "e")),
         (BASE, text("a", "b", "c", "d"), text("a", "b", "c", "d")),
-        (text("A", "b", "c", "d", "e"), text("a", "b", "c", "d", "E"), text("A", "b", "c", "d", "E")),
-        (text("b", "c", "d", "e"), text("a", "b", "c", "d", "e", "f"), text("b", "c", "d", "e", "f")),
-        (text("a", "x", "b", "c", "d", "e"), text("a", "b", "c", "e"), text("a", "x", "b", "c", "e")),
-        (text("a", "b", "x", "d", "e"), text("a", "b", "x", "d", "e"), text("a", "b", "x", "d", "e")),
+        (
+            text("A", "b", "c", "d", "e"),
+            text("a", "b", "c", "d", "E"),
+            text("A", "b", "c", "d", "E"),
+        ),
+        (
+            text("b", "c", "d", "e"),
+            text("a", "b", "c", "d", "e", "f"),
+            text("b", "c", "d", "e", "f"),
+        ),
+        (
+            text("a", "x", "b", "c", "d", "e"),
+            text("a", "b", "c", "e"),
+            text("a", "x", "b", "c", "e"),
+        ),
+        (
+            text("a", "b", "x", "d", "e"),
+            text("a", "b", "x", "d", "e"),
+            text("a", "b", "x", "d", "e"),
+        ),
         # The same change, and another one of each.
-        (text("A", "b", "X", "d", "e"), text("a", "b", "X", "d", "E"), text("A", "b", "X", "d", "E")),
+        (
+            text("A", "b", "X", "d", "e"),
+            text("a", "b", "X", "d", "E"),
+            text("A", "b", "X", "d", "E"),
+        ),
         (text("a", "X", "c", "d", "e"), text("a", "Y", "c", "d", "e"), None),
         (text("a", "c", "d", "e"), text("a", "Y", "c", "d", "e"), None),
         # Next to each other: nobody knows whether they belong together.
@@ -63,7 +83,7 @@ def test_a_side_that_changed_nothing_takes_the_other(base, mine, theirs):
 
 
 @given(
-    st.lists(st.sampled_from("mine theirs both neither".split()), min_size=1, max_size=40),
+    st.lists(st.sampled_from(["mine", "theirs", "both", "neither"]), min_size=1, max_size=40),
     st.randoms(use_true_random=False),
 )
 def test_changes_apart_from_each_other_all_arrive(changes, random):

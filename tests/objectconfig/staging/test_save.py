@@ -282,7 +282,9 @@ def test_something_that_is_no_file_refuses(conf, room, saved):
 
 
 @pytest.mark.parametrize("what", ["conf.d", "conf.d/sub", "conf.d/a.cfg"])
-def test_what_is_not_writable_refuses_before_anything_is_written(tmp_path, conf, room, what, asuser):
+def test_what_is_not_writable_refuses_before_anything_is_written(
+    tmp_path, conf, room, what, asuser
+):
     (tmp_path / what).chmod(0o555 if (tmp_path / what).is_dir() else 0o444)
     before = tree(conf)
 
