@@ -131,7 +131,6 @@ class Block:
     def _write(self, wanted: dict[str, str], eol: str, end: str) -> None:
         draft = self.copy()
         draft.attributes = wanted
-        draft.inline = {name: text for name, text in self.inline.items() if name in wanted}
         text = eol.join(text_of(draft)) + end
         found = _read_back(text, self.type, wanted)
         self.text, self.attributes, self.inline = text, found.attributes, found.inline

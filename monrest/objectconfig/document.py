@@ -205,7 +205,7 @@ def _joined(left: str, right: str, *, first: bool, last: bool) -> str:
     """The text where a definition stood between two texts: one empty line of its own less."""
     blank = _BLANK_FIRST.match(right)
     apart = (first and not left) or _BLANK_LAST.search(left) is not None
-    if blank is not None and (apart or (last and not right.strip())):
+    if blank is not None and apart:
         return left + right[blank.end() :]
     if last and not right and apart:
         return left[: left.rfind("\n", 0, -1) + 1]

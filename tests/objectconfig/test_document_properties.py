@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from monrest.objectconfig.document import ConfigFile, UnwritableError
@@ -126,8 +126,19 @@ def test_letters_in_any_order_are_written_as_they_were(text):
     assert ConfigFile.parse("/x.cfg", text.encode()).data() == text.encode()
 
 
+def host(*lines):
+    return "define host {\n" + "\n".join(lines) + "\n}\n"
+
+
 @settings(max_examples=250)
 @given(texts)
+@example(host("alias a\r\r"))
+@example(host("\ralias a"))
+@example(host(r"alias a\0\;b".replace(r"\0", "\0")))
+@example(host(r"_x\;y a"))
+@example("# a \\\n" + host("alias a"))
+@example(host("alias a \\\r", "  b\r"))
+@example(host("alias a", "define host {", "alias b"))
 def test_what_is_read_at_once_is_what_is_read_line_by_line(text):
     file = ConfigFile.parse("/x.cfg", text.encode())
 

@@ -135,6 +135,8 @@ def test_lines_of_icinga_2(line):
 
 
 def test_a_definition_of_ours_is_never_taken_for_that_language():
-    file = ConfigFile.parse("/x.cfg", b'object Host "h" {\n}\ndefine host {\nhost_name h\n}\n')
+    foreign = 'object Host "h" {\n}\n'
+    text = f"{foreign}define host {{\nhost_name h\n}}\n{foreign}"
+    file = ConfigFile.parse("/x.cfg", text.encode())
     assert not file.foreign
-    assert len(file.problems) == 2
+    assert len(file.problems) == 4
