@@ -281,15 +281,8 @@ class _Search:
     def _core_type(self) -> str:
         if self.tool.core_type != "auto":
             return self.tool.core_type
-        for key, value in self.lines:
-            if key == "icinga_user":
-                return "icinga"
-            if key == "naemon_user":
-                return "naemon"
-            for product in ("naemon", "nagios", "icinga", "shinken"):
-                if key in ("command_file", "query_socket") and product in value:
-                    return product
-        return "naemon"
+        # What cannot be told apart has the attributes of a Naemon, which has most of them.
+        return "icinga" if any(key == "icinga_user" for key, _ in self.lines) else "naemon"
 
 
 def _matches(patterns: Iterable[str], path: str) -> bool:

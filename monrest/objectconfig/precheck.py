@@ -101,9 +101,14 @@ class _Check:
                     # One description stands on many hosts, by definitions for some of them each.
                     key = (name, *(values.get(side, "") for side in _HOSTS))
                 yield from _twice(objects, item, item.type, key)
-            for needed in REQUIRED.get(item.type, ()):
+            # What a missing template might have given is not said to be missing, too.
+            complete = all(self.model.names.templates(item.type, used) for used in self._used(item))
+            for needed in REQUIRED.get(item.type, ()) if complete else ():
                 if not any(_is_set(item.type, one, values) for one in needed):
                     yield f"{item.type} {name} has no {' or '.join(needed)} in {item.place}"
+
+    def _used(self, item: ConfigObject) -> tuple[str, ...]:
+        return self.model.resolver.templates(item) if "use" in item.attributes else ()
 
     def references(self) -> Iterator[str]:
         model = self.model

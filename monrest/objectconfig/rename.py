@@ -126,7 +126,7 @@ class Renames:
                 other
                 for other in model.names.real("service", name)
                 if "service_description" not in other.attributes
-                and old.template in model.resolver.resolve(other).templates
+                and old.template in model.resolver.templates(other)
             ]
         found: set[str] = set()
         for other in concerned:

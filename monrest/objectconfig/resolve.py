@@ -42,7 +42,11 @@ class Resolver(Generic[Item]):
 
     def resolve(self, item: Item) -> Full:
         """Everything that an object has."""
-        return Full(self.values(item), tuple(dict.fromkeys(self._used(item, 0, set()))))
+        return Full(self.values(item), self.templates(item))
+
+    def templates(self, item: Item) -> tuple[str, ...]:
+        """The names of all templates that an object uses, missing ones too, depth first."""
+        return tuple(dict.fromkeys(self._used(item, 0, set())))
 
     def values(self, item: Item) -> dict[str, str]:
         """Texts of an object's own and inherited attributes by name, without leading plus."""

@@ -67,15 +67,14 @@ def test_more_main_files(etc):
     [
         ("icinga_user=x", "icinga"),
         ("naemon_user=x", "naemon"),
-        ("command_file=/var/lib/nagios4/rw/nagios.cmd", "nagios"),
-        ("query_socket=/var/lib/shinken/q", "shinken"),
+        ("command_file=/var/lib/nagios4/rw/nagios.cmd", "naemon"),
         ("nagios_user=x", "naemon"),
     ],
 )
 def test_core_type(etc, line, kind):
     (etc / "core.cfg").write_text(line)
     assert discover(core(etc)).core_type == kind
-    assert discover(core(etc, core_type="icinga")).core_type == "icinga"
+    assert discover(core(etc, core_type="nagios")).core_type == "nagios"
 
 
 def test_settings_without_a_main_file(etc):

@@ -7,6 +7,7 @@ from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import load
 from monrest.objectconfig.precheck import precheck
 from tests.fakes.objectfiles import define, site, write
+from tests.fakes.samples import samples
 
 BASE = (
     define("command", "command_name c", "command_line /bin/true")
@@ -181,7 +182,6 @@ def test_new_objects_have_no_line(tmp_path):
     editor.create("host", "y.cfg", {"host_name": "x", "use": "none", "strange": "1"})
     assert precheck(editor.model) == [
         "unknown attribute: strange for object type host in y.cfg",
-        "host x has no max_check_attempts in y.cfg",
         "referenced template 'none' does not exist in y.cfg",
     ]
 
@@ -221,3 +221,32 @@ def test_what_cores_differ_in(tmp_path, core, expected):
     tool = write(tmp_path, {"x.cfg": BASE, "y.cfg": text})
     found = precheck(load(ConfigTool(obj_dir=tool.obj_dir, core_type=core)))
     assert sorted(found) == sorted(expected)
+
+
+NAGIOS_OTHERS = ("printer", "switch", "windows")
+
+
+def test_debian_s_nagios_has_nothing_wrong(tmp_path):
+    """Its main file is read with the folders of the unpacked packages in place of /etc."""
+    main = tmp_path / "nagios.cfg"
+    text = samples("nagios4", "nagios.cfg").read_text()
+    text = text.replace("/etc/nagios4", str(samples("nagios4")))
+    text = text.replace("/etc/nagios-plugins/config", str(samples("plugins")))
+    main.write_text(text)
+    model = load(ConfigTool(core_conf=str(main)))
+    assert len(model.objects) > 60
+    assert len(model.files.folders) == 2
+    # The template of a group that is in a file of its own, which the main file leaves out.
+    missing = "referenced hostgroup 'windows-servers' does not exist in templates.cfg:91"
+    assert precheck(model) == [missing]
+    others = tuple(str(samples("nagios4", "objects", f"{name}.cfg")) for name in NAGIOS_OTHERS)
+    folders = (str(samples("nagios4")), str(samples("plugins")))
+    everything = load(ConfigTool(obj_dir=folders, obj_exclude=("nagios4/[^/]*.cfg",)))
+    assert {*others} < everything.loaded.keys()
+    assert precheck(everything) == []
+
+
+def test_icinga2_is_refused():
+    main = samples("icinga2", "icinga2.conf")
+    (found,) = precheck(load(ConfigTool(core_conf=str(main))))
+    assert found.startswith(f"{main} is written in the language of Icinga 2")
