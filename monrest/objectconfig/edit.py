@@ -127,6 +127,8 @@ class Editor:
         draft = self._draft(path)
         if draft.file.readonly:
             raise readonly_file(path)
+        if draft.document.foreign:
+            raise Conflict("cannot change file", f"{path}: it is written in Icinga 2's language")
         self._encodable(draft, given)
         block = _written(lambda: draft.document.add(wanted, given))
         item = ConfigObject(self._new_id(path), wanted, path, 0, False, block)

@@ -19,6 +19,7 @@ _READONLY = re.compile(rb"[#;]\s*mon\s*:\s*readonly\s*\Z")
 _ICINGA2 = re.compile(r'(include|include_recursive|library)\s+["<]|(object|const|template|apply)\s')
 _DEPTH = 32
 _MAIN_FILE_LIMIT = 16 * 2**20
+_LONGEST = 2000
 
 READONLY_LINES = 9
 """A comment ``# mon: readonly`` counts in these first lines of a file."""
@@ -60,7 +61,9 @@ class FileSet:
         Raises BadRequest for what the core would never read as a new or known file, Forbidden
         for what is read-only or leaves the folders by a symbolic link.
         """
-        path = self._absolute(_LINE.sub("", name) if name else name)
+        if self.foreign:
+            raise _bad_file(name, self.foreign)
+        path = self._absolute(_LINE.sub("", name))
         for file in self.files:
             if file.path == path:
                 if file.readonly:
@@ -73,6 +76,10 @@ class FileSet:
             )
         if any(part.startswith(".") for part in path[len(folder) + 1 :].split("/")):
             raise _bad_file(name, "the core ignores names that begin with a dot")
+        above = path
+        while (above := os.path.dirname(above)) != folder:  # noqa: PTH120
+            if Path(above).is_file():
+                raise _bad_file(name, f"{above} is a file and no folder")
         if _matches(self.tool.obj_exclude, path):
             raise _bad_file(name, "the file is excluded by obj_exclude")
         if self.is_readonly(path) or _leaves(path, folder):
@@ -102,14 +109,12 @@ class FileSet:
 
     def _absolute(self, name: str) -> str:
         parts = name.split("/")
-        if not name or any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
-            raise _bad_file(name, "expected a path without control characters")
         if ".." in parts or not name.endswith(".cfg"):
             raise _bad_file(name, "expected a path that ends in .cfg and has no ..")
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise _bad_file(name, "expected text that UTF-8 can write") from None
+        if not name.isprintable():
+            raise _bad_file(name, "expected printable text")
+        if len(name.encode()) > _LONGEST or any(len(part.encode()) > 255 for part in parts):
+            raise _bad_file(name, "expected a shorter path")
         if name.startswith("/"):
             return _plain(name)
         path = _plain(f"{self.root}/{name}")

@@ -187,6 +187,7 @@ class SiteModel:
             old = self.loaded.get(path)
             document = ConfigFile.parse(path, text.data)
             readonly = self.files.is_readonly(path) or has_readonly_comment(text.data)
+            readonly = readonly or (old is not None and old.readonly)
             file = SiteFile(path, document, readonly, None, pinned=True)
             if text.marks is not None:
                 file = evolve(file, retired=text.marks.retired)

@@ -17,6 +17,7 @@ from monrest.objectconfig.values import elements
 
 _NOT_INHERITED = frozenset({"name", "register", "use"})
 _DEPTH = 50
+_DEEPEST = 200
 
 NULL = "null"
 """The word that cancels inheritance."""
@@ -35,10 +36,10 @@ class Full:
 
 @define(eq=False)
 class Resolver(Generic[Item]):
-    """Resolves templates by name; what was resolved once is kept."""
+    """Resolves templates by name; what a template gives is kept. Threads may share it."""
 
     names: Names[Item]
-    _merged: dict[int, dict[str, str]] = field(init=False, factory=dict)
+    _merged: dict[Item, dict[str, str]] = field(init=False, factory=dict)
 
     def resolve(self, item: Item) -> Full:
         """Everything that an object has."""
@@ -52,7 +53,7 @@ class Resolver(Generic[Item]):
         """Texts of an object's own and inherited attributes by name, without leading plus."""
         attributes = OBJECT_TYPES[item.type].attributes
         found: dict[str, str] = {}
-        for name, text in self._merge(item, 0).items():
+        for name, text in self._merge(item, {}).items():
             if name == "use":
                 continue
             attribute = attributes.get(name)
@@ -64,18 +65,23 @@ class Resolver(Generic[Item]):
             found[name] = text
         return found
 
-    def _merge(self, item: Item, depth: int) -> dict[str, str]:
-        done = self._merged.get(id(item))
+    def _merge(self, item: Item, entered: dict[Item, dict[str, str]]) -> dict[str, str]:
+        """Own and inherited texts; ``entered`` are the objects whose templates are on the way."""
+        done = self._merged.get(item) or entered.get(item)
         if done is not None:
+            # In a loop of templates that is what there is so far, as in the core.
             return done
-        # Entered before its templates are: a loop finds what is there so far, as in the core.
-        found = self._merged[id(item)] = dict(item.attributes)
-        if depth >= _DEPTH:
+        found = dict(item.attributes)
+        if len(entered) >= _DEEPEST:
             return found
+        entered[item] = found
         custom = {name.upper() for name in found if name.startswith("_")}
         for name in uses(item.attributes):
             for template in self.names.templates(item.type, name)[:1]:
-                inherit(item.type, found, self._merge(template, depth + 1), custom)
+                inherit(item.type, found, self._merge(template, entered), custom)
+        del entered[item]
+        if entered:
+            self._merged[item] = found
         return found
 
     def _used(self, item: Item, depth: int, entered: set[int]) -> Iterator[str]:

@@ -89,6 +89,12 @@ def test_create_over_a_file_that_cannot_be_read(tmp_path):
         Editor(model).create("host", str(tmp_path / "sub" / "no.cfg"), {"host_name": "n"})
 
 
+def test_create_in_a_file_of_another_language(tmp_path):
+    model = site(tmp_path, HOSTS, icinga='object Host "a" {\n  address = "b"\n}\n')
+    with pytest.raises(Conflict, match="Icinga 2"):
+        Editor(model).create("host", "icinga.cfg", {"host_name": "n"})
+
+
 def test_latin1_files_keep_their_encoding(tmp_path):
     (tmp_path / "x.cfg").write_bytes(b"# caf\xe9\n" + define("host", "host_name h").encode())
     editor = Editor(site(tmp_path))

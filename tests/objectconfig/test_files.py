@@ -170,6 +170,9 @@ def test_places_of_new_and_known_files(etc):
         "conf.d/a\0.cfg",
         "conf.d/\udcff.cfg",
         "conf.d/a.cfg/",
+        "conf.d/a.cfg/new.cfg",
+        f"conf.d/{'x' * 300}.cfg",
+        f"conf.d/{'x/' * 1500}y.cfg",
     ],
 )
 def test_places_that_are_refused(etc, name):

@@ -74,6 +74,17 @@ def test_a_loop_ends(tmp_path):
     assert (row["alias"], row["notes"]) == ("A", "N")
 
 
+def test_deep_chains_end(tmp_path):
+    text = define("host", "use t0") + "".join(
+        define("host", f"name t{number}", f"use t{number + 1}", f"_v{number} x", "register 0")
+        for number in range(2000)
+    )
+    model = site(tmp_path, text)
+    row = model.full_row(model.objects[0], Site())
+    assert row["_v40"] == "x"
+    assert len(row[":TEMPLATES"]) == 50
+
+
 def test_a_template_may_force_its_check_command(tmp_path):
     own = ["use t", "check_command own"]
     assert full(tmp_path, "service", own, t=["check_command !c"])["check_command"] == "c"
