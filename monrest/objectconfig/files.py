@@ -80,7 +80,7 @@ class FileSet:
         while (above := os.path.dirname(above)) != folder:  # noqa: PTH120
             if Path(above).is_file():
                 raise _bad_file(name, f"{above} is a file and no folder")
-        if _matches(self.tool.obj_exclude, path):
+        if not self.tool.core_conf and _matches(self.tool.obj_exclude, path):
             raise _bad_file(name, "the file is excluded by obj_exclude")
         if self.is_readonly(path) or _leaves(path, folder):
             raise readonly_file(path)

@@ -105,7 +105,8 @@ class _Check:
             complete = all(self.model.names.templates(item.type, used) for used in self._used(item))
             for needed in REQUIRED.get(item.type, ()) if complete else ():
                 if not any(_is_set(item.type, one, values) for one in needed):
-                    yield f"{item.type} {name} has no {' or '.join(needed)} in {item.place}"
+                    called = f"{item.type} {name}" if name else item.type
+                    yield f"{called} has no {' or '.join(needed)} in {item.place}"
 
     def _used(self, item: ConfigObject) -> tuple[str, ...]:
         return self.model.resolver.templates(item) if "use" in item.attributes else ()

@@ -48,6 +48,12 @@ def test_the_main_file_replaces_the_other_settings(etc):
     assert len(found.files) == 4
 
 
+def test_excluded_files_are_those_of_folders_in_the_settings(etc):
+    found = discover(core(etc, obj_exclude=("conf.d",)))
+    assert len(found.files) == 4
+    assert found.place("conf.d/new.cfg") == str(etc / "conf.d" / "new.cfg")
+
+
 def test_more_main_files(etc):
     (etc / "more").mkdir()
     (etc / "more" / "one.cfg").write_text("cfg_file=/one.cfg\ninclude_file=../core.cfg\n")

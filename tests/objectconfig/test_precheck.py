@@ -77,7 +77,7 @@ def test_a_definition_without_end(tmp_path):
         ("host", ["use gh", "alias x"], ["host object has no name in y.cfg:1"]),
         ("host", ["alias x", "register 0"], ["host object has no name in y.cfg:1"]),
         ("host", ["name x", "use gh"], ["host object has no name in y.cfg:1"]),
-        ("hostgroup", ["alias x"], ["hostgroup  has no hostgroup_name in y.cfg:1"]),
+        ("hostgroup", ["alias x"], ["hostgroup has no hostgroup_name in y.cfg:1"]),
         ("hostdependency", ["register 0"], ["hostdependency object has no name in y.cfg:1"]),
         ("host", ["host_name x"], ["host x has no max_check_attempts in y.cfg:1"]),
         ("service", ["service_description x", "host_name h1", "max_check_attempts 1"], ["service x has no check_command in y.cfg:1"]),

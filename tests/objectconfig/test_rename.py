@@ -1,8 +1,11 @@
 """References follow a rename: object-config.md, section 9."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.parser import core_text
 from monrest.objectconfig.precheck import precheck
 from tests.fakes.objectfiles import define, site, write
 
@@ -292,3 +295,63 @@ def test_several_renames_one_after_the_other(tmp_path):
         editor.patch(editor.model.find("host", old)[0], {"host_name": new})
     assert values(editor, "host", "host_name") == ["b", "a"]
     assert values(editor, "host", "parents") == ["b"]
+
+
+NAMES = st.text(alphabet="ab;\\ é.-", min_size=1, max_size=4).filter(
+    lambda name: name == name.strip() and not name.endswith("\\")
+)
+KEYS = {
+    "host": "host_name",
+    "hostgroup": "hostgroup_name",
+    "service": "service_description",
+    "servicegroup": "servicegroup_name",
+    "contact": "contact_name",
+    "contactgroup": "contactgroup_name",
+    "command": "command_name",
+    "timeperiod": "timeperiod_name",
+}
+WEB = (
+    define("command", "command_name c", "command_line x")
+    + define("timeperiod", "timeperiod_name t", "alias T", "monday 00:00-24:00")
+    + define("timeperiod", "timeperiod_name u", "alias U", "exclude t")
+    + define("contact", "contact_name p", "contactgroups g", "host_notification_commands c!1",
+             "service_notification_commands c,c", "host_notification_period t")
+    + define("contactgroup", "contactgroup_name g", "members p")
+    + define("host", "name ht", "register 0", "max_check_attempts 1", "check_command c!a!c")
+    + define("host", "host_name h1", "use ht", "contacts p", "hostgroups +hg")
+    + define("host", "host_name h2", "use ht", "parents h1", "contact_groups g")
+    + define("hostgroup", "hostgroup_name hg", "members h2,!h1")
+    + define("hostgroup", "hostgroup_name top", "hostgroup_members hg", "members *,!h1")
+    + define("service", "name st", "register 0", "max_check_attempts 1", "check_command c",
+             "servicegroups sg", "check_period u")
+    + define("service", "service_description A", "use st", "host_name *")
+    + define("service", "service_description B", "use st", "hostgroup_name top,!hg")
+    + define("service", "service_description C", "use st", "host_name h1", "parents A")
+    + define("servicegroup", "servicegroup_name sg", "members h1,A,h2,A,h1,C")
+    + define("servicedependency", "host_name h1", "service_description A,C",
+             "dependent_host_name h2", "dependent_service_description A",
+             "dependency_period t")
+    + define("serviceescalation", "host_name h1,h2", "service_description A",
+             "first_notification 1", "last_notification 0", "contact_groups g")
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(st.tuples(st.integers(0, 16), st.sampled_from([None, "name"]), NAMES), max_size=6))
+def test_no_rename_breaks_a_reference(tmp_path_factory, steps):
+    """Whatever is renamed to whatever free name, as a text of the file the site stays sound."""
+    folder = tmp_path_factory.mktemp("site")
+    model = site(folder, WEB)
+    assert precheck(model) == []
+    for number, attribute, name in steps:
+        item = model.objects[number]
+        if attribute is None or "name" not in item.attributes:
+            attribute = KEYS.get(item.type, "")
+        if attribute not in item.attributes or model.find(item.type, core_text(name)):
+            continue
+        editor = Editor(model)
+        editor.patch(item, {attribute: name})
+        model = editor.model
+        assert precheck(model) == []
+        again = site(folder, model.loaded[str(folder / "x.cfg")].document.data().decode())
+        assert precheck(again) == []
