@@ -188,25 +188,28 @@ def test_a_change_touches_only_its_own_definition(text, data):
 @given(tidy, st.data())
 def test_after_any_changes_the_file_reads_as_it_is_held(text, data):
     file = ConfigFile.parse("/x.cfg", text.encode())
-    for _ in range(data.draw(st.integers(1, 6))):
-        step = data.draw(st.sampled_from(("add", "change", "remove", "copy")))
+    left = []
+    for _ in range(data.draw(st.integers(1, 8))):
+        step = data.draw(st.sampled_from(("add", "change", "remove", "copy", "share")))
         wanted = data.draw(
             st.dictionaries(st.sampled_from(("host_name", "_A", "use")), st.sampled_from(VALUES))
         )
         if step == "add":
             kind = data.draw(st.sampled_from(("host", "service", "contact")))
             file.add(kind, wanted)
-        elif step == "copy":
-            file = file.copy()
+        elif step in ("copy", "share"):
+            left.append((file, file.data(), said(file)))
+            file = file.copy() if step == "copy" else file.share()
         elif file.blocks:
             block = data.draw(st.sampled_from(file.blocks))
             if step == "remove":
                 file.remove(block)
             elif block.type != "timeperiod":
-                block.change(wanted)
+                file.own(block).change(wanted)
     again = ConfigFile.parse("/x.cfg", file.data())
     assert said(again) == said(file)
     assert again.trailer == file.trailer
+    assert all((old.data(), said(old)) == (text, blocks) for old, text, blocks in left)
 
 
 @settings(max_examples=100)
