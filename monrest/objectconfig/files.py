@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import re2
 from attrs import define, evolve, field, frozen
@@ -90,20 +91,19 @@ class FileSet:
         """Whether one of the patterns of ``obj_readonly`` is found in the path."""
         return _matches(self.tool.obj_readonly, path)
 
-    def with_files(self, paths: Iterable[str]) -> FileSet:
+    def with_files(self, paths: Collection[str]) -> FileSet:
         """Add files that other object files include; outside of the folders they are read-only."""
+        if not paths:
+            return self
         known = {file.path for file in self.files}
-        added = [
-            self._found(path, below=self._folder_of(path))
-            for path in dict.fromkeys(paths)
-            if path not in known
-        ]
+        added = [self._included(path) for path in dict.fromkeys(paths) if path not in known]
         return evolve(self, files=tuple(sorted([*self.files, *added], key=_by_path)))
 
     def _folder_of(self, path: str) -> str:
         return next((item for item in self.folders if path.startswith(f"{item}/")), "")
 
-    def _found(self, path: str, below: str) -> FoundFile:
+    def _included(self, path: str) -> FoundFile:
+        below = self._folder_of(path)
         readonly = not below or self.is_readonly(path) or _leaves(path, below)
         return FoundFile(path, readonly or None)
 
@@ -146,15 +146,18 @@ def discover(tool: ConfigTool) -> FileSet:
     return search.result()
 
 
-def find_in(folder: str) -> Iterator[str]:
-    """Paths of all ``*.cfg`` files below a folder; entries that begin with a dot are left out.
+def find_in(folder: str) -> Iterator[tuple[str, bool]]:
+    """Paths of all ``*.cfg`` files below a folder, and whether a symbolic link leads there.
 
-    Symbolic links are followed, broken ones skipped; a folder is entered once.
+    Entries that begin with a dot and broken links are left out; a folder is entered once.
     """
     entered: set[tuple[int, int]] = set()
     waiting = [folder]
-    while waiting:
-        current = waiting.pop()
+    links: list[str] = []
+    while waiting or links:
+        # What a link leads to counts as itself when it is below the folder as well.
+        linked = not waiting
+        current = (waiting or links).pop()
         try:
             status = os.stat(current)  # noqa: PTH116 - a path object for each entry is slow
             entries = list(os.scandir(current))
@@ -167,13 +170,12 @@ def find_in(folder: str) -> Iterator[str]:
             if entry.name.startswith("."):
                 continue
             try:
-                mode = entry.stat().st_mode
+                if entry.is_dir():
+                    (links if linked or entry.is_symlink() else waiting).append(entry.path)
+                elif entry.name.endswith(".cfg") and entry.is_file():
+                    yield entry.path, linked or entry.is_symlink()
             except OSError:
                 continue
-            if stat.S_ISDIR(mode):
-                waiting.append(entry.path)
-            elif stat.S_ISREG(mode) and entry.name.endswith(".cfg"):
-                yield entry.path
 
 
 @define(eq=False)
@@ -182,7 +184,8 @@ class _Search:
     named: dict[str, None] = field(factory=dict)
     folders: dict[str, None] = field(factory=dict)
     resources: dict[str, None] = field(factory=dict)
-    found: dict[str, str] = field(factory=dict)
+    found: dict[str, bool] = field(factory=dict)
+    """Paths, and whether a symbolic link leads there."""
     problems: list[str] = field(factory=list)
     lines: list[tuple[str, str]] = field(factory=list)
     seen: set[str] = field(factory=set)
@@ -219,7 +222,7 @@ class _Search:
             elif key == "include_file":
                 self.main_file(below, depth + 1)
             elif key == "include_dir":
-                for name in sorted(find_in(below), key=os.fsencode):
+                for name in sorted((name for name, _ in find_in(below)), key=os.fsencode):
                     self.main_file(name, depth + 1)
 
     def named_files(self) -> None:
@@ -232,7 +235,7 @@ class _Search:
             elif key == "resource_file":
                 self.resources[path] = None
         for folder in self.folders:
-            self.found.update(dict.fromkeys(find_in(folder), folder))
+            self._take(find_in(folder))
 
     def settings(self) -> None:
         tool = self.tool
@@ -240,13 +243,15 @@ class _Search:
         self.named.update(dict.fromkeys(map(_plain, tool.obj_file)))
         self.resources.update(dict.fromkeys(map(_plain, tool.obj_resource_file)))
         for folder in self.folders:
-            for path in find_in(folder):
-                if not _matches(tool.obj_exclude, path):
-                    self.found[path] = folder
+            self._take(item for item in find_in(folder) if not _matches(tool.obj_exclude, item[0]))
         if not self.folders and not self.named:
             self.problems.append(
                 "no object files: core_conf or obj_dir or obj_file must be configured"
             )
+
+    def _take(self, found: Iterable[tuple[str, bool]]) -> None:
+        for path, linked in found:
+            self.found[path] = self.found.get(path, False) or linked
 
     def result(self) -> FileSet:
         files = FileSet(
@@ -259,15 +264,19 @@ class _Search:
         )
         if self.foreign:
             return files
-        paths = {path: folder for path, folder in self.found.items() if path.isprintable()}
+        paths = {path: linked for path, linked in self.found.items() if path.isprintable()}
         problems = [
             f"cannot read file: {path!a}: its name has bytes that are no text"
             for path in sorted(self.found.keys() - paths.keys(), key=os.fsencode)
         ]
         for path in self.named:
             # A file that is named may lie anywhere; only its own link is looked at.
-            paths.setdefault(path, str(Path(path).parent))
-        found = tuple(files._found(path, below) for path, below in paths.items())
+            if path not in paths:
+                paths[path] = _leaves(path, os.path.dirname(path))  # noqa: PTH120
+        found = tuple(
+            FoundFile(path, (linked or files.is_readonly(path)) or None)
+            for path, linked in paths.items()
+        )
         return evolve(
             files,
             files=tuple(sorted(found, key=_by_path)),
@@ -277,7 +286,7 @@ class _Search:
 
     def _root(self, paths: Sequence[str]) -> str:
         if paths:
-            return os.path.commonpath([str(Path(path).parent) for path in paths])
+            return os.path.commonpath([path.rpartition("/")[0] or "/" for path in paths])
         return next(iter(self.folders), "")
 
     def _below(self, base: str, value: str) -> str:
@@ -290,9 +299,16 @@ class _Search:
         return "icinga" if any(key == "icinga_user" for key, _ in self.lines) else "naemon"
 
 
-def _matches(patterns: Iterable[str], path: str) -> bool:
+def _matches(patterns: Sequence[str], path: str) -> bool:
+    if not patterns:
+        return False
     text = os.fsencode(path).decode("utf-8", "replace")
-    return any(re2.search(pattern, text) is not None for pattern in patterns)
+    return any(_compiled(pattern).search(text) is not None for pattern in patterns)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    return re2.compile(pattern)
 
 
 def _plain(path: str) -> str:

@@ -11,7 +11,6 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 from attrs import define, evolve, frozen
@@ -259,10 +258,12 @@ def load(
 def _read(
     path: str, readonly: bool, old: SiteFile | None, recorded: Recorded, trusted: bool
 ) -> SiteFile:
+    if trusted and old is not None and old.stamp is not None:
+        status = os.stat(path)  # noqa: PTH116 - many files, and a path object costs more
+        if old.stamp.same_status(status):
+            return old
     with os.fdopen(_open(path), "rb") as stream:
         status = os.fstat(stream.fileno())
-        if trusted and old is not None and old.stamp and old.stamp.same_status(status):
-            return old
         data = stream.read()
     stamp = Stamp(
         mtime_ns=status.st_mtime_ns,
@@ -301,13 +302,13 @@ def _open(path: str) -> int:
 
 def _included(file: SiteFile) -> Iterable[str]:
     """Paths of the object files that an object file names by include_file and include_dir."""
-    base = str(Path(file.path).parent)
+    base = file.path.rpartition("/")[0]
     for line in file.document.includes:
         path = os.path.normpath(os.path.join(base, line.path))  # noqa: PTH118 - texts, not paths
         if line.kind == "include_file":
             yield path
         else:
-            yield from sorted(find_in(path), key=os.fsencode)
+            yield from sorted((name for name, _ in find_in(path)), key=os.fsencode)
 
 
 def _overlaid(document: ConfigFile, text: Overlay, old: SiteFile | None) -> list[Claim]:

@@ -125,6 +125,8 @@ def test_links(etc, tmp_path_factory):
     (etc / "conf.d" / "link.cfg").symlink_to(outside / "x.cfg")
     (etc / "conf.d" / "folder").symlink_to(outside)
     (etc / "conf.d" / "loop").symlink_to(etc / "conf.d")
+    (etc / "conf.d" / "aaa").symlink_to(etc / "conf.d" / "deep")
+    (etc / "conf.d" / "zzz").symlink_to(etc / "conf.d" / "deep")
     (etc / "conf.d" / "broken.cfg").symlink_to(outside / "none")
     os.mkfifo(etc / "conf.d" / "pipe.cfg")
     found = discover(core(etc))
