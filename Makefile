@@ -21,6 +21,7 @@ types: $(VENV)/.tools
 
 unit: $(VENV)/.tools
 	sh tests/install-icinga2.sh || [ -z "$$MONREST_CI" ]
+	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
 	$(BIN)/python -m pytest -q
 
 bench: $(VENV)/.tools
@@ -32,7 +33,7 @@ docs: $(VENV)/.runtime
 	$(BIN)/python -m monrest.cli.manpage > docs/monrest.1
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .samples build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

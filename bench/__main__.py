@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import identity, lines, logs
+from bench import identity, lines, logs, objects
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -82,6 +82,11 @@ def cached(_: Processes) -> Iterator[Line]:
     yield from logs.cache()
 
 
+def object_files(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
+    """Everything about object files, which needs no process."""
+    yield from objects.parsing(processes.folder, hosts, services)
+
+
 def first_host(daemon: Daemon, site: str) -> str:
     """The first host of a site, as CSV gives it."""
     return (
@@ -103,7 +108,14 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
     broken: list[str] = []
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(WHOLE_RUN)
-    for measure in (lambda p: near(p, hosts, services, broken), far, commanded, cached):
+    measures = (
+        lambda p: near(p, hosts, services, broken),
+        far,
+        commanded,
+        cached,
+        lambda p: object_files(p, hosts, services),
+    )
+    for measure in measures:
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
             processes = Processes(Path(folder))

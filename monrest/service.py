@@ -37,6 +37,7 @@ from monrest.jobs.service import Jobs
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.logs.cache import LogCache
+from monrest.objectconfig.staging import Staging
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
@@ -90,6 +91,7 @@ class Daemon(Service):
     contacts: Contacts = field(init=False)
     log_database: Database = field(init=False)
     logcache: LogCache = field(init=False)
+    staging: Staging = field(init=False)
     threads: Threads = field(init=False)
     jobs: Jobs = field(init=False)
     site: ApiSite = field(init=False)
@@ -120,6 +122,7 @@ class Daemon(Service):
             folder=Path(self.config.server.var_dir),
             describe=describe,
         )
+        self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -167,7 +170,7 @@ class Daemon(Service):
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users, self.jobs)
+        return (self.keys, self.sessions, self.users, self.staging, self.jobs)
 
     def _databases(self) -> tuple[Database, ...]:
         """The front end's own, and that of the log cache where it is another one."""
@@ -213,6 +216,7 @@ class Daemon(Service):
             passwords=passwords,
             slowdown=self.slowdown,
             logcache=self.logcache,
+            staging=self.staging,
             threads=self.threads,
             jobs=self.jobs,
         )

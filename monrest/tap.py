@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import shutil
 import sys
 import tempfile
@@ -30,6 +31,15 @@ id = "demo"
 name = "Demo"
 section = "Demo"
 address = "unix:{folder}/live"
+
+[sites.configtool]
+core_conf = "{folder}/naemon.cfg"
+obj_check_cmd = "{check}"
+obj_reload_cmd = "{check} --restart {folder}/live"
+"""
+_DEMO_CORE = """\
+# The embedded core of the demo reads the object files that are named here.
+cfg_dir={folder}/objects
 """
 _DEMO_REQUESTS = (
     "'{address}/hosts?columns=name,state,plugin_output&limit=5'",
@@ -87,17 +97,29 @@ def makeService(options: Options) -> IService:
         path = str(Path(options["config"]).resolve())
         return Daemon(config=options.config, reactor=reactor, path=path, observer=observer)
 
-    from monrest.demo.service import DemoCore
+    from monrest.demo.service import DemoCore, demo_objects
 
     folder = tempfile.mkdtemp(prefix="monrest-demo-")
+    core_conf = Path(folder, "naemon.cfg")
+    core_conf.write_text(_DEMO_CORE.format(folder=folder))
+    shutil.copytree(demo_objects(), Path(folder, "objects"))
     return Daemon(
-        config=loads(_DEMO_CONFIG.format(port=options["port"] or "8080", folder=folder)),
+        config=loads(_demo_config(options["port"] or "8080", folder)),
         reactor=reactor,
         observer=observer,
-        core=DemoCore(reactor, f"{folder}/live"),
+        core=DemoCore(reactor, f"{folder}/live", objects_dir=core_conf),
         on_ready=lambda address, key: _announce(address, key, f"{folder}/monrest.sock"),
         on_stopped=lambda: shutil.rmtree(folder, ignore_errors=True),
     )
+
+
+def _demo_config(port: str, folder: str) -> str:
+    """The configuration; the check command is this program, wherever it is started from."""
+    code = Path(__file__).resolve().parent.parent
+    command = f"PYTHONPATH={shlex.quote(str(code))} {shlex.quote(sys.executable)} -m monrest.demo"
+    check = f"{command} --check-config {shlex.quote(f'{folder}/naemon.cfg')}"
+    check = check.replace("\\", "\\\\").replace('"', '\\"')
+    return _DEMO_CONFIG.format(port=port, folder=folder, check=check)
 
 
 def _observer(options: Options, reactor: Any) -> LineObserver | None:

@@ -110,6 +110,8 @@ class RestRequest:
     ``path`` is what is left after prefixes, undecoded, with a leading slash and without a
     trailing one. ``segments`` are its parts, undecoded; handlers get the decoded ones as path
     arguments. ``sites`` is the selection by path prefix, empty when there was none.
+    ``query`` are the parameters of the query string alone and ``form`` those of a form body alone,
+    for resources to which it matters where something stands.
     ``document`` is the parsed JSON body, if there was one; ``structured`` names its first member
     that is no plain value or list of such and hence in no parameter (empty for a body that is a
     list), None when there is none. ``progress`` takes how far the handler is.
@@ -119,6 +121,8 @@ class RestRequest:
     path: str
     segments: tuple[str, ...]
     parameters: Parameters = ()
+    query: Parameters = ()
+    form: Parameters = ()
     document: Any = None
     structured: str | None = None
     format: OutputFormat = "json"

@@ -203,6 +203,22 @@ WRONG_VALUES = {
         "sites[0].tls_cert_file: expected the certificate",
     ),
     "TLS over a Unix socket": (SITE + 'tls_ca_file = "/etc/passwd"\n', "sites[0]: tls_* keys"),
+    "folder of objects": (
+        SITE + '[sites.configtool]\nobj_dir = ["conf.d"]\n',
+        "sites[0].configtool.obj_dir[0]: expected an absolute path, got 'conf.d'",
+    ),
+    "pattern for all sites": (
+        '[configtool]\nobj_readonly = ["("]\n',
+        "configtool.obj_readonly[0]: expected a regular expression",
+    ),
+    "time of commands": (
+        "[configtool]\ncommand_timeout = 0\n",
+        "configtool.command_timeout: expected a number above 0",
+    ),
+    "editor": (
+        '[[editor]]\nname = "a"\n[[editor.files]]\nfolder = ["a"]\nfilter = ["("]\n',
+        "editor[0].files[0].folder[0]: expected an absolute path, got 'a'",
+    ),
     "pattern": (
         SITE + '[sites.configtool]\nobj_readonly = ["("]\n',
         "sites[0].configtool.obj_readonly[0]: expected a regular expression",
@@ -236,10 +252,23 @@ def test_the_sample_is_good_and_shows_every_default():
     )
     text = SAMPLE.read_text()
     shown = tomllib.loads(text)
-    tables = [table for table in fields(resolve_types(Config)) if table.name != "sites"]
-    assert len(tables) == 10
+    lists = ("sites", "editor")
+    tables = [table for table in fields(resolve_types(Config)) if table.name not in lists]
+    assert len(tables) == 11
     for table in tables:
         assert set(shown[table.name]) == {key.name for key in fields(table.type)}
+
+
+def test_the_sample_names_every_key_of_an_editor_section():
+    lines = [line.removeprefix("# ") for line in SAMPLE.read_text().splitlines()]
+    start, end = lines.index("[[editor]]"), lines.index("[[sites]]")
+    text = "\n".join(line for line in lines[start:end] if "=" in line or line[:1] == "[")
+    (section,) = loads(text).editor
+    assert (section.name, section.groups) == ("Add-ons", ("operators",))
+    (files,) = section.files
+    assert (files.folder, files.filter) == (("/etc/naemon/addons",), (r"\.conf$",))
+    assert (files.syntax, files.show_summary_prompt) == ("ini", False)
+    assert all(f"{key.name} =" in text for key in fields(type(files)))
 
 
 def test_the_sample_names_every_key_of_a_site():

@@ -97,6 +97,10 @@ class Contacts:
         except TooLate:
             return known.contact
 
+    def expire(self) -> None:
+        """Ask the cores again about everybody who is asked for, as after a reload of one."""
+        self._known = {user: evolve(known, until=0.0) for user, known in self._known.items()}
+
     def _asked(self, result: Contact | Failure, user: str, question: _Question) -> None:
         self._running.pop(user, None)
         question.answer(result)

@@ -43,6 +43,7 @@ def problems_of(config: Config) -> list[str]:
         *_auth(config),
         *_commands(config.commands),
         *_front_end(config),
+        *_object_configuration(config),
         *_sites(config.sites),
     ]
 
@@ -257,8 +258,45 @@ def _site(path: str, site: SiteConfig) -> Iterator[str]:
 def _configtool(path: str, tool: ConfigTool) -> Iterator[str]:
     yield from _readable(f"{path}.core_conf", tool.core_conf)
     for key in ("obj_exclude", "obj_readonly"):
-        for index, pattern in enumerate(getattr(tool, key)):
-            try:
-                re2.compile(pattern)
-            except re2.error:
-                yield f"{path}.{key}[{index}]: expected a regular expression, got {pattern!r}"
+        yield from _patterns(f"{path}.{key}", getattr(tool, key))
+    if tool.core_conf and not tool.core_conf.startswith("/"):
+        yield f"{path}.core_conf: expected an absolute path, got {tool.core_conf!r}"
+    for key in ("obj_dir", "obj_file", "obj_resource_file"):
+        yield from _absolute(f"{path}.{key}", getattr(tool, key))
+    for key in ("obj_check_cmd", "obj_reload_cmd"):
+        yield from _command(f"{path}.{key}", getattr(tool, key))
+
+
+def _object_configuration(config: Config) -> Iterator[str]:
+    tool = config.configtool
+    yield from _patterns("configtool.obj_readonly", tool.obj_readonly)
+    for key in ("pre_obj_save_cmd", "post_obj_save_cmd"):
+        yield from _command(f"configtool.{key}", getattr(tool, key))
+    yield from _positive("configtool.command_timeout", tool.command_timeout)
+    for index, section in enumerate(config.editor):
+        path = f"editor[{index}]"
+        if not section.name.strip() or not section.name.isprintable():
+            yield f"{path}.name: expected a printable text, got {section.name!r}"
+        for at, files in enumerate(section.files):
+            where = f"{path}.files[{at}]"
+            yield from _absolute(f"{where}.folder", files.folder)
+            yield from _patterns(f"{where}.filter", files.filter)
+
+
+def _patterns(path: str, patterns: tuple[str, ...]) -> Iterator[str]:
+    for index, pattern in enumerate(patterns):
+        try:
+            re2.compile(pattern)
+        except re2.error:
+            yield f"{path}[{index}]: expected a regular expression, got {pattern!r}"
+
+
+def _absolute(path: str, values: tuple[str, ...]) -> Iterator[str]:
+    for index, value in enumerate(values):
+        if not value.startswith("/") or "\0" in value:
+            yield f"{path}[{index}]: expected an absolute path, got {value!r}"
+
+
+def _command(path: str, text: str) -> Iterator[str]:
+    if "\0" in text:
+        yield f"{path}: expected a shell command, got a text with a zero byte"

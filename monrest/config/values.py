@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from monrest.config.addresses import Address, parse_address
 from monrest.names import Names
@@ -199,6 +199,46 @@ class ConfigTool:
 
 
 @frozen(kw_only=True)
+class ConfigToolDefaults:
+    """The table ``[configtool]``: what holds for the object configuration of every site.
+
+    ``obj_readonly`` is added to the patterns of each site. The commands before and after saving
+    are run through a shell. ``command_timeout``: seconds for checks, reloads and these commands.
+    """
+
+    obj_readonly: tuple[str, ...] = ()
+    pre_obj_save_cmd: str = ""
+    post_obj_save_cmd: str = ""
+    command_timeout: float = 30.0
+    git_base_dir: str = ""
+
+
+@frozen(kw_only=True)
+class EditorFiles:
+    """One ``[[editor.files]]`` (object-config.md, section 17).
+
+    ``filter`` are regular expressions searched in the path; none means all files of ``folder``.
+    """
+
+    folder: tuple[str, ...]
+    filter: tuple[str, ...] = ()
+    syntax: str = ""
+    action: str = ""
+    pre_save_cmd: str = ""
+    post_save_cmd: str = ""
+    show_summary_prompt: bool | None = None
+
+
+@frozen(kw_only=True)
+class EditorConfig:
+    """One ``[[editor]]``: files that members of ``groups`` may edit; no groups: everybody."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    files: tuple[EditorFiles, ...] = ()
+
+
+@frozen(kw_only=True)
 class SiteConfig:
     """One ``[[sites]]``; ``timeout`` in seconds for one query, ``connections`` at most.
 
@@ -241,4 +281,17 @@ class Config:
     cluster: ClusterConfig = ClusterConfig()
     lmd: LmdConfig = LmdConfig()
     display: DisplayConfig = DisplayConfig()
+    configtool: ConfigToolDefaults = ConfigToolDefaults()
+    editor: tuple[EditorConfig, ...] = ()
     sites: tuple[SiteConfig, ...] = ()
+
+    def tool_of(self, site: SiteConfig) -> ConfigTool | None:
+        """Give the settings of a site's object configuration, those for all sites included.
+
+        None for a site that takes no part in it (object-config.md, section 1).
+        """
+        tool = site.configtool
+        if tool is None or tool.disable or tool == ConfigTool():
+            return None
+        readonly = (*tool.obj_readonly, *self.configtool.obj_readonly)
+        return evolve(tool, obj_readonly=readonly)

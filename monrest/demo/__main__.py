@@ -1,22 +1,30 @@
 """``python -m monrest.demo``: the embedded core on its own, as a test bench and a demo.
 
 It simulates a core: nothing is checked, nobody is notified. It answers Livestatus on a Unix
-socket and prints ``ready`` when it does; SIGTERM ends it and removes the socket.
+socket and prints ``ready`` when it does; SIGTERM ends it and removes the socket. With
+``--check-config`` it only says what is wrong with object files, and with ``--restart`` it then
+makes a running core read them again.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import socket
 import sys
+import time
 from pathlib import Path
 from typing import cast
 
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IReactorCore
 
+from monrest.demo.restart import report
 from monrest.demo.service import DemoCore
 from monrest.objectconfig.parser import ObjectConfigError
+
+_PATIENCE = 10.0
+"""Seconds for a core to take an order."""
 
 
 def _arguments() -> argparse.Namespace:
@@ -24,8 +32,19 @@ def _arguments() -> argparse.Namespace:
         prog="python -m monrest.demo",
         description="A simulated core that speaks Livestatus: a test bench and a demo.",
     )
-    parser.add_argument("--socket", required=True, metavar="PATH", help="Unix socket to listen on")
-    parser.add_argument("--objects", type=Path, metavar="DIR", help="object files (etc/demo)")
+    does = parser.add_mutually_exclusive_group(required=True)
+    does.add_argument("--socket", metavar="PATH", help="Unix socket to listen on")
+    does.add_argument(
+        "--check-config", type=Path, metavar="PATH", help="check object files and end"
+    )
+    parser.add_argument(
+        "--restart",
+        metavar="PATH",
+        help="after a check without errors: socket of a core to restart",
+    )
+    parser.add_argument(
+        "--objects", type=Path, metavar="PATH", help="folder of object files, or a main file"
+    )
     parser.add_argument("--hosts", type=int, metavar="N", help="invent a site with N hosts")
     parser.add_argument("--services", type=int, metavar="M", help="and M services")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all accidents")
@@ -41,9 +60,30 @@ def _say_ready() -> None:
     sys.stdout.flush()
 
 
+def _check(path: Path, core: str | None) -> int:
+    """Say what is wrong with object files; without errors restart the core at a socket."""
+    status, text = report(path)
+    if status == 0 and core is not None:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(_PATIENCE)
+                connection.connect(core)
+                order = f"COMMAND [{int(time.time())}] RESTART_PROCESS\n\n"
+                connection.sendall(order.encode("ascii"))
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(4096):
+                    pass
+        except OSError as error:
+            status, text = 1, f"{text}Error: cannot restart the core: {error.strerror}\n"
+    sys.stdout.write(text)
+    return status
+
+
 def main() -> None:
     """Run until SIGTERM or SIGINT; exits with 1 when it cannot start."""
     options = _arguments()
+    if options.check_config is not None:
+        sys.exit(_check(options.check_config, options.restart))
     from twisted.internet import reactor
 
     service = DemoCore(

@@ -56,8 +56,11 @@ def _log(core: Core, _simulation: Simulation, values: Values) -> None:
 
 
 def _restart(core: Core, _simulation: Simulation, _values: Values) -> None:
-    """A restart keeps everything, as with a retention file, and is seen by its start time."""
+    """A restart keeps all states, as with a retention file, and is seen by its start time."""
     core.log.write(core.clock.seconds(), "Caught 'Hangup', restarting...")
+    if core.restart is not None:
+        core.restart()
+        return
     core.program_start = core.now()
     core.tell("program")
 

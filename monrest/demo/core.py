@@ -78,6 +78,8 @@ class Core:
     rates: dict[str, float] = field(factory=lambda: dict.fromkeys(COUNTERS, 0.0))
     state_serial: int = 0
     """Grows with every change of a state, so that sums over objects can be remembered."""
+    restart: Callable[[], None] | None = None
+    """Reads the object files again and starts with them; None: they stay as they are."""
     _comment_id: int = 0
     _downtime_id: int = 0
     _waiting: dict[int, Callable[[str], None]] = field(factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, fields
 
 from monrest.demo.objects import (
     Checkable,
@@ -40,6 +40,13 @@ class Inventory:
     services: dict[tuple[str, str], Service] = field(factory=dict)
     hostgroups: dict[str, HostGroup] = field(factory=dict)
     servicegroups: dict[str, ServiceGroup] = field(factory=dict)
+
+    def replace(self, other: Inventory) -> None:
+        """Take over all objects of ``other``; whoever holds these tables sees the new ones."""
+        for one in fields(Inventory):
+            table = getattr(self, one.name)
+            table.clear()
+            table.update(getattr(other, one.name))
 
     def targets(self) -> list[Target]:
         """All hosts, then all services."""

@@ -11,16 +11,23 @@ from attrs import define, field
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 from twisted.internet.interfaces import IListeningPort
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from monrest.demo.commands import run
 from monrest.demo.core import Core, local_zone
 from monrest.demo.history import generate
-from monrest.demo.inventory import build
+from monrest.demo.inventory import Inventory, build
 from monrest.demo.protocol import LivestatusFactory
+from monrest.demo.restart import read, restart
 from monrest.demo.simulation import Simulation
 from monrest.demo.synthetic import synthetic_site
 from monrest.demo.tables import build_tables
-from monrest.objectconfig.site import ConfiguredSite, load
+from monrest.objectconfig.parser import ObjectConfigError
+from monrest.objectconfig.site import ConfiguredSite
+
+log = Logger()
 
 
 def demo_objects() -> Path:
@@ -37,9 +44,11 @@ def demo_objects() -> Path:
 class DemoCore(Service):
     """A simulated core that listens on a Unix socket, and on a TCP port if one is given.
 
-    It is a test bench and a demo. ``reactor`` must give time, Unix and TCP sockets.
-    ``objects_dir`` None loads the demo's own files; with ``hosts`` and ``services`` an invented
-    site of that size is made instead. ``history_days`` days of log are invented at the start.
+    It is a test bench and a demo. ``reactor`` must give time, threads, Unix and TCP sockets.
+    ``objects_dir`` is a folder of object files or the main file that names them, None loads the
+    demo's own; the command RESTART_PROCESS reads them again. With ``hosts`` and ``services`` an
+    invented site of that size is made instead. ``history_days`` days of log are invented at the
+    start.
     Starting raises ObjectConfigError for wrong files and CannotListenError.
     """
 
@@ -55,6 +64,8 @@ class DemoCore(Service):
     _simulation: Simulation | None = field(default=None, init=False)
     _factory: LivestatusFactory | None = field(default=None, init=False)
     _ports: list[IListeningPort] = field(factory=list, init=False)
+    _reading: Deferred[Any] | None = field(default=None, init=False)
+    _again: bool = field(default=False, init=False)
 
     def site(self) -> ConfiguredSite:
         """The site to load."""
@@ -62,7 +73,10 @@ class DemoCore(Service):
             hosts = self.hosts if self.hosts is not None else 20
             services = self.services if self.services is not None else hosts * 5
             return synthetic_site(hosts, services)
-        return load(Path(self.objects_dir) if self.objects_dir else demo_objects())
+        return read(self._objects())
+
+    def _objects(self) -> Path:
+        return Path(self.objects_dir) if self.objects_dir else demo_objects()
 
     def startService(self) -> None:
         """Load, invent the past, listen, and let time run."""
@@ -70,6 +84,8 @@ class DemoCore(Service):
         core = Core(self.reactor, build(self.site()), Random(self.seed), local_zone())  # noqa: S311 - a simulation
         core.pid = os.getpid()
         self.core = core
+        if self.hosts is None and self.services is None:
+            core.restart = self._restart
         simulation = self._simulation = Simulation(core)
         generate(core, self.history_days)
         factory = self._factory = LivestatusFactory(
@@ -85,6 +101,37 @@ class DemoCore(Service):
             )
         simulation.start()
 
+    def _restart(self) -> None:
+        """Read the object files in a thread and put them in force, unless they are wrong."""
+        if self._reading is not None:
+            self._again = True
+            return
+
+        def fresh() -> Inventory:
+            return build(read(self._objects()))
+
+        pool = self.reactor.getThreadPool()
+        self._reading = deferToThreadPool(self.reactor, pool, fresh)
+        self._reading.addCallbacks(self._take, self._refuse)
+        self._reading.addErrback(lambda failure: log.failure("restart failed", failure))
+        self._reading.addBoth(self._read)
+
+    def _take(self, fresh: Inventory) -> None:
+        if self.core is not None and self._simulation is not None and self.running:
+            restart(self.core, self._simulation, fresh)
+
+    def _refuse(self, failure: Failure) -> None:
+        failure.trap(ObjectConfigError, OSError)
+        if self.core is not None:
+            for line in str(failure.value).splitlines():
+                self.core.log.write(self.core.clock.seconds(), f"Error: {line}")
+
+    def _read(self, _: object) -> None:
+        self._reading = None
+        if self._again and self.running:
+            self._again = False
+            self._restart()
+
     def stopService(self) -> Deferred[Any]:
         """Stop the clock, the socket and all connections."""
         Service.stopService(self)
@@ -92,6 +139,10 @@ class DemoCore(Service):
             self._simulation.stop()
         ports, self._ports = self._ports, []
         closing = [maybeDeferred(port.stopListening) for port in ports]
+        if self._reading is not None:
+            done: Deferred[Any] = Deferred()
+            self._reading.addBoth(lambda _: done.callback(None))
+            closing.append(done)
         if self._factory is not None:
             for connection in list(self._factory.open_connections):
                 connection.close()

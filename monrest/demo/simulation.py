@@ -59,17 +59,24 @@ class Simulation:
     def start(self) -> None:
         """Plan the first checks and let time run."""
         core = self.core
+        self.replan()
+        self._day = datetime.fromtimestamp(core.now(), core.zone).date()
+        self._call = core.clock.callLater(_TICK, self._tick)
+
+    def replan(self) -> None:
+        """Plan the checks of all objects anew, those that have a time in the future for then."""
+        core = self.core
         now = core.now()
         for target in core.inventory.targets():
-            if is_simulated(target):
+            if target.forced:
+                self.plan(target, max(target.next_check, now), forced=True)
+            elif is_simulated(target):
                 span = max(target.check_interval * INTERVAL_LENGTH, 1)
                 at = (
                     target.next_check if target.next_check > now else now + core.rng.random() * span
                 )
                 self.plan(target, at)
-        self._day = datetime.fromtimestamp(now, core.zone).date()
         self._periods = {name: core.in_period(name) for name in core.inventory.timeperiods}
-        self._call = core.clock.callLater(_TICK, self._tick)
 
     def stop(self) -> None:
         """Cancel what is planned."""

@@ -34,9 +34,7 @@ class Resolved:
 
     def problem(self, text: str, attribute: str = "") -> Problem:
         """A problem at the line of an attribute, or of the definition."""
-        directive = self.definition.directives.get(attribute)
-        line = self.definition.line if directive is None else directive.line
-        return Problem(self.definition.file, line, text)
+        return Problem(self.definition.file, self.definition.line_of(attribute), text)
 
 
 def resolve(definitions: Iterable[Definition]) -> tuple[list[Resolved], list[Problem]]:
@@ -63,8 +61,8 @@ def _own(definition: Definition) -> Resolved:
     kind = OBJECT_TYPES[definition.type]
     values: dict[str, str | None] = {}
     custom: dict[str, str] = {}
-    for name, directive in definition.directives.items():
-        text = core_text(directive.value)
+    for name, written in definition.block.attributes.items():
+        text = core_text(written)
         if name.startswith("_"):
             custom[name[1:].upper()] = text
         elif text == "null" and name in kind.attributes and kind.attributes[name].nullable:

@@ -150,7 +150,10 @@ def _item(text: str, reader: _Reader) -> Item:
 
 
 def _renamed(text: str) -> tuple[str, str | None]:
-    """Expression and alias: ``expr as alias``, else ``expr:alias``."""
+    """Expression and alias: ``expr as alias``, else ``expr:alias``.
+
+    A colon in front belongs to the name, as in ``:FILE``.
+    """
     shape = outline(text)
     words = shape.rsplit(maxsplit=2)
     if len(words) == 3 and words[1].lower() == "as":
@@ -158,10 +161,10 @@ def _renamed(text: str) -> tuple[str, str | None]:
         if not any(character.isspace() for character in alias):
             return text[: len(words[0])], alias
     visible = without_backticked(text)
-    first = visible.find(":")
+    first = visible.find(":", 1)
     if first < 0 or max(visible.rfind("'"), visible.rfind('"')) > first:
         return text, None
-    colon = shape.find(":")
+    colon = shape.find(":", 1)
     if colon < 0:
         return text, None
     return text[:colon].strip(), text[colon + 1 :].strip()

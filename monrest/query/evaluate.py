@@ -136,6 +136,36 @@ def _list_test(condition: Condition, operand: str | float, *, folded: bool) -> V
     )
 
 
+def mixed_test(condition: Condition, operand: str | float) -> ValueTest:
+    """The test of a value that is a text in some rows, a list in others and missing in the rest.
+
+    Case is ignored by ``=``. A list is compared as lists are; what is none is ordered only where
+    both sides are numbers, so that ``>=`` means "contains" and nothing else for texts
+    (object-config.md, section 8).
+    """
+    op = condition.op
+    if op in _NEGATED:
+        positive = Condition(condition.column, _NEGATED[op], condition.value, condition.parameter)
+        wanted = mixed_test(positive, operand)
+        return lambda value: not wanted(value)
+    equal = _equality(operand, folded=True)
+    if op == "!>=":
+        without = _list_test(condition, operand, folded=True)
+        return lambda value: without(value) if isinstance(value, list) else not equal(value)
+    scalar = _scalar_test(condition, operand, folded=True)
+    if op in _ORDER:
+        numeric = number_of(operand) is not None
+        single = scalar if numeric else _never
+        of_list = _never if op in (">", "<") else _list_test(condition, operand, folded=True)
+    else:
+        single, of_list = scalar, _list_test(condition, operand, folded=True)
+    return lambda value: of_list(value) if isinstance(value, list) else single(value)
+
+
+def _never(_value: Any) -> bool:
+    return False
+
+
 def _elements(value: Any) -> Sequence[Any]:
     """What a list holds; a site that sends something else has sent an empty one."""
     return value if isinstance(value, list) else ()

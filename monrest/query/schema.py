@@ -62,7 +62,8 @@ class TableSchema:
     only inside ``q`` (``host``, ``service``). ``order``: columns of the default order.
     ``perf``: (perf data column, prefix of its labels). ``custom``: (dictionary column, prefix of
     its keys). ``merge``: how rows of several sites become one list.
-    ``folded``: ``=`` ignores case (front-end resources).
+    ``folded``: ``=`` ignores case (front-end resources). ``mixed``: any value may be a text in one
+    row and a list in the next, or be missing (object-config.md, section 8).
     """
 
     name: str
@@ -76,3 +77,4 @@ class TableSchema:
     custom: tuple[tuple[str, str], ...] = ()
     merge: Literal["concat", "groups", "logs"] = "concat"
     folded: bool = False
+    mixed: bool = False

@@ -11,7 +11,7 @@ from attrs import field, frozen
 from monrest.errors import BadRequest
 from monrest.query.access import Getter, Index, getter
 from monrest.query.bind import Bound, Check, CheckTree, Selected
-from monrest.query.evaluate import RowTest, all_of, any_of, value_test
+from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
 from monrest.query.expressions import blank_is_plus, references
 from monrest.query.functions import Budget, build, calculate
 from monrest.query.model import Calculation, Expression, Literal_, Ref
@@ -106,6 +106,9 @@ class Reader:
     def check(self, check: Check, read: Getter) -> RowTest:
         """The check applied to what ``read`` gives."""
         source = check.source
+        if self.bound.names.schema.mixed and source is not None:
+            mixed = mixed_test(check.condition, check.operand)
+            return lambda row: mixed(read(row))
         test = value_test(
             check.condition,
             check.operand,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from monrest.jobs.service import Jobs
     from monrest.logs.cache import LogCache
     from monrest.names import Names
+    from monrest.objectconfig.staging import Staging
     from monrest.query.schema import TableSchema
     from monrest.sites.registry import Sites
     from monrest.store.database import Database
@@ -57,6 +58,7 @@ class Context:
     passwords: Passwords
     slowdown: Slowdown
     logcache: LogCache
+    staging: Staging
     threads: Threads
     jobs: Jobs
     started: float = 0.0

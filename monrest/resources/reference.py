@@ -43,6 +43,7 @@ that a core does not have is empty."""
 _ROOTS = (
     ("Collections", ("hosts", "services", "hostgroups", "servicegroups", "contacts",
                      "contactgroups", "commands", "timeperiods", "comments", "downtimes")),
+    ("Object configuration", ("config",)),
     ("Log", ("logs", "alerts", "notifications")),
     ("Cores and sites", ("checks", "processinfo", "sites", "lmd")),
     ("Instance", ("", "index", "mon")),

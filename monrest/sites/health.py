@@ -144,6 +144,26 @@ class Breaker(Service):
             since = self.clock.seconds() - self._started
             self._schedule(max(0.0, SUSPICIOUS - since))
 
+    def probed(self) -> Deferred[None]:
+        """Probe now, or wait for the probe that is under way; fires at its end, whatever it found.
+
+        Cancelling ends the wait and not the probe.
+        """
+        if self._running is None and self.running:
+            self._schedule(None)
+            self._begin()
+        done: Deferred[None] = Deferred(lambda _: None)
+        if self._running is None:
+            return succeed(None)
+
+        def ended(result: None) -> None:
+            if not done.called:
+                done.callback(None)
+            return result
+
+        self._running.addBoth(ended)
+        return done
+
     def _schedule(self, seconds: float | None) -> None:
         if self._next is not None:
             self._next.cancel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,15 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from monrest.config import databases
-from monrest.store.failures import FileReplacedError, StoreError
+from monrest.store.failures import FileReplacedError, Meaning, StoreError, meaning_of
 
 CONNECT_SECONDS = 5
 """How long making a connection to PostgreSQL may take, unless the URL says otherwise."""
 
 _BUSY_SECONDS = 1.0
 _MIGRATION_SECONDS = 60.0
+_SETTING_PAUSE = 0.02
+_WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 # About 20 ms of an embedded database's work; each question needs the interpreter's lock.
 _STEPS = 1_000_000
 _SECRET_OPTIONS = ("password", "sslpassword", "oauth_client_secret")
@@ -101,7 +104,7 @@ def reading(url: URL, size: int, seconds: float) -> Engine:
 def migrating(url: URL) -> Engine:
     """Make an engine for the one transaction of a migration, whose statements may take long."""
     if is_sqlite(url):
-        return _sqlite(url, 1, "BEGIN IMMEDIATE", _MIGRATION_SECONDS, "PRAGMA journal_mode = WAL")
+        return _sqlite(url, 1, "BEGIN IMMEDIATE", _MIGRATION_SECONDS, _WRITE_AHEAD)
     # Whoever waited for the lock must see the tables that the other one made meanwhile.
     return _postgres(url, 1, "READ COMMITTED", statement=0, lock=_MIGRATION_SECONDS)
 
@@ -119,7 +122,7 @@ def _sqlite(url: URL, size: int, begin: str, busy: float, *settings: str) -> Eng
             check_same_thread=False,  # it wanders between threads, never used by two at a time
         )
         for setting in (*settings, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"):
-            connection.execute(setting)
+            _set(connection, setting, busy)
         return connection
 
     engine = create_engine(
@@ -137,6 +140,20 @@ def _sqlite(url: URL, size: int, begin: str, busy: float, *settings: str) -> Eng
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
     return engine
+
+
+def _set(connection: sqlite3.Connection, setting: str, seconds: float) -> None:
+    """Execute a setting; changing to a write-ahead log does not wait for others by itself."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            connection.execute(setting)
+        except sqlite3.Error as error:
+            if meaning_of(error) is not Meaning.BUSY or time.monotonic() > end:
+                raise
+            time.sleep(_SETTING_PAUSE)
+        else:
+            return
 
 
 def _identity(path: str) -> tuple[int, int] | None:

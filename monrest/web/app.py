@@ -172,6 +172,8 @@ class Api:
             path=where.path,
             segments=where.segments,
             parameters=given,
+            query=query,
+            form=() if body.document is not None else body.parameters,
             document=body.document,
             structured=body.structured,
             format=options.format,

@@ -95,5 +95,5 @@ def test_the_program_says_why_it_cannot_start(tmp_path):
                "--objects", str(tmp_path)]  # fmt: skip
     found = subprocess.run(command, capture_output=True, timeout=30, check=False, text=True)
     assert found.returncode == 1
-    assert "bad.cfg:1: unknown object type nonsense" in found.stderr
+    assert "bad.cfg:1: unknown object type 'nonsense'" in found.stderr
     assert "Traceback" not in found.stderr

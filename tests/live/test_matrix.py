@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from hashlib import sha1
 
 import pytest
+from harness.configured import Files
 from harness.daemon import Daemon, site
 from harness.expect import refused
 
@@ -57,6 +58,7 @@ REPORT_BY_SERVICE = "-ff axfxaxxxxxxxxx ffa"
 REPORT_BY_BOTH = "-ff axfxfxxxxxxxxx ffa"
 REPORT_OF_HOST = "-nn axaxnxxxxxxxxx ana"
 REPORT_OF_SERVICE = "-nn axnxaxxxxxxxxx nna"
+CONFIG = "-xx oxxxxxxxxxxxxx xxo"
 LINES = "-xx axxxxxxfxxxxxx xxa"
 HOST_COMMAND = "-ox ooxxxxxxxxxxxx xoo"
 HOSTGROUP_COMMAND = "-xx ooxxxxxxxxxxxx xxo"
@@ -159,6 +161,46 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /processinfo/stats": (COUNTERS, "/processinfo/stats", SYSTEM),
     "GET /sites": (ALL, "/sites", ""),
     "GET /lmd/sites": (ALL, "/lmd/sites", ""),
+    "GET /config/objects": (CONFIG, "/config/objects", "roles: admin"),
+    "POST /config/objects": (
+        CONFIG,
+        "/config/objects :TYPE=host&:FILE=new.cfg&host_name=n1",
+        "roles: admin",
+    ),
+    "PATCH /config/objects": (CONFIG, "/config/objects?host_name=db01 alias=x", "roles: admin"),
+    "DELETE /config/objects": (CONFIG, "/config/objects?host_name=db01", "roles: admin"),
+    "GET /config/fullobjects": (CONFIG, "/config/fullobjects", "roles: admin"),
+    "GET /config/files": (CONFIG, "/config/files", "roles: admin"),
+    "GET /config/diff": (CONFIG, "/config/diff", "roles: admin"),
+    "GET /config/precheck": (CONFIG, "/config/precheck", "roles: admin"),
+    "POST /config/check": (CONFIG, "/config/check", "roles: admin"),
+    "POST /config/reload": (CONFIG, "/config/reload", "roles: admin"),
+    "POST /config/save": (CONFIG, "/config/save", "roles: admin"),
+    "POST /config/revert": (CONFIG, "/config/revert", "roles: admin"),
+    "POST /config/discard": (CONFIG, "/config/discard", "roles: admin"),
+    **{
+        f"{method} {path}": (CONFIG, f"{asked}{body}", "roles: admin")
+        for path, asked in (
+            ("/config/objects/<id>", "/config/objects/abcde"),
+            ("/hosts/<name>/config", "/hosts/web02/config"),
+            ("/services/<host>/<service>/config", "/services/web02/ping/config"),
+            ("/hostgroups/<name>/config", "/hostgroups/web/config"),
+            ("/servicegroups/<name>/config", "/servicegroups/pings/config"),
+            ("/contacts/<name>/config", "/contacts/olga/config"),
+            ("/contactgroups/<name>/config", "/contactgroups/webteam/config"),
+            ("/commands/<name>/config", "/commands/disk/config"),
+            ("/timeperiods/<name>/config", "/timeperiods/24x7/config"),
+        )
+        for method, body in (
+            ("GET", ""),
+            ("POST", " alias=x&name=y"),
+            ("PATCH", " alias=x"),
+            ("DELETE", ""),
+        )
+    },
+    "GET /mon/editor": (OWN, "/mon/editor", ""),
+    "GET /mon/editor/file": (OWN, "/mon/editor/file", ""),
+    "GET /mon/editor/files": (OWN, "/mon/editor/files", ""),
     "GET /mon": (OWN, "/mon", ""),
     "GET /mon/whoami": (OWN, "/mon/whoami", ""),
     "GET /mon/api_keys": (OWN, "/mon/api_keys", ""),
@@ -262,7 +304,15 @@ def daemon(embedded, tmp_path_factory):
     users["reports"] = [*users["reports"], "victim"]
     daemon = Daemon(
         folder,
-        [site("s1", f"unix:{embedded.socket}")],
+        [
+            site(
+                "s1",
+                f"unix:{embedded.socket}",
+                configtool=Files(folder / "core").tool(
+                    obj_check_cmd="true", obj_reload_cmd="false"
+                ),
+            )
+        ],
         sections={
             "auth.roles": users,
             "auth": {"max_api_keys_per_user": 1000, "htpasswd_file": str(passwords)},

@@ -92,16 +92,16 @@ def test_date_rules_are_split_before_the_first_range():
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("host_name h\n", 1, "outside"),
-        ("define nonsense {\nx y\n}\n", 1, "unknown object type nonsense"),
-        ("define host {\nnonsense 1\n}\n", 2, "unknown attribute nonsense"),
+        ("host_name h\n", 1, "syntax invalid: 'host_name h'"),
+        ("define nonsense {\nx y\n}\n", 1, "unknown object type 'nonsense'"),
+        ("define host {\nnonsense 1\n}\n", 2, "unknown attribute: nonsense for object type host"),
         ("define host {\nhost_name a\ndefine host {\nhost_name b\n}\n", 3, "inside"),
         ("define host\n{\n", 1, "brace"),
         ("define host { host_name h }\n", 1, "more than one line"),
-        ("define host {\nhost_name h\n", 1, "not closed"),
-        ("define host {\nhost_name h\n} # end\n", 3, "unknown attribute }"),
-        ("define command {\n_foo bar\n}\n", 2, "custom variable"),
-        ("define host {\n_ bar\n}\n", 2, "custom variable"),
+        ("define host {\nhost_name h\n", 2, "expected end of object"),
+        ("define host {\nhost_name h\n} # end\n", 3, "unknown attribute: }"),
+        ("define command {\n_foo bar\n}\n", 2, "unknown attribute: _foo"),
+        ("define host {\n_ bar\n}\n", 2, "unknown attribute: _ "),
         ("define timeperiod {\nsomeday soon\n}\n", 2, "unknown time definition"),
     ],
 )

@@ -127,6 +127,13 @@ class Client:
         headers = {"Content-Type": "application/json", **more.pop("headers", {})}
         return self.request("POST", path, body=json.dumps(document), headers=headers, **more)
 
+    def json(self, method, path, document=None, **more):
+        """A request of any method, with a JSON body if there is a document."""
+        if document is None:
+            return self.request(method, path, **more)
+        headers = {"Content-Type": "application/json", **more.pop("headers", {})}
+        return self.request(method, path, body=json.dumps(document), headers=headers, **more)
+
 
 def raw(port, data, *, timeout=TIMEOUT):
     """Send bytes as they are, read until the other side closes, return everything received."""

@@ -29,13 +29,15 @@ def site(key, address, **more):
 
 
 def toml_value(value):
-    """A text, number, boolean or list as TOML."""
+    """A text, number, boolean, list or inline table as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml_value(one)}" for key, one in value.items()) + "}"
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
@@ -64,8 +66,9 @@ class Daemon:
     def write_config(self):
         """Write the configuration file as it should be now."""
         lines = []
-        for name, values in self.sections.items():
-            lines.append(f"[{name}]")
+        # Keys without a table stand in front of all tables.
+        for name, values in sorted(self.sections.items(), key=lambda one: one[0] != ""):
+            lines += [f"[{name}]"] if name else []
             lines += [f"{key} = {toml_value(value)}" for key, value in values.items()]
         for entry in self.sites:
             lines.append("[[sites]]")

@@ -1,0 +1,286 @@
+"""Changes of a site's objects, on a copy of the files they touch (sections 8.3 to 8.7 and 9)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+
+from monrest.errors import BadRequest, Conflict, NotFound
+from monrest.objectconfig.document import ConfigFile, UnwritableError
+from monrest.objectconfig.files import readonly_file
+from monrest.objectconfig.identity import new_id
+from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel
+from monrest.objectconfig.rename import Renames
+from monrest.objectconfig.values import object_type, texts, to_json
+
+Values = Mapping[str, Any]
+"""The JSON object of a request: attributes, and keys beginning with ``:`` that are ignored."""
+
+_New = Callable[[Mapping[str, str], Mapping[str, str | None]], dict[str, str]]
+"""The new attributes of an object from the old ones and those of the request."""
+
+
+@define(eq=False)
+class _Draft:
+    """A file that is being edited."""
+
+    file: SiteFile
+    document: ConfigFile
+    objects: dict[str, ConfigObject]
+    retired: list[str]
+    new: bool = False
+    touched: bool = False
+
+    @classmethod
+    def of(cls, file: SiteFile) -> _Draft:
+        objects = {item.id: item for item in file.objects}
+        return cls(file, file.document.share(), objects, list(file.retired))
+
+    def own(self, item: ConfigObject) -> ConfigObject:
+        """The object with a block that may be changed."""
+        block = self.document.own(item.block)
+        if block is not item.block:
+            item = self.objects[item.id] = evolve(item, block=block)
+        return item
+
+    def remove(self, items: Iterable[ConfigObject]) -> None:
+        found = list(items)
+        self.document.remove_all([item.block for item in found])
+        for item in found:
+            del self.objects[item.id]
+            self.retired.append(item.id)
+        for item, block in zip(list(self.objects.values()), self.document.blocks, strict=True):
+            # What follows a removed definition may have other text in front of it now.
+            if item.block is not block:
+                self.objects[item.id] = evolve(item, block=block)
+
+    @property
+    def is_changed(self) -> bool:
+        if self.new or not self.touched:
+            return self.touched and not self.document.empty
+        return self.document.data() != self.file.document.data()
+
+    @property
+    def result(self) -> SiteFile:
+        return evolve(
+            self.file,
+            document=self.document,
+            stamp=None,
+            objects=tuple(self.objects.values()),
+            pinned=True,
+            retired=tuple(self.retired),
+        )
+
+
+@define(eq=False)
+class Editor:
+    """Edits a model; the model it was given never changes.
+
+    ``warnings`` tell of references in read-only files that could not follow a rename. After an
+    exception a part of the change may have been made: throw the editor away.
+    """
+
+    base: SiteModel
+    warnings: list[str] = field(init=False, factory=list)
+    _drafts: dict[str, _Draft] = field(init=False, factory=dict)
+    _model: SiteModel | None = field(init=False, default=None)
+    _touched: bool = field(init=False, default=False)
+    _taken: set[str] | None = field(init=False, default=None)
+
+    @property
+    def model(self) -> SiteModel:
+        """The model as edited so far. Do not edit on while it is in use."""
+        if not self._touched:
+            return self.base
+        if self._model is None:
+            loaded = dict(self.base.loaded)
+            for path, draft in self._drafts.items():
+                if draft.touched:
+                    loaded[path] = draft.result
+            ordered = {path: loaded[path] for path in sorted(loaded, key=os.fsencode)}
+            self._model = evolve(self.base, loaded=ordered)
+        return self._model
+
+    @property
+    def changed(self) -> dict[str, ConfigFile]:
+        """The files with another text than in the model given; ``empty`` ones are to be deleted."""
+        return {path: draft.document for path, draft in self._drafts.items() if draft.is_changed}
+
+    @property
+    def edited(self) -> dict[str, SiteFile]:
+        """The same files with their objects, whose marks are to be kept beside the texts."""
+        return {path: self._drafts[path].result for path in self.changed}
+
+    def create(self, kind: str, file: str, values: Values) -> ConfigObject:
+        """Add an object at the end of a file, which may be a new one (8.3).
+
+        ``null`` values are left out. Raises BadRequest, Forbidden.
+        """
+        wanted = object_type(kind).name
+        if not isinstance(file, str):
+            raise BadRequest("bad request", ":FILE: expected the path of a file")
+        path = self.base.files.place(file)
+        given = {name: text for name, text in texts(wanted, values).items() if text is not None}
+        draft = self._draft(path)
+        if draft.file.readonly:
+            raise readonly_file(path)
+        if draft.document.foreign:
+            raise Conflict("cannot change file", f"{path}: it is written in Icinga 2's language")
+        self._encodable(draft, given)
+        block = _written(lambda: draft.document.add(wanted, given))
+        item = ConfigObject(self._new_id(path), wanted, path, 0, False, block)
+        draft.objects[item.id] = item
+        self._changed(draft)
+        return item
+
+    def replace(self, item: ConfigObject, values: Values) -> ConfigObject:
+        """Give an object other attributes altogether; its comments stay (8.6).
+
+        Raises BadRequest, also when there is none, and Forbidden.
+        """
+        return self.replace_all([item], values)[0]
+
+    def replace_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
+        """The same for several; nothing is changed if one of them is read-only."""
+
+        def new(_old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
+            found = {name: text for name, text in given.items() if text is not None}
+            if not found:
+                raise BadRequest(
+                    "use DELETE to remove objects completely",
+                    "the body has no attribute; a replaced object needs all of them",
+                )
+            return found
+
+        return self._change_all(items, values, new)
+
+    def patch(self, item: ConfigObject, values: Values) -> ConfigObject:
+        """Set some attributes; null, an empty text or an empty list removes one (8.4)."""
+        return self.patch_all([item], values)[0]
+
+    def patch_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
+        """The same for several; nothing is changed if one of them is read-only."""
+
+        def new(old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
+            found = {name: text for name, text in old.items() if given.get(name, text)}
+            return found | {name: text for name, text in given.items() if text}
+
+        return self._change_all(items, values, new)
+
+    def delete(self, item: ConfigObject) -> bool:
+        """Remove an object; False when it is read-only. References to it stay (section 9)."""
+        return self.delete_all([item]) == 1
+
+    def delete_all(self, items: Iterable[ConfigObject]) -> int:
+        """Remove objects except read-only ones; gives how many (8.5)."""
+        by_path: dict[str, list[ConfigObject]] = {}
+        for item in dict.fromkeys(items):
+            if not item.readonly:
+                by_path.setdefault(item.path, []).append(self._current(item))
+        for path, found in by_path.items():
+            draft = self._draft(path)
+            draft.remove(found)
+            self._changed(draft)
+        return sum(map(len, by_path.values()))
+
+    def _changed(self, draft: _Draft) -> None:
+        draft.touched = True
+        self._touched, self._model = True, None
+
+    def _change_all(
+        self, items: Iterable[ConfigObject], values: Values, new: _New
+    ) -> list[ConfigObject]:
+        found = self._writable(items)
+        given = {kind: texts(kind, values) for kind in {item.type for item in found}}
+        changes = [(item, new(item.attributes, given[item.type])) for item in found]
+        renames = Renames(self.model)
+        for item, attributes in changes:
+            for name, text in item.attributes.items():
+                # The same in other words is no change.
+                if name in attributes and _same(item.type, name, text, attributes[name]):
+                    attributes[name] = text
+            renames.add(item, item.attributes, attributes)
+        changed = [self._set(item, attributes) for item, attributes in changes]
+        if renames:
+            for item in self.model.objects:
+                self._follow(item, renames)
+        return changed
+
+    def _set(self, item: ConfigObject, new: Mapping[str, str]) -> ConfigObject:
+        draft = self._draft(item.path)
+        current = draft.own(draft.objects[item.id])
+        self._encodable(draft, new)
+        if _written(lambda: current.block.change(new)):
+            self._changed(draft)
+        return current
+
+    def _follow(self, item: ConfigObject, renames: Renames) -> None:
+        changes = renames.follow(item)
+        if changes and not item.readonly:
+            self._set(item, {**item.attributes, **changes})
+        elif changes:
+            text = f"could not update dependency in read-only file: {item.path}"
+            if text not in self.warnings:
+                self.warnings.append(text)
+
+    def _writable(self, items: Iterable[ConfigObject]) -> list[ConfigObject]:
+        found = list(items)
+        for item in found:
+            if item.readonly:
+                raise readonly_file(item.path)
+        return [self._current(item) for item in found]
+
+    def _current(self, item: ConfigObject) -> ConfigObject:
+        """The object in this editor that an object of the model given stands for."""
+        found = self._draft(item.path).objects.get(item.id)
+        if found is None:
+            raise NotFound("no such object", f"{item.id}: removed meanwhile")
+        return found
+
+    def _draft(self, path: str) -> _Draft:
+        found = self._drafts.get(path)
+        if found is None:
+            file = self.base.loaded.get(path)
+            if path in self.base.unreadable:
+                raise Conflict("cannot change file", f"{path}: it cannot be read")
+            if file is None:
+                document = ConfigFile.parse(path, b"")
+                file = SiteFile(path, document, False, None, pinned=True)
+                found = _Draft(file, document, {}, [], new=True)
+            else:
+                found = _Draft.of(file)
+            self._drafts[path] = found
+        return found
+
+    def _new_id(self, path: str) -> str:
+        if self._taken is None:
+            self._taken = set(self.base.by_id)
+            for file in self.base.loaded.values():
+                self._taken.update(file.retired)
+        found = new_id(path, 0, self._taken)
+        self._taken.add(found)
+        return found
+
+    def _encodable(self, draft: _Draft, attributes: Mapping[str, str]) -> None:
+        if draft.document.encoding == "utf-8":
+            return
+        for name, text in attributes.items():
+            if not draft.document.encodable(name + text):
+                raise BadRequest(
+                    "bad request",
+                    f"{name}: {draft.file.path} is not written in UTF-8 and cannot hold this text",
+                )
+
+
+def _same(kind: str, name: str, old: str, new: str) -> bool:
+    return old == new or to_json(kind, name, old) == to_json(kind, name, new)
+
+
+def _written(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except UnwritableError as error:
+        raise BadRequest("bad request", str(error)) from None

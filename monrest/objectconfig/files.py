@@ -1,0 +1,331 @@
+"""Which files belong to a site, which may be changed, and where new ones may go (section 2)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import re2
+from attrs import define, evolve, field, frozen
+
+from monrest.config import ConfigTool
+from monrest.errors import BadRequest, Forbidden
+
+_LINE = re.compile(r":\d+\Z")
+_READONLY = re.compile(rb"[#;]\s*mon\s*:\s*readonly\s*\Z")
+_ICINGA2 = re.compile(r'(include|include_recursive|library)\s+["<]|(object|const|template|apply)\s')
+_DEPTH = 32
+_MAIN_FILE_LIMIT = 16 * 2**20
+_LONGEST = 2000
+
+READONLY_LINES = 9
+"""A comment ``# mon: readonly`` counts in these first lines of a file."""
+
+
+@frozen
+class FoundFile:
+    """A file of a site.
+
+    ``readonly`` is True when a pattern or a symbolic link says so; None when the file itself
+    decides, by a comment in its first lines.
+    """
+
+    path: str
+    readonly: bool | None = None
+
+
+@frozen(kw_only=True)
+class FileSet:
+    """The object files of a site, sorted by path, as the main file or the settings name them.
+
+    ``root`` is the base of relative names; new files may go below ``folders`` only. ``problems``
+    are texts for the precheck. ``foreign`` tells why the files are of another language; then
+    there are none.
+    """
+
+    files: tuple[FoundFile, ...] = ()
+    root: str = ""
+    folders: tuple[str, ...] = ()
+    resource_files: tuple[str, ...] = ()
+    core_type: str = "naemon"
+    problems: tuple[str, ...] = ()
+    foreign: str = ""
+    tool: ConfigTool = field(factory=ConfigTool, repr=False)
+
+    def place(self, name: str) -> str:
+        """The absolute path that a ``:FILE`` value means, with or without its ``:LINE``.
+
+        Raises BadRequest for what the core would never read as a new or known file, Forbidden
+        for what is read-only or leaves the folders by a symbolic link.
+        """
+        if self.foreign:
+            raise _bad_file(name, self.foreign)
+        path = self._absolute(_LINE.sub("", name))
+        for file in self.files:
+            if file.path == path:
+                if file.readonly:
+                    raise readonly_file(path)
+                return path
+        folder = next((item for item in self.folders if path.startswith(f"{item}/")), None)
+        if folder is None:
+            raise _bad_file(
+                name, f"expected a file below {' or '.join(self.folders) or 'a folder'}"
+            )
+        if any(part.startswith(".") for part in path[len(folder) + 1 :].split("/")):
+            raise _bad_file(name, "the core ignores names that begin with a dot")
+        above = path
+        while (above := os.path.dirname(above)) != folder:  # noqa: PTH120
+            if Path(above).is_file():
+                raise _bad_file(name, f"{above} is a file and no folder")
+        if not self.tool.core_conf and _matches(self.tool.obj_exclude, path):
+            raise _bad_file(name, "the file is excluded by obj_exclude")
+        if self.is_readonly(path) or _leaves(path, folder):
+            raise readonly_file(path)
+        return path
+
+    def is_readonly(self, path: str) -> bool:
+        """Whether one of the patterns of ``obj_readonly`` is found in the path."""
+        return _matches(self.tool.obj_readonly, path)
+
+    def with_files(self, paths: Collection[str]) -> FileSet:
+        """Add files that other object files include; outside of the folders they are read-only."""
+        if not paths:
+            return self
+        known = {file.path for file in self.files}
+        added = [self._included(path) for path in dict.fromkeys(paths) if path not in known]
+        return evolve(self, files=tuple(sorted([*self.files, *added], key=_by_path)))
+
+    def _folder_of(self, path: str) -> str:
+        return next((item for item in self.folders if path.startswith(f"{item}/")), "")
+
+    def _included(self, path: str) -> FoundFile:
+        below = self._folder_of(path)
+        readonly = not below or self.is_readonly(path) or _leaves(path, below)
+        return FoundFile(path, readonly or None)
+
+    def _absolute(self, name: str) -> str:
+        parts = name.split("/")
+        if ".." in parts or not name.endswith(".cfg"):
+            raise _bad_file(name, "expected a path that ends in .cfg and has no ..")
+        if not name.isprintable():
+            raise _bad_file(name, "expected printable text")
+        if len(name.encode()) > _LONGEST or any(len(part.encode()) > 255 for part in parts):
+            raise _bad_file(name, "expected a shorter path")
+        if name.startswith("/"):
+            return _plain(name)
+        path = _plain(f"{self.root}/{name}")
+        known = any(file.path == path for file in self.files)
+        if known or self._folder_of(path) or not self.folders:
+            return path
+        return _plain(f"{self.folders[0]}/{name}")
+
+
+def readonly_file(path: str) -> Forbidden:
+    """The refusal of a change in a read-only file (8.6)."""
+    return Forbidden(f"cannot change readonly file {path}.", "attempt to change readonly file.")
+
+
+def has_readonly_comment(data: bytes) -> bool:
+    """Whether one of the first nine lines is the comment ``# mon: readonly``."""
+    lines = data[:8192].removeprefix(b"\xef\xbb\xbf").split(b"\n", READONLY_LINES)
+    return any(_READONLY.match(line.strip()) for line in lines[:READONLY_LINES])
+
+
+def discover(tool: ConfigTool) -> FileSet:
+    """Find the object files of a site. Reads folders and the main file; never raises OSError."""
+    search = _Search(tool)
+    if tool.core_conf:
+        search.main_file(tool.core_conf, 0)
+        search.named_files()
+    else:
+        search.settings()
+    return search.result()
+
+
+def find_in(folder: str) -> Iterator[tuple[str, bool]]:
+    """Paths of all ``*.cfg`` files below a folder, and whether a symbolic link leads there.
+
+    Entries that begin with a dot and broken links are left out; a folder is entered once.
+    """
+    entered: set[tuple[int, int]] = set()
+    waiting = [folder]
+    links: list[str] = []
+    while waiting or links:
+        # What a link leads to counts as itself when it is below the folder as well.
+        linked = not waiting
+        current = (waiting or links).pop()
+        try:
+            status = os.stat(current)  # noqa: PTH116 - a path object for each entry is slow
+            entries = list(os.scandir(current))
+        except OSError:
+            continue
+        if (status.st_dev, status.st_ino) in entered:
+            continue
+        entered.add((status.st_dev, status.st_ino))
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            try:
+                if entry.is_dir():
+                    (links if linked or entry.is_symlink() else waiting).append(entry.path)
+                elif entry.name.endswith(".cfg") and entry.is_file():
+                    yield entry.path, linked or entry.is_symlink()
+            except OSError:
+                continue
+
+
+@define(eq=False)
+class _Search:
+    tool: ConfigTool
+    named: dict[str, None] = field(factory=dict)
+    folders: dict[str, None] = field(factory=dict)
+    resources: dict[str, None] = field(factory=dict)
+    found: dict[str, bool] = field(factory=dict)
+    """Paths, and whether a symbolic link leads there."""
+    problems: list[str] = field(factory=list)
+    lines: list[tuple[str, str]] = field(factory=list)
+    seen: set[str] = field(factory=set)
+    base: str = ""
+    foreign: str = ""
+
+    def main_file(self, path: str, depth: int) -> None:
+        path = _plain(path)
+        if path in self.seen or depth > _DEPTH:
+            return
+        self.seen.add(path)
+        self.base = self.base or str(Path(path).parent)
+        try:
+            with Path(path).open("rb") as stream:
+                text = stream.read(_MAIN_FILE_LIMIT).decode("utf-8", "surrogateescape")
+        except OSError as error:
+            self.problems.append(f"cannot read file: {path}: {error.strerror}")
+            return
+        for line in map(str.strip, text.split("\n")):
+            if not line or line[0] in "#;":
+                continue
+            key, equals, value = (part.strip() for part in line.partition("="))
+            if _ICINGA2.match(line) and not re.match(r"\w+\s*=", line):
+                self.foreign = (
+                    f"{path} is written in the language of Icinga 2, not in that of Nagios objects"
+                )
+                return
+            if not equals or not value:
+                continue
+            self.lines.append((key, value))
+            below = self._below(str(Path(path).parent), value)
+            if key == "config_rel_path":
+                self.base = below
+            elif key == "include_file":
+                self.main_file(below, depth + 1)
+            elif key == "include_dir":
+                for name in sorted((name for name, _ in find_in(below)), key=os.fsencode):
+                    self.main_file(name, depth + 1)
+
+    def named_files(self) -> None:
+        for key, value in self.lines:
+            path = self._below(self.base, value)
+            if key == "cfg_file":
+                self.named[path] = None
+            elif key == "cfg_dir":
+                self.folders[path] = None
+            elif key == "resource_file":
+                self.resources[path] = None
+        for folder in self.folders:
+            self._take(find_in(folder))
+
+    def settings(self) -> None:
+        tool = self.tool
+        self.folders.update(dict.fromkeys(map(_plain, tool.obj_dir)))
+        self.named.update(dict.fromkeys(map(_plain, tool.obj_file)))
+        self.resources.update(dict.fromkeys(map(_plain, tool.obj_resource_file)))
+        for folder in self.folders:
+            self._take(item for item in find_in(folder) if not _matches(tool.obj_exclude, item[0]))
+        if not self.folders and not self.named:
+            self.problems.append(
+                "no object files: core_conf or obj_dir or obj_file must be configured"
+            )
+
+    def _take(self, found: Iterable[tuple[str, bool]]) -> None:
+        for path, linked in found:
+            self.found[path] = self.found.get(path, False) or linked
+
+    def result(self) -> FileSet:
+        files = FileSet(
+            folders=tuple(self.folders),
+            resource_files=tuple(self.resources),
+            core_type=self._core_type(),
+            foreign=self.foreign,
+            tool=self.tool,
+            problems=(*self.problems, *([self.foreign] if self.foreign else [])),
+        )
+        if self.foreign:
+            return files
+        paths = {path: linked for path, linked in self.found.items() if path.isprintable()}
+        problems = [
+            f"cannot read file: {path!a}: its name has bytes that are no text"
+            for path in sorted(self.found.keys() - paths.keys(), key=os.fsencode)
+        ]
+        for path in self.named:
+            # A file that is named may lie anywhere; only its own link is looked at.
+            if path not in paths:
+                paths[path] = _leaves(path, os.path.dirname(path))  # noqa: PTH120
+        found = tuple(
+            FoundFile(path, (linked or files.is_readonly(path)) or None)
+            for path, linked in paths.items()
+        )
+        return evolve(
+            files,
+            files=tuple(sorted(found, key=_by_path)),
+            root=self._root(list(paths)),
+            problems=(*files.problems, *problems),
+        )
+
+    def _root(self, paths: Sequence[str]) -> str:
+        if paths:
+            return os.path.commonpath([path.rpartition("/")[0] or "/" for path in paths])
+        return next(iter(self.folders), "")
+
+    def _below(self, base: str, value: str) -> str:
+        return _plain(value if value.startswith("/") else f"{base}/{value}")
+
+    def _core_type(self) -> str:
+        if self.tool.core_type != "auto":
+            return self.tool.core_type
+        # What cannot be told apart has the attributes of a Naemon, which has most of them.
+        return "icinga" if any(key == "icinga_user" for key, _ in self.lines) else "naemon"
+
+
+def _matches(patterns: Sequence[str], path: str) -> bool:
+    if not patterns:
+        return False
+    text = os.fsencode(path).decode("utf-8", "replace")
+    return any(_compiled(pattern).search(text) is not None for pattern in patterns)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    return re2.compile(pattern)
+
+
+def _plain(path: str) -> str:
+    """An absolute path without double slashes, ``.`` and ``..``; links are not followed."""
+    return os.path.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else Path.cwd() / path)
+
+
+def _leaves(path: str, folder: str) -> bool:
+    """Whether a symbolic link stands between a configured folder and the file, or is the file."""
+    real = os.path.realpath(folder)
+    return os.path.realpath(path) != f"{real}{path[len(folder.rstrip('/')) :]}"
+
+
+def _by_path(file: FoundFile) -> bytes:
+    return os.fsencode(file.path)
+
+
+def _bad_file(name: str, expected: str) -> BadRequest:
+    shown = name.encode("utf-8", "replace").decode()[:200]
+    return BadRequest("bad request", f":FILE: {expected}, not {shown!r}")

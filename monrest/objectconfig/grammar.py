@@ -1,0 +1,278 @@
+"""The grammar of object files, line by line (object-config.md, section 3).
+
+``Reader`` walks over a text and finds one definition after the other with the offsets of its
+text, so that whoever keeps the text can change one definition and leave the rest alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import define, field, frozen
+
+from monrest.objectconfig.attributes import IGNORED, OBJECT_TYPES, ObjectType
+
+BLANKS = " \t\r"
+"""What is trimmed from lines; anything else, be it a blank in Unicode, is text."""
+
+_HEAD = re.compile(r"([#;]?)[ \t]*define[ \t]+([^ \t{]+)[ \t]*(\{?)(.*)\Z", re.DOTALL)
+_WORDS = re.compile(r"([^ \t]+)[ \t]*(.*)\Z", re.DOTALL)
+_RANGES = re.compile(r"(.*?)[ \t]+(\d{1,2}:\d\d-\d{1,2}:\d\d.*)\Z", re.DOTALL)
+_COMMENT = re.compile(r"(?<!\\);")
+_INCLUDE = re.compile(r"(include_file|include_dir)[ \t]*=[ \t]*(.+)\Z", re.DOTALL)
+
+PLAIN_IN_TIMEPERIODS = frozenset({"use", "register", "name", "timeperiod_name", "alias", "exclude"})
+"""Directives of a time period that are no date rules."""
+
+
+@frozen
+class Fault:
+    """Something wrong in a line; ``fatal``: a core refuses it. ``whole_path`` is for the text."""
+
+    line: int
+    text: str
+    fatal: bool = True
+    whole_path: bool = False
+
+
+@frozen
+class Include:
+    """A line that names more object files; ``kind`` is include_file or include_dir."""
+
+    kind: str
+    path: str
+    line: int
+
+
+class Names(dict[str, str]):
+    """Canonical attribute names of a type by spelling; those of custom variables are themselves.
+
+    Raises KeyError for names that the type does not know.
+    """
+
+    def __init__(self, kind: ObjectType) -> None:
+        super().__init__({name: item.name for name, item in kind.spellings.items()})
+        if kind.name in ("host", "service"):
+            self.update((name, name) for name in IGNORED)
+        self._custom = kind.custom_variables
+
+    def __missing__(self, name: str) -> str:
+        if not self._custom or name[0] != "_" or name == "_":
+            raise KeyError(name)
+        self[name] = name
+        return name
+
+
+@define(eq=False)
+class Found:
+    """A definition as it was read; its text is ``text[start:end]``, line ends included.
+
+    ``opening`` and ``closing`` are what follows the braces on their lines, ``comments`` the
+    comment lines inside, ``lines`` the line of each attribute.
+    """
+
+    type: str
+    line: int
+    start: int
+    disabled: bool
+    names: Names
+    opening: str = ""
+    closing: str = ""
+    end: int = 0
+    attributes: dict[str, str] = field(factory=dict)
+    inline: dict[str, str] = field(factory=dict)
+    comments: list[str] = field(factory=list)
+    faults: list[Fault] = field(factory=list)
+    lines: dict[str, int] = field(factory=dict)
+    braceless: bool = False
+
+    def take(self, number: int, body: str, comment: str) -> None:
+        """Read a directive and its inline comment."""
+        name, value, wrong = self._named(body)
+        if wrong:
+            self.faults.append(Fault(number, wrong))
+        old = self.attributes.get(name)
+        if old is not None:
+            attribute = OBJECT_TYPES[self.type].attributes.get(name)
+            if attribute is not None and attribute.repeatable:
+                value = f"{old},{value}" if old and value else old or value
+            elif old != value:
+                text = f"duplicate attribute {name} in '{body}'"
+                self.faults.append(Fault(number, text, fatal=False))
+        self.attributes[name] = value
+        if comment:
+            self.inline[name] = comment
+        self.lines[name] = number
+
+    def _named(self, body: str) -> tuple[str, str, str]:
+        """The canonical name, the value, and what is wrong with them."""
+        words = _WORDS.match(body)
+        assert words is not None
+        name, value = words.groups()
+        if self.type == "timeperiod" and name not in PLAIN_IN_TIMEPERIODS:
+            rule = _RANGES.match(body)
+            if rule is None:
+                return name, value, f"unknown time definition '{body}'"
+            return rule[1], rule[2], ""
+        try:
+            return self.names[name], value, ""
+        except KeyError:
+            return name, value, f"unknown attribute: {name} for object type {self.type}"
+
+
+def split_comment(line: str) -> tuple[str, str]:
+    """A line without its inline comment, and the comment with its semicolon."""
+    found = _COMMENT.search(line) if ";" in line else None
+    if found is None or found.start() == 0:
+        return line, ""
+    return line[: found.start()].rstrip(BLANKS), line[found.start() :]
+
+
+@define(eq=False)
+class Reader:
+    """Walks over a text; ``position`` and ``number`` are those of the next line.
+
+    ``faults`` are those outside of definitions and of definitions that never end.
+    """
+
+    text: str
+    position: int = 0
+    number: int = 1
+    faults: list[Fault] = field(factory=list)
+    includes: list[Include] = field(factory=list)
+    _names: dict[str, Names] = field(factory=dict)
+    _open: Found | None = None
+    _skipping: bool = False
+
+    def names(self, kind: str) -> Names:
+        """The attribute names of a type. Raises KeyError for a type that there is not."""
+        found = self._names.get(kind)
+        if found is None:
+            found = self._names[kind] = Names(OBJECT_TYPES[kind])
+        return found
+
+    def next_definition(self) -> Found | None:
+        """Read on until a definition is complete; None at the end of the text."""
+        while self.position < len(self.text):
+            start, number = self.position, self.number
+            line = self._logical_line()
+            if line:
+                found = self._line(start, number, line)
+                if found is not None:
+                    found.end = self.position
+                    return found
+        if self._skipping or (self._open is not None and not self._open.disabled):
+            self._give_up()
+            text = self.text
+            last = self.number - (text.endswith("\n") or not text)
+            self.faults.append(Fault(last, "expected end of object", whole_path=True))
+        self._open, self._skipping = None, False
+        return None
+
+    def _logical_line(self) -> str:
+        r"""The next line without blanks around it; one ``\`` at its end joins the following."""
+        text, held = self.text, ""
+        end = text.find("\n", self.position)
+        if end > self.position and text[end - 1] not in "\\\r":
+            line = text[self.position : end].strip(BLANKS)
+            self.position, self.number = end + 1, self.number + 1
+            return line
+        while True:
+            end = text.find("\n", self.position)
+            after = end + 1 if end >= 0 else len(text)
+            raw = text[self.position : end if end >= 0 else after]
+            self.position = after
+            self.number += end >= 0
+            raw = raw.removesuffix("\r")
+            if held:
+                raw = raw.lstrip(BLANKS)
+                if self._open is not None and self._open.disabled and raw[:1] in ("#", ";"):
+                    raw = raw[1:].lstrip(BLANKS)
+            held += raw
+            if len(held) < 2 or held[-1] != "\\" or held[-2] == "\\" or end < 0:
+                return held.strip(BLANKS)
+            held = held[:-1]
+
+    def _line(self, start: int, number: int, line: str) -> Found | None:
+        head = _HEAD.match(line) if "define" in line else None
+        if head is not None and self._opens(start, number, line, head):
+            return None
+        if self._open is not None and self._open.disabled:
+            if line[0] in "#;":
+                return self._inside(number, line[1:].strip(BLANKS))
+            # Not all of it is a comment, so none of it was a definition.
+            self._open = None
+        if self._open is not None or self._skipping:
+            return self._inside(number, line)
+        if line[0] not in "#;":
+            self._outside(number, line)
+        return None
+
+    def _opens(self, start: int, number: int, line: str, head: re.Match[str]) -> bool:
+        """Open the definition of a ``define`` line; False: it is an ordinary line."""
+        mark, kind, brace, rest = head.groups()
+        rest = rest.strip(BLANKS)
+        if mark:
+            ordinary = self._skipping or (self._open is not None and not self._open.disabled)
+            if ordinary or not brace or kind not in OBJECT_TYPES or (rest and rest[0] != ";"):
+                return False
+            self._open = Found(kind, number, start, True, self.names(kind), rest)
+            return True
+        wrong = ""
+        if self._skipping or (self._open is not None and not self._open.disabled):
+            self._give_up()
+            wrong = "a definition begins inside another one"
+        self._open, self._skipping = None, False
+        if brace and "}" in split_comment(rest)[0]:
+            self._invalid(number, line, "a definition needs more than one line")
+            return True
+        if kind not in OBJECT_TYPES:
+            self._skipping = True
+            self.faults.append(Fault(number, f"unknown object type '{kind}'"))
+            return True
+        self._open = Found(kind, number, start, False, self.names(kind), rest)
+        if not brace:
+            self._open.braceless = True
+            wrong = wrong or "the brace is missing on the define line"
+        if wrong:
+            self._open.faults.append(Fault(number, _invalid(line, wrong)))
+        return True
+
+    def _inside(self, number: int, line: str) -> Found | None:
+        found = self._open
+        body, comment = split_comment(line)
+        if body == "}":
+            self._open, self._skipping = None, False
+            if found is not None:
+                found.closing = comment
+                if found.disabled:
+                    found.faults.clear()
+            return found
+        if found is None or not line:
+            return None
+        if line[0] in "#;":
+            found.comments.append(line)
+        elif line != "{" or not found.braceless or found.attributes:
+            found.take(number, body, comment)
+        return None
+
+    def _outside(self, number: int, line: str) -> None:
+        include = _INCLUDE.match(line)
+        if include is not None:
+            self.includes.append(Include(include[1], include[2], number))
+        elif split_comment(line)[0] == "}":
+            self.faults.append(Fault(number, "unexpected end of object"))
+        else:
+            self._invalid(number, line)
+
+    def _invalid(self, number: int, line: str, why: str = "") -> None:
+        self.faults.append(Fault(number, _invalid(line, why)))
+
+    def _give_up(self) -> None:
+        """Keep what was wrong in a definition that does not end."""
+        if self._open is not None:
+            self.faults += self._open.faults
+
+
+def _invalid(line: str, why: str = "") -> str:
+    return f"syntax invalid: '{line}'" + (f" ({why})" if why else "")

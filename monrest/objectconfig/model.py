@@ -1,0 +1,365 @@
+"""All objects of a site as they stand in its files or in somebody's stash (section 5).
+
+Everything here blocks: it reads files and parses. It belongs into a thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Protocol
+
+from attrs import define, evolve, frozen
+
+from monrest.config import ConfigTool
+from monrest.objectconfig.document import Block, ConfigFile, place
+from monrest.objectconfig.files import FileSet, discover, find_in, has_readonly_comment
+from monrest.objectconfig.identity import Claim, Marks, align, assign
+from monrest.objectconfig.names import Names
+from monrest.objectconfig.parser import core_text
+from monrest.objectconfig.resolve import Resolver
+from monrest.objectconfig.services import ServiceHosts
+from monrest.objectconfig.values import to_json
+
+_SETTLED = 1_000_000_000
+"""A file younger than these nanoseconds when it was read is looked into again."""
+
+Recorded = Callable[[str, str], Marks | None]
+"""The marks kept for a path and the SHA-256 of the text that was saved there."""
+
+
+class SiteName(Protocol):
+    """The site that a row belongs to: ``id`` is its key."""
+
+    @property
+    def id(self) -> str:
+        """Its key."""
+
+    @property
+    def name(self) -> str:
+        """Its name for people."""
+
+
+@frozen(kw_only=True)
+class Stamp:
+    """What a file on disk was when it was read; times in nanoseconds since the epoch."""
+
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    size: int
+    sha256: str
+    settled: bool
+
+    def same_status(self, status: os.stat_result) -> bool:
+        """Whether a status gives no reason to read the file again."""
+        now = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
+        return self.settled and (self.mtime_ns, self.ctime_ns, self.inode, self.size) == now
+
+
+@frozen(eq=False)
+class ConfigObject:
+    """One definition of a site; ``line`` is that of its ``define`` when it was parsed, or 0."""
+
+    id: str
+    type: str
+    path: str
+    line: int
+    readonly: bool
+    block: Block
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The object's own attributes, as the file writes them."""
+        return self.block.attributes
+
+    @property
+    def disabled(self) -> bool:
+        """Whether the definition is commented out."""
+        return self.block.disabled
+
+    @property
+    def place(self) -> str:
+        """``FILE:LINE`` without the folder, and without the line while that is 0 (section 13)."""
+        return place(self.path, self.line)
+
+
+@frozen(eq=False)
+class SiteFile:
+    """A file of a site.
+
+    ``stamp`` is that of the file on disk, None when the text is another one (stashed). ``pinned``:
+    the ids of its objects come from marks or edits and not from their lines.
+    """
+
+    path: str
+    document: ConfigFile
+    readonly: bool
+    stamp: Stamp | None
+    objects: tuple[ConfigObject, ...] = ()
+    pinned: bool = False
+    retired: tuple[str, ...] = ()
+
+    def marks(self) -> Marks:
+        """The marks to keep beside this text."""
+        ids = tuple(item.id for item in self.objects)
+        return Marks(ids, tuple(item.line for item in self.objects), self.retired)
+
+    def claims(self) -> list[Claim]:
+        """Ids and lines of the objects as they are."""
+        return [Claim(item.line, item.id) for item in self.objects]
+
+
+@frozen
+class Overlay:
+    """A text for a file in place of what is on disk.
+
+    ``marks`` belong to the text ``marked``, by default the same one; after a merge the objects
+    are found again by what they say and by their names.
+    """
+
+    data: bytes
+    marks: Marks | None = None
+    marked: bytes | None = None
+
+
+@define(eq=False, slots=False)
+class SiteModel:
+    """The files of a site in the order of their paths, with their objects.
+
+    Never changed after it was made: ``overlay`` and ``Editor`` make another one that shares what
+    is untouched. ``problems`` are texts of section 13 about files as a whole, ``unreadable`` the
+    paths of those that are there and could not be read.
+    """
+
+    files: FileSet
+    loaded: Mapping[str, SiteFile]
+    problems: tuple[str, ...] = ()
+    unreadable: frozenset[str] = frozenset()
+
+    @cached_property
+    def objects(self) -> list[ConfigObject]:
+        """Every object, disabled ones too, by path and place in the file."""
+        return [item for file in self.loaded.values() for item in file.objects]
+
+    @cached_property
+    def by_id(self) -> dict[str, ConfigObject]:
+        """Every object by its id."""
+        return {item.id: item for item in self.objects}
+
+    @cached_property
+    def names(self) -> Names[ConfigObject]:
+        """Objects and templates by name."""
+        return Names(self.objects)
+
+    @cached_property
+    def resolver(self) -> Resolver[ConfigObject]:
+        """What templates give to objects."""
+        return Resolver(self.names)
+
+    @cached_property
+    def service_hosts(self) -> ServiceHosts[ConfigObject]:
+        """Which service definitions apply to which hosts."""
+        return ServiceHosts(self.objects, self.resolver)
+
+    def find(self, kind: str, name: str) -> list[ConfigObject]:
+        """The real objects and the templates of a type that have a name (8.7)."""
+        name = core_text(name)
+        found = [*self.names.real(kind, name), *self.names.templates(kind, name)]
+        return list(dict.fromkeys(found))
+
+    def service_definitions(self, host: str, description: str) -> list[ConfigObject]:
+        """The service definitions of a description that apply to a host (8.7)."""
+        return self.service_hosts.definitions(core_text(host), core_text(description))
+
+    def overlay(self, texts: Mapping[str, Overlay | None]) -> SiteModel:
+        """The model with other texts in some files; None takes a file away."""
+        loaded = {path: file for path, file in self.loaded.items() if path not in texts}
+        claims = {path: file.claims() for path, file in loaded.items()}
+        for path, text in texts.items():
+            if text is None:
+                continue
+            old = self.loaded.get(path)
+            document = ConfigFile.parse(path, text.data)
+            readonly = self.files.is_readonly(path) or has_readonly_comment(text.data)
+            readonly = readonly or (old is not None and old.readonly)
+            file = SiteFile(path, document, readonly, None, pinned=True)
+            if text.marks is not None:
+                file = evolve(file, retired=text.marks.retired)
+            loaded[path] = file
+            claims[path] = _overlaid(document, text, old)
+        return SiteModel(self.files, _numbered(loaded, claims), self.problems, self.unreadable)
+
+    def row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
+        """The raw row of an object: own attributes and meta attributes (section 5)."""
+        own = item.attributes
+        return _meta(item, site) | {name: to_json(item.type, name, own[name]) for name in own}
+
+    def full_row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
+        """The row of an object with everything its templates give (section 6)."""
+        found = self.resolver.resolve(item)
+        values = {name: to_json(item.type, name, text) for name, text in found.values.items()}
+        return _meta(item, site) | values | {":TEMPLATES": list(found.templates)}
+
+
+def load(
+    tool: ConfigTool,
+    previous: SiteModel | None = None,
+    recorded: Recorded = lambda _path, _sha256: None,
+) -> SiteModel:
+    """Read a site's files; what did not change since ``previous`` is taken from there.
+
+    Gives ``previous`` itself when nothing changed at all. Where it holds a stashed text that is
+    now on disk, ids stay; else ``recorded`` is asked. Never raises OSError.
+    """
+    files = discover(tool)
+    old = {} if previous is None else previous.loaded
+    trusted = previous is not None and previous.files.tool == tool
+    loaded: dict[str, SiteFile] = {}
+    problems = list(files.problems)
+    unreadable: set[str] = set()
+    waiting = {file.path: bool(file.readonly) for file in files.files}
+    seen: set[str] = set()
+    while waiting:
+        seen.update(waiting)
+        included: dict[str, None] = {}
+        for path, readonly in waiting.items():
+            try:
+                loaded[path] = _read(path, readonly, old.get(path), recorded, trusted)
+            except OSError as error:
+                problems.append(f"cannot read file: {path}: {error.strerror}")
+                unreadable.add(path)
+            else:
+                included.update(dict.fromkeys(_included(loaded[path])))
+        files = files.with_files(included)
+        waiting = {file.path: bool(file.readonly) for file in files.files if file.path not in seen}
+    same = (
+        previous is not None
+        and files == previous.files
+        and tuple(problems) == previous.problems
+        and loaded.keys() == old.keys()
+        and all(file is old[path] for path, file in loaded.items())
+    )
+    if same and previous is not None:
+        return previous
+    claims = {
+        path: file.claims()
+        if file.pinned
+        else [Claim(block.line) for block in file.document.blocks]
+        for path, file in loaded.items()
+    }
+    return SiteModel(files, _numbered(loaded, claims), tuple(problems), frozenset(unreadable))
+
+
+def _read(
+    path: str, readonly: bool, old: SiteFile | None, recorded: Recorded, trusted: bool
+) -> SiteFile:
+    if trusted and old is not None and old.stamp is not None:
+        status = os.stat(path)  # noqa: PTH116 - many files, and a path object costs more
+        if old.stamp.same_status(status):
+            return old
+    with os.fdopen(_open(path), "rb") as stream:
+        status = os.fstat(stream.fileno())
+        data = stream.read()
+    stamp = Stamp(
+        mtime_ns=status.st_mtime_ns,
+        ctime_ns=status.st_ctime_ns,
+        inode=status.st_ino,
+        size=status.st_size,
+        sha256=hashlib.sha256(data).hexdigest(),
+        settled=time.time_ns() - status.st_mtime_ns > _SETTLED,
+    )
+    readonly = readonly or has_readonly_comment(data)
+    if old is not None and old.stamp is not None and old.stamp.sha256 == stamp.sha256:
+        if old.stamp == stamp and old.readonly == readonly:
+            return old
+        if old.readonly == readonly:
+            return evolve(old, stamp=stamp)
+    document = ConfigFile.parse(path, data)
+    marks = recorded(path, stamp.sha256)
+    if marks is None and old is not None and old.pinned and old.document.data() == data:
+        marks = old.marks()
+    blocks = document.blocks
+    if marks is None or len(marks.ids) != len(blocks):
+        return SiteFile(path, document, readonly, stamp)
+    found = SiteFile(path, document, readonly, stamp, pinned=True, retired=marks.retired)
+    claims = [Claim(block.line, was) for block, was in zip(blocks, marks.ids, strict=True)]
+    return evolve(found, objects=_objects(found, claims, list(marks.ids)))
+
+
+def _open(path: str) -> int:
+    # A named pipe must not hold the thread.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "not a regular file")
+    return descriptor
+
+
+def _included(file: SiteFile) -> Iterable[str]:
+    """Paths of the object files that an object file names by include_file and include_dir."""
+    base = file.path.rpartition("/")[0]
+    for line in file.document.includes:
+        path = os.path.normpath(os.path.join(base, line.path))  # noqa: PTH118 - texts, not paths
+        if line.kind == "include_file":
+            yield path
+        else:
+            yield from sorted((name for name, _ in find_in(path)), key=os.fsencode)
+
+
+def _overlaid(document: ConfigFile, text: Overlay, old: SiteFile | None) -> list[Claim]:
+    marks, blocks = text.marks, document.blocks
+    if marks is None:
+        marks = Marks()
+    claims = [Claim(*pair) for pair in zip(marks.lines, marks.ids, strict=False)]
+    if text.marked is None or text.marked == text.data:
+        if len(claims) == len(blocks):
+            return claims
+        marked = blocks
+    else:
+        marked = ConfigFile.parse(document.path, text.marked).blocks
+    sources = [(marked, claims)]
+    if old is not None:
+        sources.append((old.document.blocks, old.claims()))
+    return align(blocks, sources)
+
+
+def _numbered(
+    loaded: Mapping[str, SiteFile], claims: Mapping[str, list[Claim]]
+) -> dict[str, SiteFile]:
+    """The files sorted by path, with objects that have their ids."""
+    paths = sorted(loaded, key=os.fsencode)
+    retired = [gone for path in paths for gone in loaded[path].retired]
+    ids = assign({path: claims[path] for path in paths}, retired)
+    found: dict[str, SiteFile] = {}
+    for path in paths:
+        file = loaded[path]
+        same = len(file.objects) == len(ids[path]) and all(
+            item.id == found_id for item, found_id in zip(file.objects, ids[path], strict=True)
+        )
+        if not same or not file.objects:
+            file = evolve(file, objects=_objects(file, claims[path], ids[path]))
+        found[path] = file
+    return found
+
+
+def _objects(file: SiteFile, claims: list[Claim], ids: list[str]) -> tuple[ConfigObject, ...]:
+    return tuple(
+        ConfigObject(found_id, block.type, file.path, claim.line, file.readonly, block)
+        for block, claim, found_id in zip(file.document.blocks, claims, ids, strict=True)
+    )
+
+
+def _meta(item: ConfigObject, site: SiteName) -> dict[str, Any]:
+    return {
+        ":FILE": f"{item.path}:{item.line}",
+        ":ID": item.id,
+        ":PEER_KEY": site.id,
+        ":PEER_NAME": site.name,
+        ":READONLY": int(item.readonly),
+        ":TYPE": item.type,
+    }

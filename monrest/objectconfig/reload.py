@@ -1,0 +1,123 @@
+"""Reloading a core and waiting until it is back (object-config.md, section 15).
+
+The start time of the core tells: only a core that was started after the order has read the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field, frozen
+from twisted.internet import defer
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.commands.values import CoreCommand
+from monrest.concurrency import pause
+from monrest.objectconfig.commands import run
+from monrest.sites.commands import send
+from monrest.sites.site import Site
+
+LONGEST = 30.0
+"""Seconds to wait for a core, at most."""
+
+TIMED_OUT = "Warning: waiting for core reload failed."
+
+_OFTEN = 0.3
+_OFTEN_FOR = 5.0
+_RARELY = 1.0
+_SAME_SECOND = 3.0
+"""Seconds after which a core counts as back that was started in the second of the order."""
+
+
+@frozen(kw_only=True)
+class Reloaded:
+    """What became of it; ``output`` is that of the reload command and what went wrong."""
+
+    failed: bool
+    output: str
+
+
+async def reload(
+    site: Site,
+    reactor: Any,
+    command: str,
+    environment: Mapping[str, str],
+    *,
+    seconds: float,
+    command_seconds: float,
+) -> Reloaded:
+    """Tell a core to read its files again and wait until it is back.
+
+    ``command`` is the site's reload command, which may take ``command_seconds``; an empty one
+    means the external command RESTART_PROCESS. All of it takes ``seconds`` at most.
+    """
+    work = _Reload(site=site, clock=reactor, deadline=reactor.seconds() + seconds)
+    await work.look()
+    last = site.health.program_start
+    if last and last == int(reactor.seconds()):
+        # Else it could not be told whether the core was started before or after.
+        await pause(reactor, 1.0)
+    output = ""
+    if command:
+        left = max(work.deadline - reactor.seconds(), 0.0)
+        result = await run(reactor, command, environment, min(left, command_seconds))
+        output = result.output
+        if result.failed:
+            return Reloaded(failed=True, output=output)
+    else:
+        problem = await work.restart()
+        if problem:
+            return Reloaded(failed=True, output=problem)
+    if await work.is_back(last):
+        return Reloaded(failed=False, output=output)
+    ended = "" if not output or output.endswith("\n") else "\n"
+    return Reloaded(failed=True, output=f"{output}{ended}{TIMED_OUT}")
+
+
+@define(eq=False, kw_only=True)
+class _Reload:
+    site: Site
+    clock: IReactorTime
+    deadline: float
+    began: float = field(init=False, default=0.0)
+
+    async def look(self) -> bool:
+        """Ask the core how it is; whether it answered."""
+        left = max(self.deadline - self.clock.seconds(), 0.0)
+        try:
+            await self.site.breaker.probed().addTimeout(left, self.clock)
+        except defer.TimeoutError:
+            return False
+        return self.site.connected
+
+    async def restart(self) -> str:
+        """Send RESTART_PROCESS; what the core or the connection says against it."""
+        orders = [(self.site, (CoreCommand("RESTART_PROCESS"),))]
+        (sent,) = await send(orders, self.clock)
+        if sent.refused:
+            return next(iter(sent.refused.values()))
+        # A connection that is cut afterwards is what a restart looks like.
+        if sent.problem is not None and not sent.uncertain:
+            return sent.problem.reason
+        return ""
+
+    async def is_back(self, last: int) -> bool:
+        """Wait for a start time after ``last``; False when that takes too long."""
+        self.began = self.clock.seconds()
+        end = min(self.deadline, self.began + LONGEST)
+        while True:
+            if await self.look() and self._is_new(last):
+                return True
+            waited = self.clock.seconds() - self.began
+            step = _OFTEN if waited < _OFTEN_FOR else _RARELY
+            if self.clock.seconds() + step > end:
+                return False
+            await pause(self.clock, step)
+
+    def _is_new(self, last: int) -> bool:
+        started = self.site.health.program_start
+        if started > last:
+            return True
+        waited = self.clock.seconds() - self.began
+        return started == int(self.began) and waited >= _SAME_SECOND

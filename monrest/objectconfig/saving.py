@@ -1,0 +1,144 @@
+"""A save from the view to the disk, with its hooks, alone for its site (section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from monrest.concurrency import Threads, pause
+from monrest.objectconfig import stash
+from monrest.objectconfig.disks import Disk
+from monrest.objectconfig.files import readonly_file
+from monrest.objectconfig.hooks import Hooks
+from monrest.objectconfig.journal import BusyError, Room
+from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, write
+from monrest.objectconfig.stash import packed, packed_marks
+from monrest.objectconfig.views import View
+from monrest.store.database import Database
+
+_PATIENCE = 30.0
+_AGAIN = 0.1
+
+
+@frozen(kw_only=True)
+class SavedFile:
+    """A file that was written: it was ``created``, ``changed`` or ``deleted``."""
+
+    path: str
+    action: str
+
+
+@frozen(kw_only=True)
+class Saved:
+    """What a save did.
+
+    ``problem`` is the hook that failed, with its output: without ``files`` the one before
+    saving, and nothing was written; with them the one after it.
+    """
+
+    files: tuple[SavedFile, ...] = ()
+    problem: str = ""
+
+
+async def save(
+    *,
+    reactor: Any,
+    database: Database,
+    threads: Threads,
+    disk: Disk,
+    var_dir: Path,
+    user: str,
+    hooks: Hooks,
+    look: Callable[[], Awaitable[View]],
+) -> Saved:
+    """Save what ``look`` shows. Without any change nothing is done, and no hook is run.
+
+    Saves of a site wait for each other, half a minute at most; then BusyError. Further errors
+    as of ``save.write``.
+    """
+    async with disk.saving:
+        room = await threads.run(lambda: Room.of(var_dir, disk.site))
+        with ExitStack() as stack:
+            await _lock(reactor, stack, room, disk)
+            view = await look()
+            if not view.staged:
+                return Saved()
+            _check(view)
+            root = view.disk.files.root
+            before = await hooks.run(reactor, "pre", root)
+            if before.failed:
+                return Saved(problem=f"the command before saving failed: {before.output}")
+            files = await _write(database, threads, room, disk, view, user, reactor.seconds())
+            after = await hooks.run(reactor, "post", root)
+            problem = f"the command after saving failed: {after.output}" if after.failed else ""
+            return Saved(files=files, problem=problem)
+
+
+async def _lock(reactor: Any, stack: ExitStack, room: Room, disk: Disk) -> None:
+    """Take the locks of other processes too; they have no queue, so ask again and again."""
+    tool = disk.tool
+    shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
+    end = reactor.seconds() + _PATIENCE
+    while True:
+        try:
+            stack.enter_context(room.locked(shared))
+        except BusyError:
+            if reactor.seconds() + _AGAIN > end:
+                raise
+            await pause(reactor, _AGAIN)
+        else:
+            return
+
+
+def _check(view: View) -> None:
+    """Look for what the stash alone tells: conflicts, and files that became read-only since."""
+    if view.conflicts:
+        raise ChangedOnDiskError(view.conflicts)
+    for path in view.staged:
+        on_disk = view.disk.loaded.get(path)
+        if view.disk.files.is_readonly(path) or (on_disk is not None and on_disk.readonly):
+            raise readonly_file(path)
+
+
+async def _write(
+    database: Database,
+    threads: Threads,
+    room: Room,
+    disk: Disk,
+    view: View,
+    user: str,
+    now: float,
+) -> tuple[SavedFile, ...]:
+    staged = [view.staged[path] for path in sorted(view.staged)]
+    writes = [
+        Write(path=file.path, base_hash=file.base_hash, content=file.content) for file in staged
+    ]
+    files = view.disk.files
+    allowed = Allowed(
+        folders=files.folders,
+        files=frozenset(found.path for found in files.files if not found.readonly),
+    )
+    note = {"time": int(now), "user": user}
+
+    marks = {
+        (file.path, file.content_hash): file.marks
+        for file in staged
+        if file.content_hash is not None
+    }
+
+    def prepared() -> tuple[dict[str, tuple[str, bytes]], dict[str, Any]]:
+        ids = {path: (sha256, packed_marks(found)) for (path, sha256), found in marks.items()}
+        return ids, {file.path: (file.content_hash, packed(file.content)) for file in staged}
+
+    ids, contents = await threads.run(prepared)
+    disk.keep(marks)
+    # Before the files: whoever reads them must find the ids, and without them they mean nothing.
+    await database.change(stash.keep_ids(disk.site, ids))
+    async with disk.lock:
+        await threads.run(lambda: write(room, writes, allowed, note=note))
+    await database.change(stash.saved(disk.site, user, contents))
+    return tuple(SavedFile(path=file.path, action=file.action) for file in staged)

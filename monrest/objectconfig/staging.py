@@ -1,0 +1,290 @@
+"""Staged changes of object files: per site and person, in the database, until saved or reverted.
+
+One person's changes of one site are made one after the other, several that wait in one
+transaction; another daemon on the same database that was faster is noticed by the version of
+the stash, and the change is made again on what it left (object-config.md, sections 7, 11, 12).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+from weakref import WeakValueDictionary
+
+from attrs import define, field, frozen
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, DeferredList, DeferredLock
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.concurrency import Threads, pause, shielded
+from monrest.config import ConfigTool
+from monrest.errors import Unavailable
+from monrest.objectconfig import stash
+from monrest.objectconfig.diff import unified
+from monrest.objectconfig.disks import Disk
+from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.hooks import Hooks
+from monrest.objectconfig.save import recover_all
+from monrest.objectconfig.saving import Saved, save
+from monrest.objectconfig.stash import OvertakenError, StagedBy, Stash
+from monrest.objectconfig.views import View, edited, view_of
+from monrest.store.database import Database
+
+T = TypeVar("T")
+
+_ATTEMPTS = 50
+_VIEWS = 32
+
+
+@frozen(kw_only=True)
+class ConfigSite:
+    """A site that takes part: its id and name, and the settings of its object configuration."""
+
+    id: str
+    name: str
+    tool: ConfigTool
+
+
+@frozen(kw_only=True)
+class DiffRow:
+    """The row of GET /config/diff but for the site."""
+
+    file: str
+    output: str
+
+
+@define(eq=False)
+class _Desk:
+    """What one person does with one site: one thing at a time."""
+
+    lock: DeferredLock = field(factory=DeferredLock)
+    waiting: list[tuple[Callable[[Editor], Any], Deferred[Any]]] = field(factory=list)
+
+
+@define(eq=False)
+class Staging(Service):
+    """``reactor`` runs threads and hooks and tells the time; ``var_dir`` is the state folder."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    database: Database
+    var_dir: Path
+    threads: Threads = field(default=None, kw_only=True)
+    _disks: dict[str, Disk] = field(init=False, factory=dict)
+    _desks: WeakValueDictionary[tuple[str, str], _Desk] = field(
+        init=False, factory=WeakValueDictionary
+    )
+    _views: OrderedDict[tuple[str, str], View] = field(init=False, factory=OrderedDict)
+    _running: set[Deferred[None]] = field(init=False, factory=set)
+
+    def __attrs_post_init__(self) -> None:
+        if self.threads is None:
+            self.threads = Threads(self.reactor, 3, "object configuration")
+
+    def startService(self) -> None:
+        """End saves that were interrupted, which may block shortly."""
+        super().startService()
+        recover_all(self.var_dir)
+        self.threads.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when everything that was begun has ended."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        await DeferredList(list(self._running))
+        await self.threads.stopService()
+
+    async def view(self, site: ConfigSite, user: str) -> View:
+        """What ``user`` sees of a site: files on disk as they are now, with his changes."""
+        version = await self.database.run(stash.version_of(site.id, user))
+        return await self._view(site, user, version)
+
+    async def edit(self, site: ConfigSite, user: str, change: Callable[[Editor], T]) -> T:
+        """Make a change in a thread and give its result; it is stored when this returns.
+
+        What ``change`` raises comes out, and then nothing of it is stored. ``change`` may be
+        called more than once, each time with another editor. Unavailable when the database is,
+        or other processes are faster again and again.
+        """
+        if not self.running:
+            raise _stopping()
+        desk = self._desk(site, user)
+        result: Deferred[T] = Deferred()
+        desk.waiting.append((change, result))
+        if len(desk.waiting) == 1:
+            self._run(self._work_off(site, user, desk)).addErrback(self._failed)
+        return await result
+
+    async def diff(
+        self, site: ConfigSite, user: str, *, ignore_whitespace: bool = False
+    ) -> list[DiffRow]:
+        """One row for each changed file, in the order of files: disk against staged."""
+        view = await self.view(site, user)
+
+        def rows() -> list[DiffRow]:
+            found = []
+            for path in sorted(view.staged):
+                file, loaded = view.staged[path], view.disk.loaded.get(path)
+                stamp = None if loaded is None else loaded.stamp
+                times = (0 if stamp is None else stamp.mtime_ns, file.staged * 1_000_000_000)
+                output = unified(
+                    path,
+                    view.base(path),
+                    file.content,
+                    times,
+                    ignore_whitespace=ignore_whitespace,
+                )
+                found.append(DiffRow(file=path, output=output))
+            return found
+
+        return await self.threads.run(rows)
+
+    async def save(self, site: ConfigSite, user: str, hooks: Hooks) -> Saved:
+        """Write what ``user`` staged to the disk: all files or none.
+
+        Raises ChangedOnDiskError (409) naming the files that were changed meanwhile, Forbidden,
+        and Unavailable; then nothing was written. A hook that fails is told by the result.
+        """
+        return await self._run(self._alone(site, user, partial(self._save, site, user, hooks)))
+
+    async def revert(self, site: ConfigSite, user: str) -> None:
+        """Drop everything that ``user`` staged of a site."""
+        await self._run(self._alone(site, user, partial(self._drop, site, user)))
+
+    async def refresh(self, site: ConfigSite, user: str) -> tuple[str, ...]:
+        """Drop what ``user`` staged in files with conflicts (``refreshdata=1``); their paths."""
+        return await self._run(self._alone(site, user, partial(self._refresh, site, user)))
+
+    async def overview(self, sites: Iterable[str]) -> list[StagedBy]:
+        """Who staged what of the sites of these ids."""
+        return await self.database.run(stash.overview(sites))
+
+    def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
+        """Run work to its end, also when nobody waits for it any more."""
+        if not self.running:
+            work.close()
+            raise _stopping()
+        return shielded(self._counted(work))
+
+    async def _counted(self, work: Coroutine[Deferred[Any], Any, T]) -> T:
+        ended: Deferred[None] = Deferred()
+        self._running.add(ended)
+        try:
+            return await work
+        finally:
+            self._running.discard(ended)
+            ended.callback(None)
+
+    def _failed(self, failure: Failure) -> None:
+        self.log.failure("staging failed", failure)
+
+    def _desk(self, site: ConfigSite, user: str) -> _Desk:
+        desk = self._desks.get((site.id, user))
+        if desk is None:
+            desk = self._desks[site.id, user] = _Desk()
+        return desk
+
+    def _disk(self, site: ConfigSite) -> Disk:
+        disk = self._disks.get(site.id)
+        if disk is None or disk.tool != site.tool:
+            disk = self._disks[site.id] = Disk(
+                site=site.id, tool=site.tool, threads=self.threads, database=self.database
+            )
+        return disk
+
+    async def _alone(
+        self, site: ConfigSite, user: str, work: Callable[[], Coroutine[Any, Any, T]]
+    ) -> T:
+        desk = self._desk(site, user)
+        async with desk.lock:
+            return await work()
+
+    async def _view(self, site: ConfigSite, user: str, version: str) -> View:
+        disk = await self._disk(site).read()
+        known = self._views.get((site.id, user))
+        if known is not None and known.version == version and known.disk is disk:
+            self._views.move_to_end((site.id, user))
+            return known
+        staged = Stash()
+        if version:
+            staged = await self.database.run(stash.read(site.id, user))
+        view = await self.threads.run(lambda: view_of(disk, staged))
+        if view.settled is not None:
+            # Left behind, it would come back as a change when somebody takes the file back.
+            with suppress(OvertakenError):
+                version = await self.database.change(stash.store(site.id, user, view.settled))
+                view = view.when_settled(version)
+        self._remember(site, user, view)
+        return view
+
+    def _remember(self, site: ConfigSite, user: str, view: View) -> None:
+        if not view.version:
+            self._views.pop((site.id, user), None)
+            return
+        self._views[site.id, user] = view
+        self._views.move_to_end((site.id, user))
+        if len(self._views) > _VIEWS:
+            self._views.popitem(last=False)
+
+    async def _work_off(self, site: ConfigSite, user: str, desk: _Desk) -> None:
+        """Make all changes that wait as one transaction."""
+        async with desk.lock:
+            waiting, desk.waiting = desk.waiting, []
+            try:
+                results = await self._change(site, user, [change for change, _ in waiting])
+            except Exception:  # noqa: BLE001  each that waits gets it
+                results = [Failure()] * len(waiting)
+        for (_, waiter), result in zip(waiting, results, strict=True):
+            waiter.callback(result)
+
+    async def _change(
+        self, site: ConfigSite, user: str, changes: Sequence[Callable[[Editor], Any]]
+    ) -> Sequence[Any]:
+        for attempt in range(_ATTEMPTS):
+            view = await self.view(site, user)
+            now = int(self.reactor.seconds())
+            done = await self.threads.run(partial(edited, view, tuple(changes), now))
+            if done.change is None:
+                return done.results
+            try:
+                version = await self.database.change(stash.store(site.id, user, done.change))
+            except OvertakenError:
+                await pause(self.reactor, 0.002 * attempt)
+                continue
+            self._remember(site, user, view.after(done.model, done.staged, version))
+            return done.results
+        raise Unavailable("cannot stage the change", "others change the same files all the time")
+
+    async def _save(self, site: ConfigSite, user: str, hooks: Hooks) -> Saved:
+        return await save(
+            reactor=self.reactor,
+            database=self.database,
+            threads=self.threads,
+            disk=self._disk(site),
+            var_dir=self.var_dir,
+            user=user,
+            hooks=hooks,
+            look=partial(self.view, site, user),
+        )
+
+    async def _drop(self, site: ConfigSite, user: str) -> None:
+        await self.database.change(stash.drop(site.id, user))
+        self._views.pop((site.id, user), None)
+
+    async def _refresh(self, site: ConfigSite, user: str) -> tuple[str, ...]:
+        view = await self.view(site, user)
+        if view.conflicts:
+            await self.database.change(stash.drop(site.id, user, view.conflicts))
+        return view.conflicts
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("service is stopping", "try again later")

@@ -1,0 +1,301 @@
+"""Staged files and ids in the database: rows, and work for its transactions.
+
+One person's stash of one site changes as a whole: whoever writes says which version he read,
+and reads again when another process was faster (object-config.md, section 7).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from uuid import uuid4
+
+import orjson
+from attrs import field, frozen
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+
+from monrest.objectconfig.identity import Marks
+from monrest.store.tables import config_ids, config_stash, config_stashes
+
+_FAST = 1
+
+
+class OvertakenError(Exception):
+    """The stash is not the one any more that was read."""
+
+
+@frozen(kw_only=True)
+class StagedFile:
+    """A staged file: the disk's text when it was changed first, and the text that it is to have.
+
+    None is a file that is not there. ``staged``: when it was changed last, seconds since the
+    epoch.
+    """
+
+    path: str
+    base: bytes | None = field(repr=False)
+    base_hash: str | None
+    content: bytes | None = field(repr=False)
+    content_hash: str | None
+    marks: Marks = field(repr=False)
+    staged: int
+
+    @property
+    def action(self) -> str:
+        """What saving does to the file: it is ``created``, ``changed`` or ``deleted``."""
+        return _action(self.base_hash, self.content_hash)
+
+
+@frozen(kw_only=True)
+class StagedBy:
+    """Who staged what, and when; ``action`` as of a staged file."""
+
+    site: str
+    user: str
+    path: str
+    action: str
+    staged: int
+
+
+@frozen
+class Stash:
+    """One person's staged files of a site by path; ``version`` is empty when there is nothing."""
+
+    version: str = ""
+    files: Mapping[str, StagedFile] = field(factory=dict)
+
+
+def _action(base_hash: str | None, content_hash: str | None) -> str:
+    if content_hash is None:
+        return "deleted"
+    return "created" if base_hash is None else "changed"
+
+
+def packed(data: bytes | None) -> bytes | None:
+    """Compress a file; None stays None."""
+    return None if data is None else zlib.compress(data, _FAST)
+
+
+def unpacked(data: bytes | None) -> bytes | None:
+    """Give a compressed file as it was."""
+    return None if data is None else zlib.decompress(data)
+
+
+def packed_marks(marks: Marks) -> bytes:
+    """Give ids and lines as they are stored."""
+    return zlib.compress(orjson.dumps([marks.ids, marks.lines, marks.retired]), _FAST)
+
+
+def unpacked_marks(data: bytes) -> Marks:
+    """Read stored ids and lines."""
+    ids, lines, retired = orjson.loads(zlib.decompress(data))
+    return Marks(tuple(ids), tuple(lines), tuple(retired))
+
+
+def _whose(site: str, user: str) -> ColumnElement[bool]:
+    return and_(config_stash.c.site == site, config_stash.c.username == user)
+
+
+def _version(connection: Connection, site: str, user: str) -> str:
+    table = config_stashes
+    found = connection.execute(
+        select(table.c.version).where(table.c.site == site, table.c.username == user)
+    ).scalar()
+    return found or ""
+
+
+def version_of(site: str, user: str) -> Callable[[Connection], str]:
+    """Work: the version of a stash."""
+    return lambda connection: _version(connection, site, user)
+
+
+def read(site: str, user: str) -> Callable[[Connection], Stash]:
+    """Work: the whole stash."""
+
+    def work(connection: Connection) -> Stash:
+        rows = connection.execute(
+            select(config_stash).where(_whose(site, user)).order_by(config_stash.c.path)
+        ).mappings()
+        return Stash(_version(connection, site, user), {row["path"]: _staged(row) for row in rows})
+
+    return work
+
+
+def _staged(row: Mapping[Any, Any]) -> StagedFile:
+    return StagedFile(
+        path=row["path"],
+        base=unpacked(row["base"]),
+        base_hash=row["base_hash"],
+        content=unpacked(row["content"]),
+        content_hash=row["content_hash"],
+        marks=unpacked_marks(row["objects"]),
+        staged=row["staged"],
+    )
+
+
+@frozen(kw_only=True)
+class Change:
+    """What to write into a stash of version ``version``: whole rows, and paths to forget.
+
+    ``rows`` are ready for the table but for site and user.
+    """
+
+    version: str
+    rows: tuple[Mapping[str, Any], ...] = ()
+    forgotten: tuple[str, ...] = ()
+
+
+def row_of(file: StagedFile, stored: StagedFile | None = None) -> dict[str, Any]:
+    """Make the row of a staged file, or what differs from the one that is ``stored`` already.
+
+    Compressing takes its time, so this is nothing for a transaction.
+    """
+    row: dict[str, Any] = {
+        "path": file.path,
+        "content": packed(file.content),
+        "content_hash": file.content_hash,
+        "objects": packed_marks(file.marks),
+        "staged": file.staged,
+    }
+    if stored is None or stored.base_hash != file.base_hash:
+        row |= {"base": packed(file.base), "base_hash": file.base_hash}
+    return row
+
+
+def store(site: str, user: str, change: Change) -> Callable[[Connection], str]:
+    """Work: write a change, and give the new version; OvertakenError when it comes too late."""
+
+    def work(connection: Connection) -> str:
+        if _version(connection, site, user) != change.version:
+            raise OvertakenError
+        for row in change.rows:
+            where = and_(_whose(site, user), config_stash.c.path == row["path"])
+            if not connection.execute(update(config_stash).where(where).values(row)).rowcount:
+                connection.execute(insert(config_stash).values(site=site, username=user, **row))
+        _forget(connection, site, user, change.forgotten)
+        return _renewed(connection, site, user)
+
+    return work
+
+
+def _forget(connection: Connection, site: str, user: str, paths: Iterable[str]) -> None:
+    for path in paths:
+        connection.execute(
+            delete(config_stash).where(_whose(site, user), config_stash.c.path == path)
+        )
+
+
+def _renewed(connection: Connection, site: str, user: str) -> str:
+    """Give the stash a new version, or none when nothing is left of it."""
+    table = config_stashes
+    mine = and_(table.c.site == site, table.c.username == user)
+    if connection.execute(select(config_stash.c.path).where(_whose(site, user))).first() is None:
+        connection.execute(delete(table).where(mine))
+        return ""
+    version = uuid4().hex
+    if not connection.execute(update(table).where(mine).values(version=version)).rowcount:
+        connection.execute(insert(table).values(site=site, username=user, version=version))
+    return version
+
+
+def saved(
+    site: str, user: str, files: Mapping[str, tuple[str | None, bytes | None]]
+) -> Callable[[Connection], None]:
+    """Work: what was saved is staged no more; ``files`` are hash and packed content by path.
+
+    What another process staged on top meanwhile stays, on the base of what was saved.
+    """
+
+    def work(connection: Connection) -> None:
+        for path, (content_hash, content) in files.items():
+            mine = and_(_whose(site, user), config_stash.c.path == path)
+            connection.execute(
+                delete(config_stash).where(
+                    mine, config_stash.c.content_hash.is_not_distinct_from(content_hash)
+                )
+            )
+            connection.execute(
+                update(config_stash).where(mine).values(base=content, base_hash=content_hash)
+            )
+        _renewed(connection, site, user)
+
+    return work
+
+
+def drop(site: str, user: str, paths: Iterable[str] | None = None) -> Callable[[Connection], None]:
+    """Work: forget some staged files, or the whole stash."""
+
+    def work(connection: Connection) -> None:
+        if paths is None:
+            connection.execute(delete(config_stash).where(_whose(site, user)))
+        else:
+            _forget(connection, site, user, paths)
+        _renewed(connection, site, user)
+
+    return work
+
+
+def overview(sites: Iterable[str]) -> Callable[[Connection], list[StagedBy]]:
+    """Work: who staged what, by site, user and path."""
+    table = config_stash
+    wanted = list(sites)
+
+    def work(connection: Connection) -> list[StagedBy]:
+        rows = connection.execute(
+            select(
+                table.c.site,
+                table.c.username,
+                table.c.path,
+                table.c.base_hash,
+                table.c.content_hash,
+                table.c.staged,
+            )
+            .where(table.c.site.in_(wanted))
+            .order_by(table.c.site, table.c.username, table.c.path)
+        )
+        return [
+            StagedBy(
+                site=row.site,
+                user=row.username,
+                path=row.path,
+                action=_action(row.base_hash, row.content_hash),
+                staged=row.staged,
+            )
+            for row in rows
+        ]
+
+    return work
+
+
+def ids_of(
+    site: str, hashes: Mapping[str, str] | None = None
+) -> Callable[[Connection], dict[tuple[str, str], Marks]]:
+    """Work: the ids kept for all files, or those of these hashes by path; by path and hash."""
+    table = config_ids
+
+    def work(connection: Connection) -> dict[tuple[str, str], Marks]:
+        found = connection.execute(
+            select(table.c.path, table.c.hash, table.c.objects).where(table.c.site == site)
+        )
+        return {
+            (row.path, row.hash): unpacked_marks(row.objects)
+            for row in found
+            if hashes is None or hashes.get(row.path) == row.hash
+        }
+
+    return work
+
+
+def keep_ids(site: str, files: Mapping[str, tuple[str, bytes]]) -> Callable[[Connection], None]:
+    """Work: keep the ids of files that are about to be saved, as hash and packed marks by path."""
+    table = config_ids
+
+    def work(connection: Connection) -> None:
+        for path, (content_hash, objects) in files.items():
+            where = and_(table.c.site == site, table.c.path == path)
+            values = {"hash": content_hash, "objects": objects}
+            if not connection.execute(update(table).where(where).values(values)).rowcount:
+                connection.execute(insert(table).values(site=site, path=path, **values))
+
+    return work

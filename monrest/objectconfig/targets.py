@@ -1,0 +1,141 @@
+"""Where a save may write: inside the configured folders, whatever links and names try.
+
+A path is resolved once; after that its folder is opened component by component without
+following links, and everything happens relative to that open folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import frozen
+
+from monrest.errors import Forbidden
+
+_COMPONENT = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@frozen(kw_only=True)
+class Target:
+    """A file to write: ``path`` as people know it, and where it is without any links."""
+
+    path: str
+    folder: str
+    name: str
+
+
+def locate(path: str, folders: Iterable[str], files: Collection[str]) -> Target:
+    """Find the real place of ``path``; Forbidden when that is not for us to write.
+
+    It is when it lies below one of ``folders`` or is one of ``files``. Those may be configured
+    by links; nothing below them is followed.
+    """
+    if not path.startswith("/") or "\0" in path or os.path.normpath(path) != path:
+        raise Forbidden("cannot write file", f"expected an absolute path without .., not {path!r}")
+    for folder in folders:
+        within = f"{folder.rstrip('/')}/"
+        if path.startswith(within):
+            real = Path(os.path.realpath(folder), path[len(within) :])
+            return Target(path=path, folder=str(real.parent), name=real.name)
+    if path in files:
+        named = Path(path)
+        return Target(path=path, folder=os.path.realpath(named.parent), name=named.name)
+    raise Forbidden(
+        "cannot write file", f"{path} is not inside the folders of the object configuration"
+    )
+
+
+@contextmanager
+def opened(folder: str) -> Iterator[int]:
+    """Open a folder whose path has no links; OSError when it is not there or has one."""
+    handle = os.open("/", _COMPONENT)
+    try:
+        parts = Path(folder).parts[1:]
+        for index, part in enumerate(parts):
+            mode = _FOLDER if index == len(parts) - 1 else _COMPONENT
+            handle, before = os.open(part, mode, dir_fd=handle), handle
+            os.close(before)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def missing_folders(folder: str) -> list[str]:
+    """Give the folders to make for ``folder``, outermost first."""
+    missing: list[str] = []
+    path = Path(folder)
+    while not os.path.lexists(path):
+        missing.append(str(path))
+        path = path.parent
+    return missing[::-1]
+
+
+def read(handle: int, name: str) -> tuple[bytes, os.stat_result] | None:
+    """Read a file in an open folder, with its state; None when there is none.
+
+    Forbidden for anything but a regular file.
+    """
+    try:
+        file = os.open(name, _FILE, dir_fd=handle)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Forbidden("cannot write file", f"{name} is a symbolic link") from None
+        raise
+    with os.fdopen(file, "rb") as stream:
+        state = os.fstat(stream.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise Forbidden("cannot write file", f"{name} is not a regular file")
+        return stream.read(), state
+
+
+def digest(data: bytes | None) -> str | None:
+    """Give the SHA-256 of a content in hexadecimal digits; None stays None."""
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def obstacle(target: Target) -> str:
+    """Say why a file cannot be written, or nothing. Nothing is changed."""
+    missing = missing_folders(target.folder)
+    place = str(Path(missing[0]).parent) if missing else target.folder
+    try:
+        with opened(place) as handle:
+            if not _may(os.W_OK | os.X_OK, ".", handle):
+                return f"folder {place} is not writable"
+            if not missing:
+                return _file_obstacle(target, handle)
+    except OSError as error:
+        return f"folder {place}: {_reason(error)}"
+    return ""
+
+
+def _file_obstacle(target: Target, handle: int) -> str:
+    try:
+        state = os.stat(target.name, dir_fd=handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return ""
+    if stat.S_ISLNK(state.st_mode):
+        return f"{target.path} is a symbolic link"
+    if not stat.S_ISREG(state.st_mode):
+        return f"{target.path} is not a regular file"
+    return "" if _may(os.W_OK, target.name, handle) else f"{target.path} is not writable"
+
+
+def _may(mode: int, name: str, handle: int) -> bool:
+    return os.access(name, mode, dir_fd=handle, effective_ids=True)
+
+
+def _reason(error: OSError) -> str:
+    # Opened without following, a link to a folder is no folder.
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "a symbolic link or a file is in the way"
+    return error.strerror or str(error)

@@ -1,0 +1,218 @@
+"""What a request on the object configuration means: sites, attributes, filters, options.
+
+object-config.md, sections 1 and 8. Parameters that would be without effect are refused, since a
+filter that is not understood would widen what a change or a removal is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from monrest.audit import audit
+from monrest.auth.csrf import PARAMETERS as TOKENS
+from monrest.auth.rights import is_read_only
+from monrest.errors import BadRequest, Forbidden, RestError
+from monrest.query.filters import parse_parameter
+from monrest.query.parse import RESERVED, parse_query
+from monrest.query.q import EVERYTHING, parse_q
+from monrest.query.scan import printable
+from monrest.resources.declare import Context, Parameter
+from monrest.sites.site import Site
+from monrest.values import Parameters, RestRequest
+
+REFRESH = Parameter(
+    name="refreshdata",
+    description="1: drop one's own changes in files that somebody else changed on disk meanwhile",
+    type="boolean",
+)
+
+_OF_REQUEST = frozenset(
+    {*TOKENS, "backend", "backends", "background", "headers", "logcache", "pretty", REFRESH.name}
+)
+"""Parameters that say how to answer, in the query string or in a body; never an attribute."""
+
+_OF_LISTS = frozenset({"columns", "limit", "offset", "q", "sort"})
+_TRUTH = {"": False, "0": False, "false": False, "1": True, "true": True}
+MOST_NAMED = 20
+"""Objects that an audit line names."""
+
+
+def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """The selected sites that have an object configuration (section 1).
+
+    Others are left out. Raise BadRequest for unknown sites and for an Icinga 2, whose
+    configuration is in another language.
+    """
+    given = _names(request.parameters, "backend") or _names(request.parameters, "backends")
+    sites = context.sites.select(request.sites or given)
+    chosen = tuple(site for site in sites if context.config.tool_of(site.config) is not None)
+    for site in chosen:
+        if site.capabilities is not None and site.capabilities.kind == "icinga2":
+            raise BadRequest(
+                "object configuration is not available for Icinga 2",
+                f"{site.name}: expected a core with Nagios object files; take the configtool "
+                "section away or select other sites",
+            )
+    return chosen
+
+
+def _names(parameters: Parameters, name: str) -> tuple[str, ...]:
+    parts = (part.strip() for key, value in parameters if key == name for part in value.split(","))
+    return tuple(part for part in parts if part)
+
+
+def user_of(request: RestRequest) -> str:
+    """Whose stash it is: the user's, or the common one of keys without a user (section 7)."""
+    return request.identity.user or "(system)"
+
+
+async def check_writable(context: Context, request: RestRequest, action: str) -> None:
+    """Raise Forbidden for whoever holds the role read_only, whatever else he holds."""
+    if await is_read_only(request.identity, context.contacts, context.config):
+        error = Forbidden("not authorized", "the role read_only forbids every change")
+        note(request, action, result=error.message)
+        raise error
+
+
+def flag(request: RestRequest, name: str) -> bool:
+    """Read an option that is 0 or 1; BadRequest for anything else."""
+    values = [value for key, value in request.parameters if key == name]
+    text = values[-1].strip().lower() if values else ""
+    if text not in _TRUTH:
+        raise BadRequest("error during request", f"{name}: expected 0 or 1")
+    return _TRUTH[text]
+
+
+def without(parameters: Parameters, *names: str) -> Parameters:
+    """Take options out of the parameters of a list, so that they are no filters."""
+    return tuple(pair for pair in parameters if pair[0] not in names)
+
+
+def no_conditions(request: RestRequest) -> None:
+    """Raise BadRequest for filters of what is done to whole sites; ``columns`` is welcome."""
+    if isinstance(request.document, list):
+        raise BadRequest("bad request", "request body: expected none")
+    for name, _ in request.parameters:
+        if name not in _OF_REQUEST and name != "columns":
+            raise BadRequest("unknown parameter", f"{printable(name)}: expected no filters here")
+    parse_query(without(request.parameters, *_OF_REQUEST))
+
+
+# -------------------------------------------------------------------- attributes
+
+
+def attributes(request: RestRequest, *, query: bool = False) -> dict[str, Any]:
+    """The attributes of a body as they were sent, JSON values as such; ``query``: also there.
+
+    Raise BadRequest for a list and for parameters of lists.
+    """
+    given: dict[str, Any] = _collected(request.query) if query else {}
+    if isinstance(request.document, dict):
+        given |= request.document
+    elif request.document is not None:
+        raise BadRequest(
+            "failed to parse json data argument", "request body: expected a JSON object {…}"
+        )
+    given |= _collected(request.form)
+    for name in given:
+        if name in _OF_LISTS:
+            raise BadRequest(
+                "bad request", f"{name}: expected attributes in the body, filters in the query"
+            )
+    return {name: value for name, value in given.items() if name not in _OF_REQUEST}
+
+
+def _collected(pairs: Parameters) -> dict[str, Any]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: one[0] if len(one) == 1 else one for name, one in found.items()}
+
+
+def no_filters(request: RestRequest) -> None:
+    """Raise BadRequest for parameters in the query string of a change of one object."""
+    for name, _ in request.query:
+        if name not in _OF_REQUEST:
+            raise BadRequest(
+                "bad request",
+                f"{printable(name)}: expected no filters, because the path names the object, and "
+                "attributes in the body",
+            )
+
+
+def no_body(request: RestRequest) -> None:
+    """Raise BadRequest for a body that says anything about objects."""
+    if attributes(request) or _unread(request):
+        raise BadRequest("bad request", "request body: expected none")
+
+
+# -------------------------------------------------------------------- filters
+
+
+def change_filters(request: RestRequest) -> Parameters:
+    """The filters of a change, from the query string."""
+    return _filters(request.query)
+
+
+def removal_filters(request: RestRequest) -> Parameters:
+    """The filters of a removal, from the query string or from a body; none: everything.
+
+    A body that is no filter is refused, since it may have been meant as one.
+    """
+    pairs = (*request.query, *request.form)
+    if request.document is not None:
+        given = attributes(request)
+        if not request.document or any(value in (None, []) for value in given.values()):
+            raise BadRequest("bad request", "request body: expected filters with values")
+        told = set(given)
+        pairs = (*pairs, *(pair for pair in request.parameters if pair[0] in told))
+    elif _unread(request):
+        raise BadRequest("bad request", "request body: expected filters as a form or JSON object")
+    return _filters(dict.fromkeys(pairs))
+
+
+def _unread(request: RestRequest) -> bool:
+    """Whether a body came that was not read, because of its content type."""
+    headers = request.caller.headers
+    length = headers.get("content-length", "0").strip()
+    return not request.form and request.document is None and length not in ("", "0")
+
+
+def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
+    """Those that are filters; BadRequest for what would not narrow the list."""
+    kept = tuple(pair for pair in pairs if pair[0] not in _OF_REQUEST)
+    for name, value in kept:
+        if name == "q":
+            if parse_q(value) == EVERYTHING:
+                raise BadRequest("bad request", "q: expected a condition")
+        elif name in RESERVED:
+            raise BadRequest("bad request", f"{name}: expected filters only, this is none")
+        elif parse_parameter(name, value) is None:
+            raise BadRequest("bad request", "query: expected a name in front of every =")
+    return kept
+
+
+# -------------------------------------------------------------------- the audit log
+
+
+def note(
+    request: RestRequest, action: str, *, target: str = "", result: str = "ok", **more: Any
+) -> None:
+    """Write an audit line; ``action`` is what follows ``config``."""
+    audit(
+        request.identity, request.caller, f"config {action}", target=target, result=result, **more
+    )
+
+
+def note_failure(
+    request: RestRequest, action: str, sites: Iterable[Site], error: RestError
+) -> None:
+    """Write down a change that was refused."""
+    target = ",".join(site.id for site in sites)
+    note(request, action, target=target, result=error.message, error=error.description)
+
+
+def named(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Objects for an audit line: type, file and id; for the first of many."""
+    return tuple(f"{one[':TYPE']} {one[':FILE']} {one[':ID']}" for one in records)

@@ -1,0 +1,270 @@
+"""Saving and dropping what is staged, and telling the core: save, revert, check, reload.
+
+object-config.md, sections 12, 14, 15 and 16. What was begun is brought to its end and into the
+audit log, also for a client that does not wait any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
+
+from monrest.concurrency import shielded
+from monrest.errors import Conflict, RestError
+from monrest.objectconfig import commands
+from monrest.objectconfig.hooks import Hooks, environment
+from monrest.objectconfig.reload import reload as reload_core
+from monrest.resources.asked import longest_wait
+from monrest.resources.config_asked import (
+    check_writable,
+    no_conditions,
+    note,
+    tool_sites,
+    user_of,
+)
+from monrest.resources.config_edit import config_site
+from monrest.resources.declare import (
+    OBJECT_PARAMETERS,
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Handler,
+)
+from monrest.resources.local import local_schema, select
+from monrest.sites.site import Site
+from monrest.values import Answer, Column, Document, RestRequest
+
+RESULTS = (
+    Column("failed", "boolean", "", "whether it failed"),
+    Column("output", "string", "", "what the command wrote, and what went wrong"),
+    Column("peer_key", "string", "", "id of the site"),
+)
+_RESULTS = local_schema("config_results", RESULTS, ())
+_COUNTED = (
+    Column("count", "number", "", "on how many sites it was done"),
+    Column("message", "string", "", "what was done"),
+)
+_SAVED = (
+    *_COUNTED,
+    Column("errors", "array_of_strings", "", "objects with peer_key and message; absent without"),
+    Column("failed", "boolean", "", "true when a site failed; else absent"),
+)
+
+# -------------------------------------------------------------------- save and revert
+
+
+async def save(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /config/save: write what the asker has staged, each site by itself."""
+    sites = await _begun(context, request, "save")
+    given = {site.id: await _environment(context, request, site) for site in sites}
+    return await shielded(_save(context, request, sites, given))
+
+
+async def _save(
+    context: Context,
+    request: RestRequest,
+    sites: Sequence[Site],
+    given: Mapping[str, Mapping[str, str]],
+) -> Answer:
+    refused: list[RestError] = []
+    errors: list[dict[str, str]] = []
+    for site in sites:
+        try:
+            problem = await _save_one(context, request, site, given[site.id])
+        except RestError as error:
+            refused.append(error)
+            problem = str(error)
+            note(request, "save", target=site.id, result=error.message, error=error.description)
+        if problem:
+            errors.append({"peer_key": site.id, "message": problem})
+    if refused and len(refused) == len(sites):
+        if all(isinstance(error, Conflict) for error in refused):
+            told = "; ".join(error.description for error in refused)
+            raise Conflict(refused[0].message, told)
+        raise refused[0]
+    count = len(sites) - len(errors)
+    value: dict[str, Any] = {
+        "message": f"successfully saved changes for {_sites(count)}.",
+        "count": count,
+    }
+    if errors:
+        value |= {"failed": True, "errors": errors}
+    return Document(value=value, columns=_SAVED)
+
+
+async def _save_one(
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
+) -> str:
+    """Save one site; what a command before or after it said against it."""
+    tool = context.config.configtool
+    hooks = Hooks(
+        before=tool.pre_obj_save_cmd,
+        after=tool.post_obj_save_cmd,
+        seconds=tool.command_timeout,
+        environment=given,
+    )
+    saved = await context.staging.save(config_site(context, site), user_of(request), hooks)
+    for file in saved.files:
+        note(request, "save", target=file.path, site=site.id, change=file.action)
+    if saved.problem:
+        note(request, "save", target=site.id, result="failed", error=saved.problem)
+    return saved.problem
+
+
+async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /config/revert and /config/discard."""
+    sites = await _begun(context, request, "revert")
+
+    async def all_sites() -> None:
+        for site in sites:
+            await context.staging.revert(config_site(context, site), user_of(request))
+            note(request, "revert", target=site.id)
+
+    await shielded(all_sites())
+    count = len(sites)
+    message = f"successfully reverted stashed changes for {_sites(count)}."
+    return Document(value={"message": message, "count": count}, columns=_COUNTED)
+
+
+def _sites(count: int) -> str:
+    return f"{count} site{'' if count == 1 else 's'}"
+
+
+# -------------------------------------------------------------------- check and reload
+
+
+def _of_each(
+    action: str,
+    work: Callable[[Context, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]],
+) -> Handler:
+    """A handler that does ``work`` for all selected sites at the same time."""
+
+    async def one(context: Context, request: RestRequest, site: Site) -> dict[str, Any]:
+        given = await _environment(context, request, site)
+        failed, output = await work(context, site, given)
+        note(request, action, target=site.id, result="failed" if failed else "ok")
+        return {"peer_key": site.id, "failed": failed, "output": output}
+
+    async def everyone(
+        context: Context, request: RestRequest, sites: Sequence[Site]
+    ) -> list[dict[str, Any]]:
+        running = [Deferred.fromCoroutine(one(context, request, site)) for site in sites]
+        records: list[dict[str, Any]] = []
+        for _, value in await DeferredList(running, consumeErrors=True):
+            if isinstance(value, Failure):
+                value.raiseException()
+            records.append(value)
+        return records
+
+    async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        sites = await _begun(context, request, action)
+        records = await shielded(everyone(context, request, sites))
+        return await select(context, request, _RESULTS, records)
+
+    return handler
+
+
+async def _check(context: Context, site: Site, given: Mapping[str, str]) -> tuple[bool, str]:
+    command = config_site(context, site).tool.obj_check_cmd
+    if not command:
+        return True, "obj_check_cmd is not set for this site"
+    seconds = _command_seconds(context)
+    result = await commands.run(context.clock, command, given, seconds)
+    return result.failed, result.output
+
+
+async def _reload(context: Context, site: Site, given: Mapping[str, str]) -> tuple[bool, str]:
+    result = await reload_core(
+        site,
+        context.clock,
+        config_site(context, site).tool.obj_reload_cmd,
+        given,
+        seconds=longest_wait(context.config.server),
+        command_seconds=_command_seconds(context),
+    )
+    context.contacts.expire()
+    return result.failed, result.output
+
+
+def _command_seconds(context: Context) -> float:
+    """Commands end before the request does."""
+    return min(context.config.configtool.command_timeout, longest_wait(context.config.server))
+
+
+# -------------------------------------------------------------------- all of them
+
+
+async def _begun(context: Context, request: RestRequest, action: str) -> tuple[Site, ...]:
+    """The sites that are meant, after everything that speaks against it."""
+    no_conditions(request)
+    await check_writable(context, request, action)
+    return tool_sites(context, request)
+
+
+async def _environment(context: Context, request: RestRequest, site: Site) -> dict[str, str]:
+    contact = await context.contacts.of(request.identity.user)
+    return environment(
+        site=site.id,
+        name=site.name,
+        user=request.identity.user,
+        groups=sorted(contact.groups),
+        alias=contact.alias or "",
+        email=contact.email or "",
+        url=request.path,
+    )
+
+
+def _endpoint(
+    path: str, description: str, handler: Handler, columns: tuple[Column, ...], text: str
+) -> Endpoint:
+    return Endpoint(
+        path=path,
+        methods=("POST",),
+        description=description,
+        text=text,
+        handler=handler,
+        shape="list" if columns is RESULTS else "object",
+        parameters=(*(OBJECT_PARAMETERS if columns is RESULTS else ()), *SITE_PARAMETERS),
+        columns=columns,
+        roles=("admin",),
+    )
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    _endpoint(
+        "/config/save",
+        "writes the asker's staged changes to the files",
+        save,
+        _SAVED,
+        "All files of a site or none. When a file was changed on disk meanwhile and the changes "
+        "cannot be joined, nothing is written and the answer is 409 with the files.",
+    ),
+    *(
+        _endpoint(
+            path,
+            "discards the asker's staged changes",
+            revert,
+            _COUNTED,
+            "Changes of other users stay.",
+        )
+        for path in ("/config/revert", "/config/discard")
+    ),
+    _endpoint(
+        "/config/check",
+        "checks the files on disk with the command of the site",
+        _of_each("check", _check),
+        RESULTS,
+        "Staged changes are not looked at: save them before.",
+    ),
+    _endpoint(
+        "/config/reload",
+        "makes the cores read their files",
+        _of_each("reload", _reload),
+        RESULTS,
+        "By the command of the site, or else by RESTART_PROCESS; answers when the core is back, "
+        "which its start time tells.",
+    ),
+)

@@ -1,0 +1,202 @@
+"""Staged changes of objects on all selected sites: what they are for, and what is answered.
+
+object-config.md, sections 8 and 9. A change is looked at on every site before the first one is
+made, so that what is refused changes nothing anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from attrs import field, frozen
+
+from monrest.concurrency import shielded
+from monrest.errors import BadRequest, RestError
+from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.model import ConfigObject, SiteModel
+from monrest.objectconfig.staging import ConfigSite
+from monrest.objectconfig.views import View
+from monrest.resources.config_asked import (
+    MOST_NAMED,
+    REFRESH,
+    check_writable,
+    flag,
+    named,
+    note,
+    note_failure,
+    tool_sites,
+    user_of,
+)
+from monrest.resources.config_rows import META_NAMES, Record, bound_filter, passing
+from monrest.resources.declare import Context
+from monrest.sites.site import Site
+from monrest.values import Answer, Column, Document, Parameters, RestRequest
+
+Action: TypeAlias = Literal["change", "remove"]
+Chosen: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
+"""Which objects of a site a change is for; called in threads."""
+
+Make: TypeAlias = Callable[[Editor, list[ConfigObject]], int]
+"""Makes a change and tells for how many objects; called in threads, maybe more than once."""
+
+_DONE = {"change": "changed", "remove": "removed"}
+
+ANSWER = (
+    Column("count", "number", "", "how many objects were changed"),
+    Column("message", "string", "", "what was done"),
+    Column(
+        "warnings",
+        "array_of_strings",
+        "",
+        "references in read-only files that could not follow a rename; absent without any",
+    ),
+)
+
+
+@frozen(kw_only=True)
+class Tool:
+    """A selected site with its object configuration, as the asker sees it."""
+
+    site: Site
+    config: ConfigSite
+    view: View = field(repr=False)
+
+
+@frozen(kw_only=True)
+class Done:
+    """What came of a change on one site: ``records`` are the first of its objects, as before."""
+
+    count: int
+    records: tuple[Record, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def config_site(context: Context, site: Site) -> ConfigSite:
+    """The site as staging knows it; it must have an object configuration."""
+    tool = context.config.tool_of(site.config)
+    assert tool is not None
+    return ConfigSite(id=site.id, name=site.name, tool=tool)
+
+
+async def tools(context: Context, request: RestRequest) -> list[Tool]:
+    """All selected sites with an object configuration, one after the other.
+
+    With ``refreshdata=1`` the asker's changes in files with conflicts are dropped before. Raise
+    BadRequest for a site whose files are of another language.
+    """
+    refresh, user = flag(request, REFRESH.name), user_of(request)
+    found: list[Tool] = []
+    for site in tool_sites(context, request):
+        config = config_site(context, site)
+        if refresh:
+            await check_writable(context, request, "refresh")
+            dropped = await context.staging.refresh(config, user)
+            if dropped:
+                note(request, "refresh", target=site.id, files=dropped)
+        view = await context.staging.view(config, user)
+        if view.model.files.foreign:
+            raise BadRequest(
+                "object configuration is not available for Icinga 2",
+                f"{site.name}: {view.model.files.foreign}",
+            )
+        found.append(Tool(site=site, config=config, view=view))
+    return found
+
+
+# -------------------------------------------------------------------- changes
+
+
+async def change(
+    context: Context,
+    request: RestRequest,
+    action: Action,
+    choose: Callable[[Sequence[Tool]], Chosen],
+    make: Make,
+) -> Answer:
+    """Make a change to the objects that ``choose`` finds; nothing when a site refuses it."""
+    await check_writable(context, request, action)
+    sites: Sequence[Site] = ()
+    try:
+        sites = tool_sites(context, request)
+        selected = await tools(context, request)
+        chosen = await context.threads.run(lambda: choose(selected))
+        if len(selected) > 1:
+            for tool in selected:
+                await _try(context, tool, chosen, make)
+        done = await shielded(_edits(context, request, action, selected, chosen, make))
+    except RestError as error:
+        note_failure(request, action, sites, error)
+        raise
+    count = sum(one.count for one in done)
+    value: dict[str, Any] = {
+        "message": f"{_DONE[action]} {count} objects successfully.",
+        "count": count,
+    }
+    if warnings := [text for one in done for text in one.warnings]:
+        value["warnings"] = warnings
+    return Document(value=value, columns=ANSWER)
+
+
+async def _try(context: Context, tool: Tool, chosen: Chosen, make: Make) -> None:
+    """Make the change for nobody: what one site refuses must not be done on another."""
+    model = tool.view.model
+    await context.threads.run(lambda: make(Editor(model), chosen(model, tool.config)))
+
+
+async def _edits(
+    context: Context,
+    request: RestRequest,
+    action: Action,
+    selected: Sequence[Tool],
+    chosen: Chosen,
+    make: Make,
+) -> list[Done]:
+    """All of it is done and written down, also for a client that does not wait any more."""
+    return [await _edit(context, request, action, tool, chosen, make) for tool in selected]
+
+
+async def _edit(
+    context: Context, request: RestRequest, action: Action, tool: Tool, chosen: Chosen, make: Make
+) -> Done:
+    def changed(editor: Editor) -> Done:
+        items = chosen(editor.base, tool.config)
+        rows = tuple(editor.base.row(item, tool.config) for item in items[:MOST_NAMED])
+        count = make(editor, items)
+        return Done(count=count, records=rows, warnings=tuple(editor.warnings))
+
+    done = await context.staging.edit(tool.config, user_of(request), changed)
+    if done.count:
+        note(
+            request,
+            action,
+            target=tool.site.id,
+            count=done.count,
+            objects=named(done.records),
+            warnings=done.warnings,
+        )
+    return done
+
+
+def by_filters(context: Context, parameters: Parameters) -> Callable[[Sequence[Tool]], Chosen]:
+    """Objects that pass filters; a name that no object of any site has is a typing error."""
+
+    def choose(selected: Sequence[Tool]) -> Chosen:
+        names = set(META_NAMES)
+        for tool in selected:
+            for item in tool.view.model.objects:
+                names.update(item.attributes)
+        bound = bound_filter(context, parameters, names)
+
+        def chosen(model: SiteModel, site: ConfigSite) -> list[ConfigObject]:
+            found = passing(bound, (model.row(item, site) for item in model.objects))
+            return [model.by_id[record[":ID"]] for record in found]
+
+        return chosen
+
+    return choose
+
+
+def always(chosen: Chosen) -> Callable[[Sequence[Tool]], Chosen]:
+    """The same choice whatever there is."""
+    return lambda _selected: chosen

@@ -1,0 +1,245 @@
+"""Reading the object files again: what is new, what stays, what becomes of wrong files."""
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from twisted.internet import reactor
+from twisted.internet.task import deferLater
+
+from monrest.demo.inventory import build as build_inventory
+from monrest.demo.restart import read, report, restart
+from monrest.demo.service import DemoCore, demo_objects
+from monrest.objectconfig.parser import ObjectConfigError, parse
+from monrest.objectconfig.site import build
+
+HOST = """
+define host {
+    host_name %s
+    check_command ping
+    max_check_attempts 3
+    contacts ann
+}
+"""
+
+
+def fresh(text):
+    parsed = parse(text, "site.cfg")
+    return build_inventory(build(parsed.definitions, parsed.problems))
+
+
+@pytest.fixture
+def again(bench, make_bench):
+    """A function that restarts the bench with a changed site."""
+    from tests.demo.conftest import SITE
+
+    def run(change=lambda text: text):
+        restart(bench.core, bench.simulation, fresh(change(SITE)))
+
+    return run
+
+
+def test_new_objects_are_in_every_table_and_pending(bench, again):
+    before = bench.core.program_start
+    bench.clock.advance(100)
+    again(lambda text: text + HOST % "new1")
+    assert bench.core.program_start == before + 100
+    assert "new1" in bench.column("GET hosts", "Columns: name")
+    rows = bench.ask("GET hosts", "Columns: name has_been_checked", "Filter: name = new1")
+    assert rows == [["new1", 0]]
+    bench.result("new1", 1)
+    assert bench.host("new1").has_been_checked == 1
+
+
+def test_states_comments_and_downtimes_stay(bench, again):
+    bench.result("alpha", 2, "slow | rta=5", service="load")
+    bench.command("ADD_SVC_COMMENT;alpha;load;1;ann;looking at it")
+    bench.command("SCHEDULE_HOST_DOWNTIME;alpha;1795000000;1795009999;1;0;0;ann;work")
+    bench.clock.advance(5)
+    columns = (
+        "Columns: state plugin_output perf_data last_check comments_with_info host_downtimes"
+        " current_attempt"
+    )
+    query = ("GET services", columns, "Filter: description = load")
+    before = bench.ask(*query)
+    assert before[0][0] == 2
+    assert before[0][4]
+    again()
+    assert bench.ask(*query) == before
+    assert len(bench.ask("GET comments", "Columns: id host_name")) == 2
+    bench.command(f"DEL_HOST_DOWNTIME;{next(iter(bench.core.downtimes))}")
+    assert bench.ask("GET downtimes", "Columns: id") == []
+    assert bench.host("alpha").downtimes == {}
+
+
+def test_what_commands_have_changed_stays_and_the_rest_is_from_the_files(bench, again):
+    bench.command("DISABLE_HOST_NOTIFICATIONS;alpha")
+    bench.command("DISABLE_CONTACT_HOST_NOTIFICATIONS;ann")
+    again(lambda text: text.replace("check_interval 5", "check_interval 7"))
+    rows = bench.ask(
+        "GET hosts", "Columns: notifications_enabled check_interval", "Filter: name = alpha"
+    )
+    assert rows == [[0, 7]]
+    rows = bench.ask(
+        "GET contacts", "Columns: name host_notifications_enabled", "Filter: name = ann"
+    )
+    assert rows == [["ann", 0]]
+
+
+def test_objects_that_are_gone_take_everything_with_them(bench, again):
+    again(lambda text: text + HOST % "short")
+    bench.command("ADD_HOST_COMMENT;short;1;ann;x")
+    bench.command("SCHEDULE_HOST_DOWNTIME;short;1795000000;1795009999;1;0;0;ann;work")
+    assert len(bench.core.comments) == 2
+    again()
+    assert "short" not in bench.column("GET hosts", "Columns: name")
+    assert bench.ask("GET comments", "Columns: id") == []
+    assert bench.ask("GET downtimes", "Columns: id") == []
+    bench.clock.advance(20)
+
+
+def test_checks_go_on_with_the_new_objects_only(bench, again):
+    bench.simulation.start()
+    old = bench.service("alpha", "load")
+    again(lambda text: text + HOST % "new1")
+    checked = old.last_check
+    for _ in range(400):
+        bench.clock.advance(1)
+    assert old.last_check == checked
+    assert bench.service("alpha", "load").has_been_checked == 1
+    assert bench.host("new1").has_been_checked == 1
+    bench.simulation.stop()
+
+
+# -------------------------------------------------------------------- over a real socket
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / "objects"
+    folder.mkdir()
+    for path in demo_objects().glob("*.cfg"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    main = tmp_path / "naemon.cfg"
+    main.write_text("cfg_dir=objects\n")
+    return main
+
+
+@asynccontextmanager
+async def running(files):
+    core = DemoCore(reactor, str(files.parent / "live"), objects_dir=files, history_days=0)
+    core.startService()
+    try:
+        yield core
+    finally:
+        await core.stopService()
+
+
+async def settled(core):
+    while core._reading is not None:
+        await deferLater(reactor, 0.01)
+
+
+async def test_the_order_reads_the_files_of_the_main_file_again(files):
+    async with running(files) as core:
+        (files.parent / "objects" / "more.cfg").write_text(
+            "define host {\nuse generic-host\nhost_name fresh\n}\n"
+        )
+        core.core.program_start -= 10
+        started = core.core.program_start
+        core.core.restart()
+        await settled(core)
+        assert "fresh" in core.core.inventory.hosts
+        assert core.core.program_start > started
+
+
+async def test_wrong_files_leave_everything_as_it_is(files):
+    async with running(files) as core:
+        (files.parent / "objects" / "more.cfg").write_text("define host {\nuse nothing\n}\n")
+        started = core.core.program_start
+        core.core.restart()
+        core.core.restart()
+        await settled(core)
+        assert core.core.program_start == started
+        assert len(core.core.inventory.hosts) == 20
+        assert any("template nothing" in entry.message for entry in core.core.log.entries)
+
+
+async def test_a_stop_waits_for_the_reading(files, tmp_path):
+    core = DemoCore(reactor, str(tmp_path / "live"), objects_dir=files, history_days=0)
+    core.startService()
+    core.core.restart()
+    await core.stopService()
+    assert core._reading is None
+
+
+# -------------------------------------------------------------------- the program
+
+
+def test_a_report_counts_or_names_what_is_wrong(files):
+    status, text = report(files)
+    assert status == 0
+    assert "Checked 20 hosts." in text
+    assert text.endswith("Total Errors: 0\n")
+    (files.parent / "objects" / "bad.cfg").write_text("define host {\nuse nothing\n}\n")
+    status, text = report(files)
+    assert status == 1
+    assert "bad.cfg" in text
+    assert "nothing" in text
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(ObjectConfigError):
+        read(tmp_path / "none.cfg")
+    (tmp_path / "empty.cfg").write_text("# nothing\n")
+    with pytest.raises(ObjectConfigError, match="no object files"):
+        read(tmp_path / "empty.cfg")
+
+
+def program(*arguments):
+    root = Path(__file__).resolve().parents[2]
+    return subprocess.run(
+        [sys.executable, "-m", "monrest.demo", *arguments],
+        capture_output=True,
+        timeout=30,
+        check=False,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+
+
+def test_the_program_checks_and_tells_a_core_to_restart(files, tmp_path):
+    path = str(tmp_path / "live")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        listener.settimeout(20)
+        command = [
+            *(sys.executable, "-m", "monrest.demo"),
+            *("--check-config", str(files), "--restart", path),
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            connection, _ = listener.accept()
+            with connection:
+                received = b""
+                while data := connection.recv(100):
+                    received += data
+            output, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert b"] RESTART_PROCESS\n\n" in received
+    assert "Checked 20 hosts." in output
+
+
+def test_the_program_does_not_restart_with_wrong_files_and_says_when_it_cannot(files, tmp_path):
+    found = program("--check-config", str(files), "--restart", str(tmp_path / "nothing"))
+    assert found.returncode == 1
+    assert "cannot restart the core: No such file" in found.stdout
+    (files.parent / "objects" / "bad.cfg").write_text("define host {\nuse nothing\n}\n")
+    found = program("--check-config", str(files), "--restart", str(tmp_path / "nothing"))
+    assert found.returncode == 1
+    assert "cannot restart" not in found.stdout
+    assert "Total Errors: 2" in found.stdout

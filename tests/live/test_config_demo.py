@@ -1,0 +1,102 @@
+"""The demo end to end: what is edited, saved and reloaded shows in its embedded core."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from harness.client import Client
+from harness.daemon import REPOSITORY
+from harness.waiting import until
+
+from monrest.demo.service import demo_objects
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """The client of a running demo; at its end nothing of it may be left."""
+    output = tmp_path / "output"
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with output.open("wb") as stream:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
+                *("--nodaemon", "--pidfile=", "monrest", "--demo", "--port", "0"),
+            ],
+            cwd=REPOSITORY,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TMPDIR": str(scratch)},
+        )
+    try:
+        said = until(
+            lambda: re.search(
+                r"monrest demo: http://127.0.0.1:(\d+)/mon/r/ +key (\S+)", output.read_text()
+            ),
+            "the demo says where it is",
+        )
+        with Client(int(said[1]), said[2]) as client:
+            until(
+                lambda: client.rows("/sites")[0]["connected"] == 1, "the embedded core is connected"
+            )
+            yield client
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(40) in (0, -signal.SIGTERM)
+    assert list(scratch.iterdir()) == []
+    assert "Traceback" not in output.read_text()
+
+
+def post(client, path):
+    response = client.request("POST", path)
+    assert response.status == 200, response
+    return response.json
+
+
+def reloaded(client):
+    (answer,) = post(client, "/config/reload")
+    return answer
+
+
+def test_edit_diff_save_check_reload(demo):
+    shipped = {path: path.read_bytes() for path in demo_objects().iterdir()}
+    before = demo.rows("/services?columns=host_name,description,has_been_checked,last_state_change")
+    body = {"alias": "The edge", "_NEW": "yes"}
+    assert demo.json("PATCH", "/hosts/router-edge/config", body).json["count"] == 1
+    new = {":TYPE": "host", ":FILE": "new.cfg", "host_name": "fresh", "use": "linux-server"}
+    assert demo.json("POST", "/config/objects", new).json["count"] == 1
+    assert demo.json("DELETE", "/hosts/app02/config").json["count"] == 1
+    files = [row["file"].rpartition("/")[2] for row in demo.rows("/config/diff")]
+    assert files == ["hosts.cfg", "new.cfg"]
+    assert demo.rows("/config/precheck")[0]["failed"] is True
+    post(demo, "/config/save")
+    assert post(demo, "/config/check")[0]["failed"] is True
+    answer = reloaded(demo)
+    assert answer["failed"] is True
+    assert "app02" in answer["output"]
+    assert len(demo.rows("/hosts?name=app02")) == 1
+    # What referred to the removed host goes as well; then the core takes it.
+    restore = {":TYPE": "host", ":FILE": "new.cfg", "host_name": "app02", "use": "linux-server"}
+    assert demo.json("POST", "/config/objects", restore).json["count"] == 1
+    post(demo, "/config/save")
+    answer = reloaded(demo)
+    assert answer["failed"] is False, answer
+    assert demo.rows("/hosts/router-edge?columns=alias,_NEW") == [
+        {"alias": "The edge", "_NEW": "yes"}
+    ]
+    assert demo.rows("/hosts?name=fresh&columns=name,has_been_checked") == [
+        {"name": "fresh", "has_been_checked": 0}
+    ]
+    known = {(row["host_name"], row["description"]): row for row in before}
+    now = demo.rows("/services?columns=host_name,description,has_been_checked,last_state_change")
+    for row in now:
+        old = known.get((row["host_name"], row["description"]))
+        if old is not None:
+            assert row["has_been_checked"] >= old["has_been_checked"]
+            assert row["last_state_change"] >= old["last_state_change"]
+    assert {path: path.read_bytes() for path in demo_objects().iterdir()} == shipped

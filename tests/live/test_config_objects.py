@@ -1,0 +1,528 @@
+"""Objects of the configuration over a real socket: reading, changing, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from urllib.parse import quote
+
+import pytest
+from harness.client import segment
+from harness.configured import Files
+from harness.daemon import Daemon, site
+from harness.expect import ODD, refused
+
+META = {":FILE", ":ID", ":PEER_KEY", ":PEER_NAME", ":READONLY", ":TYPE"}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One daemon over one set of files for most tests, which leave both as they were."""
+    folder = tmp_path_factory.mktemp("config")
+    files = Files(folder / "core")
+    daemon = Daemon(
+        folder,
+        [
+            site("s1", "unix:/nonexistent/live", name="Site One", configtool=files.tool()),
+            site("plain", "unix:/nonexistent/other"),
+        ],
+    )
+    try:
+        yield daemon.start(connected=()), files
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture
+def files(shared):
+    return shared[1]
+
+
+@pytest.fixture
+def daemon(shared):
+    return shared[0]
+
+
+@pytest.fixture
+def admin(daemon, files):
+    before = files.state()
+    with daemon.client() as client:
+        yield client
+        assert client.request("POST", "/config/revert").status == 200
+    files.restore(before)
+
+
+def changed(response, count, word="changed"):
+    assert response.status == 200, response
+    assert response.json == {
+        "message": f"{word} {count} objects successfully.",
+        "count": count,
+    }
+
+
+def found(client, **filters):
+    return client.rows("/config/objects", filters)
+
+
+# -------------------------------------------------------------------- reading
+
+
+def test_a_row_has_the_meta_keys_and_what_stands_in_the_file(admin, files):
+    (row,) = found(admin, host_name="web01", **{":TYPE": "host"})
+    line = files.site.read_text().split("\n").index("    host_name       web01")
+    place = f"{files.site}:{line - 1 + 0}"
+    assert row == {
+        ":FILE": place,
+        ":ID": hashlib.sha256(place.encode()).hexdigest()[:5],
+        ":PEER_KEY": "s1",
+        ":PEER_NAME": "Site One",
+        ":READONLY": 0,
+        ":TYPE": "host",
+        "use": ["quiet-host"],
+        "host_name": "web01",
+        "alias": "Web 01 · ü",
+        "display_name": "Web 01 · ü",
+        "address": "127.0.0.3",
+        "hostgroups": ["web", "linux"],
+        "contact_groups": ["webteam"],
+        "notes": "the first",
+        "_WORKER": "local",
+        "_SIZE": "2",
+    }
+
+
+def test_full_objects_have_what_the_templates_give(admin):
+    rows = admin.rows("/config/fullobjects", {"host_name": "web01", ":TYPE": "host"})
+    assert rows[0][":TEMPLATES"] == ["quiet-host"]
+    assert rows[0]["check_interval"] == "60"
+    assert rows[0]["contacts"] == ["admin"]
+    assert "use" not in rows[0]
+
+
+def test_the_order_is_by_type_and_id(admin):
+    rows = admin.rows("/config/objects")
+    assert len(rows) > 20
+    assert all(row.keys() >= META for row in rows)
+    keys = [(row[":TYPE"], row[":ID"]) for row in rows]
+    assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "hosts"),
+    [
+        ({":TYPE": "host", "host_name[~]": "^web"}, ["web01", "web02"]),
+        ({":TYPE": "host", "HOST_NAME": "x"}, None),
+        ({":TYPE": "host", "hostgroups[gte]": "web"}, ["web01", "web02"]),
+        ({":TYPE": "host", "hostgroups": "linux"}, ["db01"]),
+        ({":TYPE": "host", "hostgroups[notin]": "web", "host_name[ne]": ""},
+         ["db01", "leaf01", "pend01", "router1"]),
+        ({":TYPE": "host", "host_name[gte]": "web"}, []),
+        ({":TYPE": "host", "_SIZE[gt]": "5"}, ["db01"]),
+        ({":TYPE": "host", "_SIZE[lte]": "2"}, ["web01"]),
+        ({":TYPE": "host", "host_name": "WEB01"}, ["web01"]),
+        ({"q": "':TYPE' = host and (host_name = web01 or parents >= router1)"},
+         ["leaf01", "web01"]),
+        ({"q": ":TYPE = host and address ~ '4$'"}, ["web02"]),
+        ({":TYPE": "host", ":FILE[~]": "nothing"}, []),
+        ({":TYPE": "host", "host_name[~]": "^web", "sort": "-host_name", "limit": "1"},
+         ["web02"]),
+        ({":TYPE": "host", "address[~]": "^127", "sort": "address", "offset": "1", "limit": "2"},
+         ["router1", "web01"]),
+    ],
+)  # fmt: skip
+def test_filters(admin, parameters, hosts):
+    response = admin.get("/config/objects", parameters)
+    if hosts is None:
+        refused(response, 400, "possible typo in filter", "HOST_NAME")
+        return
+    assert response.status == 200, response
+    names = [row["host_name"] for row in response.json]
+    assert names == hosts if "sort" in parameters else sorted(names) == hosts
+
+
+def test_columns_functions_and_formats(admin):
+    rows = admin.rows(
+        "/config/objects",
+        {
+            ":TYPE": "host",
+            "columns": "upper(host_name):n,:TYPE,parents,nonsense",
+            "q": "parents!=''",
+        },
+    )
+    assert rows == [{"n": "LEAF01", ":TYPE": "host", "parents": ["router1"], "nonsense": None}]
+    rows = admin.rows("/config/objects", {"columns": "count(*):n,:TYPE", ":TYPE[~]": "^host"})
+    assert {row[":TYPE"]: row["n"] for row in rows} == {"host": 7, "hostgroup": 3}
+    text = admin.get("/csv/config/objects", {":TYPE": "host", "columns": ":ID,host_name"}).text
+    assert len(text.splitlines()) == 8
+    head = admin.get("/csv/config/objects", {":TYPE[~]": "^host"}).text.splitlines()[0]
+    names = {name.strip('"') for name in head.split(";")}
+    assert {"host_name", "hostgroup_name", "_SIZE", ":ID"} <= names
+    wrapped = admin.get("/wrapped_json/config/objects", {":TYPE": "host", "limit": "1"}).json
+    assert {"name": ":READONLY", "type": "boolean"} in wrapped["meta"]["columns"]
+
+
+def test_a_get_is_a_post_as_well(admin):
+    response = admin.post_form("/config/files", [("columns", "path")])
+    assert response.status == 200
+    assert len(response.json) == 1
+
+
+def test_one_object_by_id(admin):
+    (row,) = found(admin, host_name="db01", **{":TYPE": "host"})
+    assert admin.rows(f"/config/objects/{row[':ID']}") == [row]
+    assert admin.rows("/config/objects/fffff") == []
+
+
+def test_sites_without_object_configuration_are_left_out(admin):
+    assert admin.rows("/sites/plain/config/objects") == []
+    assert admin.rows("/sites/s1/config/objects") == admin.rows("/config/objects")
+    created = admin.json(
+        "POST", "/sites/plain/config/objects", {":TYPE": "host", ":FILE": "x.cfg", "host_name": "x"}
+    )
+    assert created.status == 200
+    assert created.json["count"] == 0
+    refused(admin.get("/sites/other/config/objects"), 400, "failed to find backend")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "name"),
+    [
+        ("/hosts/web01/config", "host", "web01"),
+        ("/host/web01/config", "host", "web01"),
+        ("/hosts/quiet-host/config", "host", "quiet-host"),
+        ("/hostgroups/web/config", "hostgroup", "web"),
+        ("/servicegroups/pings/config", "servicegroup", "pings"),
+        ("/contacts/olga/config", "contact", "olga"),
+        ("/contactgroups/webteam/config", "contactgroup", "webteam"),
+        ("/commands/ping/config", "command", "ping"),
+        ("/timeperiods/24x7/config", "timeperiod", "24x7"),
+    ],
+)
+def test_the_configuration_of_an_object_by_name(admin, path, kind, name):
+    (row,) = admin.rows(path)
+    assert row[":TYPE"] == kind
+    assert name in (row.get(f"{kind}_name"), row.get("name"))
+
+
+def test_the_configuration_of_a_service(admin):
+    for row in admin.rows("/config/objects", {":TYPE": "service", "register": ""}):
+        hosts = row["host_name"]
+        for host in hosts:
+            path = f"/services/{segment(host)}/{segment(row['service_description'])}/config"
+            assert row in admin.rows(path), path
+    assert admin.rows("/services/web01/nothing/config") == []
+
+
+# -------------------------------------------------------------------- changing
+
+
+def test_create_takes_effect_for_its_maker_only(daemon, admin, files):
+    before = files.state()
+    response = admin.json(
+        "POST",
+        "/config/objects",
+        {
+            ":TYPE": "host",
+            ":FILE": "conf.d/new.cfg:17",
+            ":ID": "ignored",
+            "host_name": "n1",
+            "use": "quiet-host, other",
+            "parents": ["web01", "web02"],
+            "check_interval": 5,
+            "active_checks_enabled": False,
+            "host_groups": "web,, linux",
+            "_Note": "a;b",
+            "icon_image": None,
+        },
+    )
+    assert response.status == 200, response
+    (row,) = response.json["objects"]
+    assert response.json["count"] == 1
+    assert response.json["message"] == "created 1 objects successfully."
+    assert row[":FILE"] == f"{files.objects}/conf.d/new.cfg:0"
+    assert row["use"] == ["quiet-host", "other"]
+    assert row["parents"] == ["web01", "web02"]
+    assert (row["check_interval"], row["active_checks_enabled"]) == ("5", "0")
+    assert row["hostgroups"] == ["web", "linux"]
+    assert row["_Note"] == "a\\;b"
+    assert "icon_image" not in row
+    assert found(admin, host_name="n1", **{":TYPE": "host"}) == [row]
+    assert files.state() == before
+    with daemon.client("other") as other:
+        refused(other.get("/config/objects"), 403, "roles: admin")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({}, 400, ":TYPE is a required parameter."),
+        ({":TYPE": "host"}, 400, ":FILE is a required parameter."),
+        ({":TYPE": "hosts", ":FILE": "a.cfg"}, 400, ":TYPE"),
+        ({":TYPE": ["host"], ":FILE": "a.cfg"}, 400, ":TYPE"),
+        ({":TYPE": "host", ":FILE": "../a.cfg"}, 400, ":FILE"),
+        ({":TYPE": "host", ":FILE": "a/../../a.cfg"}, 400, ":FILE"),
+        ({":TYPE": "host", ":FILE": "/etc/a.cfg"}, 400, ":FILE"),
+        ({":TYPE": "host", ":FILE": "a.txt"}, 400, ":FILE"),
+        ({":TYPE": "host", ":FILE": "a\n.cfg"}, 400, ":FILE"),
+        ({":TYPE": "host", ":FILE": "a.cfg", "alias": {"a": 1}}, 400, "alias"),
+        ({":TYPE": "host", ":FILE": "a.cfg", "parents": [["a"]]}, 400, "parents"),
+        ({":TYPE": "host", ":FILE": "a.cfg", "limit": 1}, 400, "limit"),
+    ],
+)
+def test_creations_that_are_refused(admin, files, body, status, words):
+    before = files.state()
+    response = admin.json("POST", "/config/objects", body)
+    assert response.status == status, response
+    assert words in json.dumps(response.json)
+    assert admin.rows("/config/diff") == []
+    assert files.state() == before
+
+
+def test_a_list_is_no_body(admin):
+    refused(admin.json("POST", "/config/objects", [{":TYPE": "host"}]), 400, "JSON object")
+    refused(admin.json("PATCH", "/config/objects", [1]), 400, "JSON object")
+
+
+def test_patch_by_filter(admin):
+    path = "/config/objects?:TYPE=host&host_name[~]=^web"
+    changed(admin.json("PATCH", path, {"notes": "both", "alias": None, "display_name": ""}), 2)
+    for row in found(admin, notes="both"):
+        assert row["host_name"].startswith("web")
+        assert not {"alias", "display_name"} & row.keys()
+    changed(admin.json("PATCH", "/config/objects?:TYPE=host&host_name=nobody", {"notes": "x"}), 0)
+    changed(admin.json("PATCH", "/config/objects?:TYPE=host&host_name=web01", {}), 1)
+
+
+def test_patch_with_a_form(admin):
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    path = "/config/objects?host_name=web01&:TYPE=host"
+    body = "alias=A+B&hostgroups=web&hostgroups=idle"
+    changed(admin.request("PATCH", path, body=body, headers=headers), 1)
+    (row,) = found(admin, host_name="web01", **{":TYPE": "host"})
+    assert (row["alias"], row["hostgroups"]) == ("A B", ["web", "idle"])
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("host_name[%3D~~]=x", "operator"),
+        ("host_name[nonsense]=x", "operator"),
+        ("host_name[=x", "unreadable"),
+        ("no_such=1", "no_such"),
+        ("q=", "q"),
+        ("q=()", "q"),
+        ("q=host_name", "q"),
+        ("q=nothing%20=%201", "nothing"),
+        ("=x", "name"),
+        ("%20=x", "name"),
+        ("limit=1", "limit"),
+        ("columns=host_name", "columns"),
+        ("sort=host_name", "sort"),
+        ("offset=1", "offset"),
+        ("host_name[~]=(", "regex"),
+    ],
+)
+def test_filters_that_mean_nothing_widen_no_change(admin, method, query, word):
+    body = {"alias": "everywhere"} if method == "PATCH" else None
+    response = admin.json(method, f"/config/objects?{query}", body)
+    assert response.status == 400, response
+    assert word in json.dumps(response.json)
+    assert admin.rows("/config/diff") == []
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_odd_filters_match_nothing_or_are_refused(admin, value):
+    path = f"/config/objects?host_name={quote(value, safe='')}&:TYPE=host"
+    for method, body in (("PATCH", {"alias": "x"}), ("DELETE", None)):
+        response = admin.json(method, path, body)
+        assert response.status == 400 or response.json["count"] == 0, response
+    assert admin.rows("/config/diff") == []
+
+
+def test_delete_by_filter_and_without(admin, files):
+    before = files.state()
+    changed(admin.json("DELETE", "/config/objects?:TYPE=hostgroup"), 3, "removed")
+    assert found(admin, **{":TYPE": "hostgroup"}) == []
+    left = len(admin.rows("/config/objects"))
+    changed(admin.json("DELETE", "/config/objects"), left, "removed")
+    assert admin.rows("/config/objects") == []
+    assert files.state() == before
+    assert admin.request("POST", "/config/revert").status == 200
+    assert len(admin.rows("/config/objects")) == left + 3
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("{}", "application/json"),
+        ('{"host_name": null}', "application/json"),
+        ('{"host_name": []}', "application/json"),
+        ('["web01"]', "application/json"),
+        ('{"host_name": {"a": 1}}', "application/json"),
+        ('{"host_name": "web01"}', "text/plain"),
+        ('{"host_name": "web01"}', "application/x-www-form-urlencoded"),
+        ("host_name", "text/plain"),
+    ],
+)
+def test_a_delete_whose_body_is_no_filter_removes_nothing(admin, body, kind):
+    response = admin.request("DELETE", "/config/objects", body=body, headers={"Content-Type": kind})
+    assert response.status == 400, response
+    assert admin.rows("/config/diff") == []
+
+
+def test_a_delete_with_filters_in_the_body(admin):
+    filters = {":TYPE": "host", "host_name": "web01"}
+    changed(admin.json("DELETE", "/config/objects", filters), 1, "removed")
+    changed(
+        admin.request(
+            "DELETE",
+            "/config/objects?:TYPE=host",
+            body="host_name=web02",
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+        ),
+        1,
+        "removed",
+    )
+
+
+def test_one_object_is_replaced_changed_and_removed_by_id(admin):
+    (row,) = found(admin, host_name="db01", **{":TYPE": "host"})
+    path = f"/config/objects/{row[':ID']}"
+    changed(admin.json("PATCH", path, {"alias": "Other"}), 1)
+    assert found(admin, alias="Other")[0] == {**row, "alias": "Other"}
+    changed(admin.json("POST", path, {"host_name": "db01", "use": "quiet-host", "notes": ""}), 1)
+    (now,) = admin.rows(path)
+    assert now.keys() - META == {"host_name", "use", "notes"}
+    response = admin.json("POST", path, {})
+    refused(response, 400, "use DELETE to remove objects completely")
+    refused(admin.json("POST", path, {":ID": "x"}), 400, "use DELETE")
+    changed(admin.json("DELETE", path), 1, "removed")
+    changed(admin.json("DELETE", path), 0, "removed")
+    changed(admin.json("PATCH", path, {"alias": "x"}), 0)
+    changed(admin.json("POST", path, {"host_name": "x"}), 0)
+
+
+def test_filters_on_one_object_are_refused(admin):
+    for method, body in (("PATCH", {"alias": "x"}), ("POST", {"host_name": "x"}), ("DELETE", None)):
+        response = admin.json(method, "/hosts/web01/config?address=1.2.3.4", body)
+        refused(response, 400, "address", "no filters")
+    refused(admin.json("DELETE", "/hosts/web01/config", {"alias": "x"}), 400, "expected none")
+    assert admin.rows("/config/diff") == []
+
+
+def test_a_rename_takes_references_along(admin):
+    changed(admin.json("PATCH", "/hosts/router1/config", {"host_name": "core-1"}), 1)
+    assert admin.rows("/hosts/leaf01/config")[0]["parents"] == ["core-1"]
+    assert admin.rows("/config/precheck")[0]["errors"] == []
+    assert admin.rows("/services/core-1/ping/config")
+
+
+def test_a_removal_that_breaks_references_is_told(admin):
+    changed(admin.json("DELETE", "/hosts/router1/config"), 1, "removed")
+    (told,) = admin.rows("/config/precheck")
+    assert told["failed"] is True
+    assert any("referenced host 'router1' does not exist in site.cfg:" in e for e in told["errors"])
+
+
+# -------------------------------------------------------------------- read-only
+
+
+@pytest.fixture
+def guarded(files, admin):
+    files.write(
+        "locked.cfg", "# mon: readonly\ndefine host {\n  host_name locked\n  use quiet-host\n}\n"
+    )
+    return files
+
+
+def test_read_only_files(admin, guarded):
+    path = f"{guarded.objects}/locked.cfg"
+    (row,) = found(admin, host_name="locked")
+    assert row[":READONLY"] == 1
+    for response in (
+        admin.json("PATCH", f"/config/objects/{row[':ID']}", {"alias": "x"}),
+        admin.json("POST", "/hosts/locked/config", {"host_name": "x"}),
+        admin.json("PATCH", "/config/objects?:TYPE=host", {"alias": "x"}),
+    ):
+        document = refused(response, 403, "attempt to change readonly file.")
+        assert document["message"] == f"cannot change readonly file {path}."
+    create = admin.json("POST", "/config/objects", {":TYPE": "host", ":FILE": "locked.cfg"})
+    refused(create, 403, "readonly")
+    assert admin.rows("/config/diff") == []
+    changed(admin.json("DELETE", "/hosts/locked/config"), 0, "removed")
+    count = len(found(admin, **{":TYPE": "host"}))
+    changed(admin.json("DELETE", "/config/objects?:TYPE=host"), count - 1, "removed")
+    assert [one["host_name"] for one in found(admin, **{":TYPE": "host"})] == ["locked"]
+
+
+def test_a_rename_warns_of_references_in_read_only_files(admin, files):
+    path = files.write(
+        "locked.cfg",
+        "# mon: readonly\ndefine host {\n  host_name l\n  use quiet-host\n  parents web01\n}\n",
+    )
+    response = admin.json("PATCH", "/hosts/web01/config", {"host_name": "web-one"})
+    assert response.status == 200
+    assert response.json["warnings"] == [f"could not update dependency in read-only file: {path}"]
+    (told,) = admin.rows("/config/precheck")
+    assert any("referenced host 'web01'" in error for error in told["errors"])
+
+
+def test_patterns_for_all_sites_make_files_read_only(made, tmp_path):
+    files = Files(tmp_path / "core")
+    daemon = made(
+        [site("s1", "unix:/nonexistent/live", configtool=files.tool())],
+        sections={"configtool": {"obj_readonly": ["site[.]cfg$"]}},
+    ).start(connected=())
+    with daemon.client() as admin:
+        assert {row[":READONLY"] for row in admin.rows("/config/objects")} == {1}
+        refused(admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}), 403, "readonly")
+        assert admin.rows("/config/files")[0]["readonly"] == 1
+
+
+# -------------------------------------------------------------------- who
+
+
+def test_read_only_people_change_nothing(made, tmp_path):
+    files = Files(tmp_path / "core")
+    daemon = made(
+        [site("s1", "unix:/nonexistent/live", configtool=files.tool())],
+        sections={"auth.roles": {"admin": ["admin", "ro"], "read_only": ["ro"]}},
+    ).start(connected=())
+    before = files.state()
+    with daemon.client("ro") as client:
+        assert client.rows("/config/objects")
+        for method, path in (
+            ("PATCH", "/hosts/web01/config"),
+            ("POST", "/hosts/web01/config"),
+            ("DELETE", "/hosts/web01/config"),
+            ("DELETE", "/config/objects"),
+            ("PATCH", "/config/objects"),
+        ):
+            refused(client.json(method, path, {"alias": "x"} if method != "DELETE" else None), 403)
+        for word in ("save", "check", "reload", "revert", "discard"):
+            refused(client.request("POST", f"/config/{word}"), 403, "read_only")
+    assert files.state() == before
+
+
+def test_every_change_is_an_audit_line(daemon, admin, files):
+    admin.json("PATCH", "/hosts/web01/config", {"alias": "x"})
+    admin.json("POST", "/config/objects", {":TYPE": "host", ":FILE": "n.cfg", "host_name": "n1"})
+    admin.json("DELETE", "/hosts/web02/config")
+    admin.json("POST", "/config/objects", {":TYPE": "host", ":FILE": "../n.cfg"})
+    admin.request("POST", "/config/save")
+    admin.json("PATCH", "/hosts/web01/config", {"alias": "y"})
+    admin.request("POST", "/config/revert")
+    lines = [line for line in daemon.log.splitlines() if 'audit action="config' in line]
+    assert all("user=admin" in line and "client=127.0.0.1" in line for line in lines)
+    told = "\n".join(lines)
+    for words in (
+        'action="config change"',
+        'action="config create"',
+        'action="config remove"',
+        'action="config revert"',
+        f"target={files.site} result=ok site=s1 change=changed",
+        f"target={files.objects}/n.cfg result=ok site=s1 change=created",
+        'result="bad request"',
+    ):
+        assert words in told, words

@@ -1,0 +1,123 @@
+"""Commands of the configuration as real processes: output, status, limits, what is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from twisted.internet import reactor
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
+
+from monrest.objectconfig.commands import MOST_OUTPUT, run
+
+
+async def result(command, seconds=20.0, **environment):
+    return await run(reactor, command, environment, seconds)
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "output"),
+    [
+        ("echo one; echo two >&2; echo three", 0, "one\ntwo\nthree\n"),
+        ("exit 3", 3, ""),
+        ("printf 'no newline'", 0, "no newline"),
+        ("printf 'gr\\303\\274n \\377'", 0, "grün \ufffd"),
+        ("cat; echo end of input", 0, "end of input\n"),
+        ("kill -KILL $$", 137, ""),
+        ("/no/such/program", 127, None),
+        ('echo "$WHO"', 0, "ann & 'ben'\n"),
+        ("pwd", 0, "/\n"),
+    ],
+)
+async def test_status_and_output(command, status, output):
+    found = await result(command, WHO="ann & 'ben'")
+    assert (found.status, found.failed, found.timed_out) == (status, status != 0, False)
+    if output is not None:
+        assert found.output == output
+
+
+async def test_variables_of_the_daemon_itself_are_kept_from_it(monkeypatch):
+    monkeypatch.setenv("NOTIFY_SOCKET", "/run/systemd/notify")
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    monkeypatch.setenv("PLAIN", "text")
+    found = await result("env")
+    assert "PLAIN=text" in found.output
+    assert "NOTIFY_SOCKET" not in found.output
+    assert "secret" not in found.output
+
+
+async def test_more_output_than_is_kept_is_read_and_counted():
+    found = await result(f"head -c {MOST_OUTPUT + 1234} /dev/zero | tr '\\0' x; exit 5")
+    assert found.status == 5
+    assert found.output == "x" * MOST_OUTPUT + "\n[1234 more bytes of output left out]"
+
+
+async def test_a_command_that_takes_too_long_ends_with_everything_it_started(tmp_path):
+    pids = tmp_path / "pids"
+    found = await result(
+        f"echo begun; echo $$ >> {pids}; (echo $BASHPID; exec sleep 600) & echo $! >> {pids}; wait",
+        0.5,
+    )
+    assert found.timed_out
+    assert found.failed
+    assert found.output.startswith("begun\n")
+    assert found.output.endswith("ended after 0.5 seconds, the time limit of commands")
+    numbers = pids.read_text().split()
+    assert len(numbers) == 2
+    for number in numbers:
+        await gone(int(number))
+
+
+async def test_a_command_that_does_not_want_to_end_is_ended():
+    found = await result("trap '' TERM; while :; do sleep 0.05; done", 0.2)
+    assert found.timed_out
+    assert found.status == 128 + signal.SIGKILL
+
+
+async def test_success_does_not_wait_for_what_runs_on_and_lets_it_live(tmp_path):
+    pid = tmp_path / "pid"
+    found = await result(f"sleep 600 & echo $! > {pid}; echo started")
+    number = int(pid.read_text())
+    try:
+        assert (found.status, found.output) == (0, "started\n")
+        os.kill(number, 0)
+    finally:
+        os.kill(number, signal.SIGKILL)
+
+
+async def test_who_does_not_wait_any_more_ends_the_command(tmp_path):
+    pid = tmp_path / "pid"
+    waiting = run(reactor, f"echo $$ > {pid}; exec sleep 600", {}, 60.0)
+    await until(lambda: pid.exists() and pid.read_text().strip())
+    waiting.cancel()
+    with pytest.raises(CancelledError):
+        await waiting
+    await gone(int(pid.read_text()))
+
+
+async def test_a_program_that_cannot_be_started(monkeypatch):
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    found = await result("true")
+    assert found.failed
+
+
+async def until(condition):
+    """Turn the reactor until ``condition``; the test's own time limit ends it else."""
+    while not condition():
+        await deferLater(reactor, 0.01)
+
+
+async def gone(number):
+    """Turn the reactor until a process is no more, or dead and not yet fetched."""
+
+    def dead():
+        try:
+            return ") Z" in Path(f"/proc/{number}/stat").read_text()
+        except FileNotFoundError:
+            return True
+
+    waiting: Deferred[None] = Deferred.fromCoroutine(until(dead))
+    await waiting.addTimeout(10, reactor)

@@ -1,0 +1,288 @@
+"""Creating, replacing, changing and deleting objects: object-config.md, sections 8.3 to 8.7."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monrest.errors import BadRequest, Conflict, Forbidden, NotFound
+from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.model import load
+from tests.fakes.objectfiles import define, site, write
+
+HOSTS = (
+    "# one\n"
+    + define("host", "host_name  h1 ; mine", "alias\tOne", "parents a, b")
+    + "# two\n\n"
+    + define("host", "host_name h2", "unknown x")
+    + "# end\n"
+)
+
+
+def only(model, name):
+    (found,) = model.find("host", name)
+    return found
+
+
+def text_of(editor, name):
+    (found,) = (doc.data().decode() for path, doc in editor.changed.items() if path.endswith(name))
+    return found
+
+
+def test_create(tmp_path):
+    model = site(tmp_path, HOSTS)
+    editor = Editor(model)
+    item = editor.create(
+        "host", "x.cfg", {"host_name": "n1", "use": "a, b", ":ID": 5, "alias": None}
+    )
+    assert (item.line, item.type, item.path) == (0, "host", str(tmp_path / "x.cfg"))
+    assert item.attributes == {"host_name": "n1", "use": "a,b"}
+    assert text_of(editor, "x.cfg").startswith(HOSTS)
+    assert [o.id for o in editor.model.objects][-1] == item.id
+    assert only(editor.model, "n1").id == item.id
+    assert len(model.objects) == 2
+
+
+def test_create_in_a_new_file(tmp_path):
+    model = site(tmp_path, HOSTS)
+    editor = Editor(model)
+    items = [
+        editor.create("host", "new/one.cfg", {"host_name": f"n{number}"}) for number in range(3)
+    ]
+    assert [len(item.id) for item in items] == [5, 6, 7]
+    assert items[2].id.startswith(items[0].id)
+    assert text_of(editor, "one.cfg") == "".join(
+        f"define host {{\n  host_name                      n{number}\n}}\n\n" for number in range(3)
+    )
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "values", "error", "text"),
+    [
+        ("nothing", "x.cfg", {"a": "1"}, BadRequest, ":TYPE"),
+        (None, "x.cfg", {"a": "1"}, BadRequest, ":TYPE"),
+        ("host", None, {"a": "1"}, BadRequest, ":FILE"),
+        ("host", "../x.cfg", {"a": "1"}, BadRequest, ":FILE"),
+        ("host", "x.txt", {"a": "1"}, BadRequest, ":FILE"),
+        ("host", "r.cfg", {"a": "1"}, Forbidden, "cannot change readonly file"),
+        ("host", "x.cfg", {"alias": {}}, BadRequest, "alias"),
+        ("host", "x.cfg", {"alias": [["x"]]}, BadRequest, "alias"),
+        ("host", "latin.cfg", {"alias": "Привет"}, BadRequest, "alias: .* UTF-8"),
+        ("timeperiod", "x.cfg", {"december 25": "noon"}, BadRequest, "december 25"),
+    ],
+)
+def test_create_that_is_refused(tmp_path, kind, file, values, error, text):
+    write(tmp_path, {"r.cfg": "# mon: readonly\n"})
+    (tmp_path / "latin.cfg").write_bytes(b"# caf\xe9\n")
+    editor = Editor(site(tmp_path, HOSTS))
+    with pytest.raises(error, match=text):
+        editor.create(kind, file, values)
+    assert editor.changed == {}
+
+
+def test_create_over_a_file_that_cannot_be_read(tmp_path):
+    tool = write(tmp_path, {"x.cfg": HOSTS})
+    model = load(type(tool)(obj_dir=tool.obj_dir, obj_file=(str(tmp_path / "sub" / "no.cfg"),)))
+    with pytest.raises(Conflict, match="cannot be read"):
+        Editor(model).create("host", str(tmp_path / "sub" / "no.cfg"), {"host_name": "n"})
+
+
+def test_create_in_a_file_of_another_language(tmp_path):
+    model = site(tmp_path, HOSTS, icinga='object Host "a" {\n  address = "b"\n}\n')
+    with pytest.raises(Conflict, match="Icinga 2"):
+        Editor(model).create("host", "icinga.cfg", {"host_name": "n"})
+
+
+def test_latin1_files_keep_their_encoding(tmp_path):
+    (tmp_path / "x.cfg").write_bytes(b"# caf\xe9\n" + define("host", "host_name h").encode())
+    editor = Editor(site(tmp_path))
+    editor.patch(only(editor.base, "h"), {"alias": "é"})
+    (document,) = editor.changed.values()
+    assert document.data().count(b"\xe9") == 2
+
+
+def test_patch(tmp_path):
+    editor = Editor(site(tmp_path, HOSTS))
+    item = editor.patch(only(editor.base, "h1"), {"address": "127.0.0.1", "parents": None})
+    assert item.attributes == {"host_name": "h1", "alias": "One", "address": "127.0.0.1"}
+    assert text_of(editor, "x.cfg") == (
+        "# one\n"
+        "define host {\n"
+        "  host_name                      h1                                  ; mine\n"
+        "  alias                          One\n"
+        "  address                        127.0.0.1\n"
+        "}\n\n" + HOSTS.partition("}\n\n")[2]
+    )
+    assert only(editor.model, "h1").id == only(editor.base, "h1").id
+
+
+@pytest.mark.parametrize("empty", [None, "", [], "  "])
+def test_patch_removes(tmp_path, empty):
+    editor = Editor(site(tmp_path, HOSTS))
+    assert "alias" not in editor.patch(only(editor.base, "h1"), {"alias": empty}).attributes
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"alias": "One"},
+        {"parents": ["a", "b"]},
+        {"parents": "a,b"},
+        {"notes": None},
+        {":ID": "x"},
+    ],
+)
+def test_patch_that_changes_nothing(tmp_path, values):
+    editor = Editor(site(tmp_path, HOSTS))
+    editor.patch(only(editor.base, "h1"), values)
+    assert editor.changed == {}
+    assert editor.model is editor.base
+
+
+def test_a_change_and_its_contrary_leave_the_bytes_alone(tmp_path):
+    editor = Editor(site(tmp_path, HOSTS))
+    editor.patch(only(editor.base, "h1"), {"alias": "Two"})
+    assert len(editor.changed) == 1
+    editor.patch(only(editor.model, "h1"), {"alias": "One"})
+    assert editor.changed == {}
+
+
+def test_replace(tmp_path):
+    editor = Editor(site(tmp_path, HOSTS))
+    item = editor.replace(
+        only(editor.base, "h1"), {"host_name": "h1", "notes": "", "alias": None, "_a": 1}
+    )
+    assert item.attributes == {"host_name": "h1", "notes": "", "_a": "1"}
+    assert text_of(editor, "x.cfg").startswith(
+        "# one\ndefine host {\n"
+        "  host_name                      h1                                  ; mine\n"
+        "  notes\n  _a                             1\n}\n"
+    )
+
+
+@pytest.mark.parametrize("values", [{}, {":ID": "x", ":TYPE": "host"}, {"alias": None}])
+def test_replace_by_nothing(tmp_path, values):
+    editor = Editor(site(tmp_path, HOSTS))
+    with pytest.raises(BadRequest) as caught:
+        editor.replace(only(editor.base, "h1"), values)
+    assert caught.value.message == "use DELETE to remove objects completely"
+
+
+def test_delete(tmp_path):
+    editor = Editor(site(tmp_path, HOSTS))
+    gone = only(editor.base, "h1")
+    assert editor.delete(gone)
+    assert text_of(editor, "x.cfg") == HOSTS.partition("}\n\n")[2]
+    assert gone.id not in editor.model.by_id
+    assert editor.model.find("host", "h1") == []
+    (file,) = editor.edited.values()
+    assert file.marks().retired == (gone.id,)
+    assert file.marks().ids == (only(editor.base, "h2").id,)
+    with pytest.raises(NotFound):
+        editor.patch(gone, {"alias": "x"})
+
+
+def test_a_deleted_object_s_id_is_given_to_nobody(tmp_path):
+    editor = Editor(site(tmp_path, HOSTS))
+    first = editor.create("host", "x.cfg", {"host_name": "n"})
+    editor.delete(first)
+    again = Editor(editor.model).create("host", "x.cfg", {"host_name": "n"})
+    assert again.id != first.id
+
+
+def test_delete_all_skips_what_is_read_only(tmp_path):
+    write(tmp_path, {"r.cfg": "# mon: readonly\n" + define("host", "host_name r")})
+    editor = Editor(site(tmp_path, HOSTS))
+    assert editor.delete_all(editor.base.objects) == 2
+    (document,) = editor.changed.values()
+    assert document.empty
+    assert [item.attributes["host_name"] for item in editor.model.objects] == ["r"]
+    assert editor.delete_all(editor.model.objects) == 0
+
+
+def test_an_object_that_is_given_twice_is_removed_once(tmp_path):
+    editor = Editor(site(tmp_path, HOSTS))
+    item = only(editor.base, "h1")
+    assert editor.delete_all([item, item]) == 1
+
+
+def test_created_and_deleted_is_no_change(tmp_path):
+    editor = Editor(site(tmp_path, HOSTS))
+    editor.delete(editor.create("host", "new.cfg", {"host_name": "n"}))
+    editor.delete(editor.create("host", "x.cfg", {"host_name": "n"}))
+    assert editor.changed == {}
+
+
+@pytest.mark.parametrize("change", ["patch_all", "replace_all"])
+def test_one_read_only_object_ends_a_change_of_many(tmp_path, change):
+    write(tmp_path, {"r.cfg": "# mon: readonly\n" + define("host", "host_name r")})
+    editor = Editor(site(tmp_path, HOSTS))
+    with pytest.raises(Forbidden) as caught:
+        getattr(editor, change)(editor.base.objects, {"alias": "x"})
+    assert caught.value.message == f"cannot change readonly file {tmp_path}/r.cfg."
+    assert editor.changed == {}
+    assert not editor.delete(only(editor.base, "r"))
+
+
+def test_other_attributes_of_other_types_are_their_own(tmp_path):
+    text = define("host", "host_name h") + define("contact", "contact_name c")
+    editor = Editor(site(tmp_path, text))
+    changed = editor.patch_all(editor.base.objects, {"contact_groups": "g"})
+    assert [item.attributes.keys() - {"host_name", "contact_name"} for item in changed] == [
+        {"contact_groups"},
+        {"contactgroups"},
+    ]
+
+
+def test_disabled_definitions_can_be_changed(tmp_path):
+    editor = Editor(site(tmp_path, "#define host {\n#  host_name off\n#}\n"))
+    editor.patch(editor.base.objects[0], {"alias": "x"})
+    assert text_of(editor, "x.cfg").splitlines() == [
+        "#define host {",
+        "#  host_name                      off",
+        "#  alias                          x",
+        "#}",
+    ]
+
+
+NAMES = st.sampled_from([f"h{number}" for number in range(6)])
+STEPS = st.one_of(
+    st.tuples(st.just("create"), NAMES, st.text(max_size=6)),
+    st.tuples(st.just("patch"), NAMES, st.text(max_size=6)),
+    st.tuples(st.just("delete"), NAMES, st.just("")),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(STEPS, max_size=12))
+def test_any_edits_are_what_is_read_afterwards(tmp_path_factory, steps):
+    """Objects, ids and texts after any edits are those of the file that is written."""
+    folder = tmp_path_factory.mktemp("site")
+    editor = Editor(site(folder, HOSTS))
+    expected = {"h1": "One", "h2": None}
+    for step, name, alias in steps:
+        try:
+            if step == "create" and name not in expected:
+                item = editor.create("host", "x.cfg", {"host_name": name, "alias": alias or None})
+                expected[name] = item.attributes.get("alias")
+            elif step == "patch" and name in expected:
+                item = editor.patch(only(editor.model, name), {"alias": alias})
+                expected[name] = item.attributes.get("alias")
+            elif step == "delete" and name in expected:
+                editor.delete(only(editor.model, name))
+                del expected[name]
+        except BadRequest:
+            continue
+        editor = Editor(editor.model)
+    model = editor.model
+    path = str(folder / "x.cfg")
+    (folder / "x.cfg").write_bytes(model.loaded[path].document.data())
+    again = load(model.files.tool, model)
+    found = {item.attributes["host_name"]: item.attributes.get("alias") for item in again.objects}
+    assert found == expected
+    assert [item.id for item in again.objects] == [item.id for item in model.objects]
+    assert len({item.id for item in again.objects}) == len(expected)
+    json.dumps(found)

@@ -1,0 +1,252 @@
+"""The precheck, text by text: object-config.md, section 13."""
+
+import pytest
+
+from monrest.config import ConfigTool
+from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.model import load
+from monrest.objectconfig.precheck import precheck
+from tests.fakes.objectfiles import define, site, write
+from tests.fakes.samples import samples
+
+BASE = (
+    define("command", "command_name c", "command_line /bin/true")
+    + define("timeperiod", "timeperiod_name always", "alias A", "monday 00:00-24:00")
+    + define("host", "name gh", "register 0", "max_check_attempts 1", "check_command c")
+    + define("service", "name gs", "register 0", "max_check_attempts 1", "check_command c!a!b")
+    + define("contact", "contact_name con", "host_notification_commands c",
+             "service_notification_commands c")
+    + define("host", "host_name h1", "use gh", "hostgroups g", "contacts con", "parents null")
+    + define("host", "host_name h2", "use gh", "parents h1", "check_period always")
+    + define("hostgroup", "hostgroup_name g", "members h2")
+    + define("service", "service_description Disk", "hostgroup_name g", "use gs")
+    + define("service", "service_description Load", "host_name h1,h2", "use gs", "parents Disk")
+    + define("servicegroup", "servicegroup_name sg", "members h1,Disk,h2,*")
+    + define("servicedependency", "host_name h1", "service_description Disk",
+             "dependent_service_description Load")
+    + define("serviceescalation", "hostgroup_name g", "service_description Disk",
+             "first_notification 1", "last_notification 0")
+)  # fmt: skip
+
+
+def errors(tmp_path, text="", **files):
+    """What the precheck adds for ``y.cfg`` to the sound site in ``x.cfg``."""
+    return precheck(site(tmp_path, BASE, y=text, **files))
+
+
+def test_a_sound_site(tmp_path):
+    assert errors(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "define host {\n use gh\n host_name x\n address 1\n address 2\n}\n",
+            ["duplicate attribute address in 'address 2' in y.cfg:5"],
+        ),
+        (
+            "define host {\n use gh\n host_name x\n nothing 1\n}\n",
+            ["unknown attribute: nothing for object type host in y.cfg:4"],
+        ),
+        ("define thing {\n a b\n}\n", ["unknown object type 'thing' in y.cfg:1"]),
+        ("}\n", ["unexpected end of object in y.cfg:1"]),
+        ("some text\n", ["syntax invalid: 'some text' in y.cfg:1"]),
+        (
+            "define timeperiod {\n timeperiod_name t\n alias T\n someday noon\n}\n",
+            ["unknown time definition 'someday noon' in y.cfg:4"],
+        ),
+    ],
+)
+def test_form(tmp_path, text, expected):
+    assert errors(tmp_path, text) == expected
+
+
+def test_a_definition_without_end(tmp_path):
+    found = errors(tmp_path, "define host {\n host_name x\n")
+    assert found == [f"expected end of object in {tmp_path}/y.cfg:2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "expected"),
+    [
+        ("host", ["host_name h1", "use gh"], ["duplicate host definition h1 in y.cfg:1\n  -> already defined in x.cfg:32"]),
+        ("host", ["name gh", "register 0"], ["duplicate host template definition gh in y.cfg:1\n  -> already defined in x.cfg:12"]),
+        ("service", ["service_description Disk", "host_name h1", "use gs"], []),
+        ("service", ["service_description Disk", "hostgroup_name g", "use gs"], ["duplicate service definition Disk in y.cfg:1\n  -> already defined in x.cfg:52"]),
+        ("host", ["use gh", "alias x"], ["host object has no name in y.cfg:1"]),
+        ("host", ["alias x", "register 0"], ["host object has no name in y.cfg:1"]),
+        ("host", ["name x", "use gh"], ["host object has no name in y.cfg:1"]),
+        ("hostgroup", ["alias x"], ["hostgroup has no hostgroup_name in y.cfg:1"]),
+        ("hostdependency", ["register 0"], ["hostdependency object has no name in y.cfg:1"]),
+        ("host", ["host_name x"], ["host x has no max_check_attempts in y.cfg:1"]),
+        ("service", ["service_description x", "host_name h1", "max_check_attempts 1"], ["service x has no check_command in y.cfg:1"]),
+        ("service", ["service_description x", "use gs"], ["service x has no host_name or hostgroup_name in y.cfg:1"]),
+        ("service", ["service_description x", "use gs", "host_name h1", "check_command null"], ["service x has no check_command in y.cfg:1"]),
+        ("command", ["command_name x"], ["command x has no command_line in y.cfg:1"]),
+        ("timeperiod", ["timeperiod_name x"], ["timeperiod x has no alias in y.cfg:1"]),
+        ("contact", ["contact_name x", "host_notification_commands c"], ["contact x has no service_notification_commands in y.cfg:1"]),
+        ("hostescalation", ["host_name h1", "first_notification 1"], ["hostescalation h1,1 has no last_notification in y.cfg:1"]),
+    ],
+)  # fmt: skip
+def test_names_and_required_attributes(tmp_path, kind, lines, expected):
+    assert errors(tmp_path, define(kind, *lines)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "expected"),
+    [
+        ("host", "use gh,none", "referenced template 'none' does not exist in y.cfg:1"),
+        ("host", "use null", "referenced template 'null' does not exist in y.cfg:1"),
+        ("host", "use gs", "referenced template 'gs' does not exist in y.cfg:1"),
+        ("host", "parents none", "referenced host 'none' does not exist in y.cfg:1"),
+        ("host", "parents h1,!none", "referenced host 'none' does not exist in y.cfg:1"),
+        ("host", "hostgroups +none", "referenced hostgroup 'none' does not exist in y.cfg:1"),
+        ("host", "check_command none!c", "referenced command 'none' does not exist in y.cfg:1"),
+        ("host", "event_handler none", "referenced command 'none' does not exist in y.cfg:1"),
+        ("host", "check_period none", "referenced timeperiod 'none' does not exist in y.cfg:1"),
+        ("host", "contacts none", "referenced contact 'none' does not exist in y.cfg:1"),
+        ("host", "contact_groups x", "referenced contactgroup 'x' does not exist in y.cfg:1"),
+        ("service", "servicegroups x", "referenced servicegroup 'x' does not exist in y.cfg:1"),
+        ("service", "parents none", "referenced service 'none' does not exist in y.cfg:1"),
+        ("service", "parents h1,none", "referenced service 'none' does not exist in y.cfg:1"),
+        ("service", "parents none,Disk", "referenced host 'none' does not exist in y.cfg:1"),
+        ("contact", "host_notification_commands c,x", "referenced command 'x' does not exist in y.cfg:1"),
+        ("servicegroup", "members none,Disk", "referenced host 'none' does not exist in y.cfg:1"),
+        ("servicegroup", "members h1,None", "referenced service 'None' does not exist in y.cfg:1"),
+        ("servicegroup", "members h1", "syntax invalid: 'h1' is no list of host,service pairs in y.cfg:1"),
+        ("host", "parents ^none$", "referenced host '^none$' does not exist in y.cfg:1"),
+        ("host", "parents ^(", "referenced host '^(' does not exist in y.cfg:1"),
+        ("host", "parents ^h[12]$", None),
+        ("host", "parents *", None),
+        ("host", "parents gh", None),
+        ("host", "contacts null", None),
+        ("host", "check_command", None),
+        ("servicegroup", "members h1,!None", None),
+        ("hostextinfo", "host_name none", None),
+    ],
+)  # fmt: skip
+def test_references(tmp_path, kind, line, expected):
+    """A template needs nothing else, and its references are looked at."""
+    found = errors(tmp_path, define(kind, "name t", "register 0", line))
+    assert found == ([] if expected is None else [expected])
+
+
+def test_a_service_that_is_on_other_hosts_only(tmp_path):
+    text = define("service", "service_description Own", "host_name h1", "use gs")
+    text += define("servicegroup", "servicegroup_name s", "members h1,Own,h2,Own")
+    text += define("servicedependency", "host_name h2", "service_description Own",
+                   "dependent_service_description Load")  # fmt: skip
+    missing = "referenced service 'Own' does not exist on host 'h2' in y.cfg:"
+    assert errors(tmp_path, text) == [f"{missing}7", f"{missing}12"]
+
+
+def test_a_template_that_only_we_find(tmp_path):
+    text = define("host", "host_name t", "register 0", "max_check_attempts 3")
+    text += define("host", "host_name x", "use t")
+    assert errors(tmp_path, text) == ["referenced template 't' does not exist in y.cfg:7"]
+
+
+def test_disabled_definitions_count_for_nothing(tmp_path):
+    text = "#define host {\n#  host_name off\n#  parents none\n#}\n"
+    text += define("host", "host_name x", "use gh", "parents off")
+    assert errors(tmp_path, text) == ["referenced host 'off' does not exist in y.cfg:5"]
+
+
+def test_a_deletion_and_what_it_breaks(tmp_path):
+    model = site(tmp_path, BASE)
+    editor = Editor(model)
+    editor.delete(model.find("host", "h1")[0])
+    assert precheck(editor.model) == [
+        "referenced host 'h1' does not exist in x.cfg:40",
+        "referenced host 'h1' does not exist in x.cfg:58",
+        "referenced host 'h1' does not exist in x.cfg:65",
+        "referenced host 'h1' does not exist in x.cfg:70",
+    ]
+
+
+def test_a_rename_breaks_nothing(tmp_path):
+    model = site(tmp_path, BASE)
+    editor = Editor(model)
+    for kind, name, attribute in [
+        ("host", "h1", "host_name"), ("hostgroup", "g", "hostgroup_name"),
+        ("command", "c", "command_name"), ("service", "Disk", "service_description"),
+        ("host", "gh", "name"), ("contact", "con", "contact_name"),
+    ]:  # fmt: skip
+        editor.patch(editor.model.find(kind, name)[0], {attribute: "renamed"})
+    assert precheck(editor.model) == []
+
+
+def test_new_objects_have_no_line(tmp_path):
+    editor = Editor(site(tmp_path, BASE))
+    editor.create("host", "y.cfg", {"host_name": "x", "use": "none", "strange": "1"})
+    assert precheck(editor.model) == [
+        "unknown attribute: strange for object type host in y.cfg",
+        "referenced template 'none' does not exist in y.cfg",
+    ]
+
+
+def test_order(tmp_path):
+    found = errors(tmp_path, define("host", "host_name h1", "parents none") + "text\n")
+    assert [item.partition(" ")[0] for item in found] == [
+        "syntax",
+        "duplicate",
+        "host",
+        "referenced",
+    ]
+
+
+def test_files(tmp_path):
+    assert "must be configured" in precheck(load(ConfigTool()))[0]
+    tool = ConfigTool(obj_file=(str(tmp_path / "no.cfg"),))
+    assert precheck(load(tool)) == [
+        f"cannot read file: {tmp_path}/no.cfg: No such file or directory"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("core", "expected"),
+    [
+        ("naemon", ["unknown attribute: address6 for object type host in y.cfg:3",
+                    "unknown object type 'module' in y.cfg:7"]),
+        ("nagios", ["unknown attribute: address6 for object type host in y.cfg:3",
+                    "unknown object type 'module' in y.cfg:7",
+                    "unknown attribute: parents for object type service in x.cfg:58"]),
+        ("icinga", ["unknown attribute: parents for object type service in x.cfg:58"]),
+    ],
+)  # fmt: skip
+def test_what_cores_differ_in(tmp_path, core, expected):
+    text = define("host", "host_name x", "address6 ::1", "use gh")
+    text += define("module", "module_name m")
+    tool = write(tmp_path, {"x.cfg": BASE, "y.cfg": text})
+    found = precheck(load(ConfigTool(obj_dir=tool.obj_dir, core_type=core)))
+    assert sorted(found) == sorted(expected)
+
+
+NAGIOS_OTHERS = ("printer", "switch", "windows")
+
+
+def test_debian_s_nagios_has_nothing_wrong(tmp_path):
+    """Its main file is read with the folders of the unpacked packages in place of /etc."""
+    main = tmp_path / "nagios.cfg"
+    text = samples("nagios4", "nagios.cfg").read_text()
+    text = text.replace("/etc/nagios4", str(samples("nagios4")))
+    text = text.replace("/etc/nagios-plugins/config", str(samples("plugins")))
+    main.write_text(text)
+    model = load(ConfigTool(core_conf=str(main)))
+    assert len(model.objects) > 60
+    assert len(model.files.folders) == 2
+    # The template of a group that is in a file of its own, which the main file leaves out.
+    missing = "referenced hostgroup 'windows-servers' does not exist in templates.cfg:91"
+    assert precheck(model) == [missing]
+    others = tuple(str(samples("nagios4", "objects", f"{name}.cfg")) for name in NAGIOS_OTHERS)
+    folders = (str(samples("nagios4")), str(samples("plugins")))
+    everything = load(ConfigTool(obj_dir=folders, obj_exclude=("nagios4/[^/]*.cfg",)))
+    assert {*others} < everything.loaded.keys()
+    assert precheck(everything) == []
+
+
+def test_icinga2_is_refused():
+    main = samples("icinga2", "icinga2.conf")
+    (found,) = precheck(load(ConfigTool(core_conf=str(main))))
+    assert found.startswith(f"{main} is written in the language of Icinga 2")

@@ -1,0 +1,142 @@
+"""The sample configurations of Debian's packages: read, written, changed; Icinga 2's refused."""
+
+import difflib
+from pathlib import Path
+
+import pytest
+
+from monrest.objectconfig.document import ConfigFile
+from monrest.objectconfig.parser import read_file
+from monrest.objectconfig.site import build
+from tests.fakes.samples import samples
+
+FOLDERS = (("nagios4", "objects"), ("plugins",), ("examples", "template-object"))
+
+
+@pytest.fixture(params=FOLDERS, ids="/".join)
+def files(request):
+    """All object files of a folder, parsed."""
+    paths = sorted(samples(*request.param).rglob("*.cfg"))
+    assert len(paths) >= 5
+    return [ConfigFile.parse(str(path), path.read_bytes()) for path in paths]
+
+
+def read_again(file):
+    return ConfigFile.parse(file.path, file.data())
+
+
+def said(file):
+    return [(block.type, block.disabled, dict(block.attributes)) for block in file.blocks]
+
+
+def test_they_are_read_without_a_problem_and_written_byte_by_byte(files):
+    assert sum(len(file.blocks) for file in files) >= 20
+    for file in files:
+        assert file.data() == Path(file.path).read_bytes()
+        assert file.problems == ()
+        assert all(block.line and block.attributes for block in file.blocks)
+
+
+def test_a_change_of_any_definition_is_all_that_differs(files):
+    for file in files:
+        lines = file.text.splitlines(keepends=True)
+        for number, block in enumerate(file.blocks):
+            changed = file.copy()
+            copy = changed.blocks[number]
+            copy.change({**copy.attributes, "alias": "changed here"})
+            own = set(range(block.line - 1, block.line - 1 + block.text.count("\n")))
+            moves = difflib.SequenceMatcher(
+                a=lines, b=changed.text.splitlines(keepends=True), autojunk=False
+            ).get_opcodes()
+            for kind, start, end, _, _ in moves:
+                assert kind == "equal" or set(range(start, end)) <= own
+            again = read_again(changed)
+            assert said(again) == said(changed)
+            assert said(again)[number][2]["alias"] == "changed here"
+            assert [item.comments for item in again.blocks] == [
+                [line.strip() for line in item.comments] for item in changed.blocks
+            ]
+
+
+def test_all_of_them_in_our_layout_say_the_same(files):
+    for file in files:
+        for block in file.blocks:
+            attributes = block.attributes
+            block.change({**attributes, "_X": "1"} if block.type == "host" else {"alias": "x"})
+            if block.attributes == attributes:
+                continue
+            block.original = None
+            block.change(attributes)
+            (again,) = ConfigFile.parse("/x.cfg", block.text.encode()).blocks
+            assert again.attributes == block.attributes
+            assert {name: text.replace(" ", "") for name, text in attributes.items()} == {
+                name: text.replace(" ", "") for name, text in again.attributes.items()
+            }
+
+
+def test_a_definition_can_be_added_to_and_taken_from_any_file(files):
+    for file in files:
+        before = file.data()
+        file.add("host", {"host_name": "n", "use": "generic-host"})
+        again = read_again(file)
+        assert said(again)[-1][2]["host_name"] == "n"
+        assert again.problems == ()
+        file.remove(file.blocks[-1])
+        assert file.data() == before
+
+
+def test_a_core_would_load_them():
+    # What the package's own main file names: five files, and the commands of the plugins.
+    names = ("commands", "contacts", "timeperiods", "templates", "localhost")
+    paths = [samples("nagios4", "objects", f"{name}.cfg") for name in names]
+    parsed = [read_file(path) for path in (*paths, *sorted(samples("plugins").rglob("*.cfg")))]
+    assert [problem for file in parsed for problem in file.problems] == []
+    site = build(item for file in parsed for item in file.definitions)
+    assert sorted(site.hosts) == ["localhost"]
+    assert ("localhost", "PING") in site.services
+    assert len(site.commands) > 100
+
+
+def test_the_language_of_icinga_2_is_refused_clearly():
+    paths = sorted(samples("icinga2").rglob("*.conf"))
+    assert len(paths) > 20
+    refused = [ConfigFile.parse(str(path), path.read_bytes()) for path in paths]
+    for path, file in zip(paths, refused, strict=True):
+        assert file.data() == path.read_bytes()
+        assert file.blocks == []
+        if file.problems:
+            (problem,) = file.problems
+            assert problem.fatal
+            assert "the configuration language of Icinga 2 is not supported" in problem.message
+            assert file.foreign
+            assert not file.empty
+    assert sum(file.foreign for file in refused) > 20
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'object Host "h" {',
+        "apply Service for (disk => config in host.vars.disks) {",
+        'template Host "generic-host" {',
+        'const PluginDir = "/usr/lib"',
+        'include "features-enabled/*.conf"',
+        "include_recursive <itl>",
+        'library "methods"',
+    ],
+)
+def test_lines_of_icinga_2(line):
+    file = ConfigFile.parse("/x.cfg", f"/* comment */\n  {line}\n  address = 1\n}}\n".encode())
+    (problem,) = file.problems
+    assert problem.message == (
+        f"syntax invalid: '{line}' (the configuration language of Icinga 2 is not supported) in "
+        "x.cfg:2"
+    )
+
+
+def test_a_definition_of_ours_is_never_taken_for_that_language():
+    foreign = 'object Host "h" {\n}\n'
+    text = f"{foreign}define host {{\nhost_name h\n}}\n{foreign}"
+    file = ConfigFile.parse("/x.cfg", text.encode())
+    assert not file.foreign
+    assert len(file.problems) == 4
