@@ -109,7 +109,12 @@ def write(
             "save was interrupted", f"{error.strerror}; the next save completes it"
         ) from None
     if left:
-        raise ChangedOnDiskError(left)
+        raise Conflict(
+            "files were changed on disk",
+            f"{', '.join(left)}: changed on disk during the save and left as they are; "
+            "the other files were written",
+            extra={"files": list(left)},
+        )
 
 
 def _located(writes: Iterable[Write], allowed: Allowed) -> list[Target]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
+from twisted.logger import Logger
 
 from monrest.concurrency import Threads, pause
+from monrest.errors import Unavailable
 from monrest.objectconfig import stash
 from monrest.objectconfig.disks import Disk
 from monrest.objectconfig.files import readonly_file
@@ -19,6 +21,8 @@ from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, write
 from monrest.objectconfig.stash import packed, packed_marks
 from monrest.objectconfig.views import View
 from monrest.store.database import Database
+
+log = Logger()
 
 _PATIENCE = 30.0
 _AGAIN = 0.1
@@ -140,5 +144,9 @@ async def _write(
     await database.change(stash.keep_ids(disk.site, ids))
     async with disk.lock:
         await threads.run(lambda: write(room, writes, allowed, note=note))
-    await database.change(stash.saved(disk.site, user, contents))
+    try:
+        await database.change(stash.saved(disk.site, user, contents))
+    except Unavailable as error:
+        # The files are written. What disk and stash agree on is staged no more when next seen.
+        log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))
     return tuple(SavedFile(path=file.path, action=file.action) for file in staged)

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from attrs import evolve
 
-from monrest.errors import Forbidden, Unavailable
+from monrest.errors import Conflict, Forbidden, Unavailable
 from monrest.objectconfig import journal, save
 from monrest.objectconfig.journal import BusyError, Room
 from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, recover_all, write
@@ -176,6 +176,20 @@ class Other:
 
     def __init__(self, state):
         self.st_uid, self.st_gid = state.st_uid + 1, state.st_gid
+
+
+def test_a_change_at_the_last_moment_is_left_alone_and_told(conf, room, saved, monkeypatch):
+    real = save._replace
+
+    def replace(handle, entry):
+        if entry.name == "a.cfg":
+            (conf / "a.cfg").write_bytes(b"an editor was faster")
+        return real(handle, entry)
+
+    monkeypatch.setattr(save, "_replace", replace)
+    with pytest.raises(Conflict, match="changed on disk during the save"):
+        saved({"a.cfg": b"x", "sub/b.cfg": b"y"})
+    assert untouched(conf, room, {"a.cfg": b"an editor was faster", "sub/b.cfg": b"y"})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 
 from monrest.errors import BadRequest, Forbidden, Unavailable
-from monrest.objectconfig import saving
+from monrest.objectconfig import saving, stash
 from monrest.objectconfig.hooks import environment
 from monrest.objectconfig.journal import BusyError, Room
 from monrest.objectconfig.save import ChangedOnDiskError
@@ -330,6 +330,23 @@ async def test_a_named_file_that_loses_its_last_object_stays(started, daemon, si
     await again.edit(lambda editor: editor.create("command", str(named), {"command_name": "d"}).id)
     await again.save()
     assert "command_name                   d" in named.read_text()
+
+
+async def test_a_database_that_is_lost_after_the_files_were_written(daemon, site, monkeypatch):
+    await daemon.patch("w1", alias="x")
+
+    def lost(*_):
+        def work(_connection):
+            raise Unavailable("cannot store", "no connection to the database")
+
+        return work
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stash, "saved", lost)
+        assert len((await daemon.save()).files) == 1
+    assert "alias" in site.read("hosts.cfg")
+    assert await daemon.diff() == {}
+    assert await daemon.staging.overview(["prod"]) == []
 
 
 async def test_only_the_callers_changes_are_saved(daemon, site):
