@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
+from monrest.auth import csrf
+from monrest.auth.csrf import SAFE
 from monrest.concurrency import shielded
 from monrest.errors import BadRequest, RestError
 from monrest.objectconfig.edit import Editor
@@ -86,11 +88,12 @@ async def tools(context: Context, request: RestRequest) -> list[Tool]:
     BadRequest for a site whose files are of another language.
     """
     refresh, user = flag(request, REFRESH.name), user_of(request)
+    if refresh:
+        await _check_refresh(context, request)
     found: list[Tool] = []
     for site in tool_sites(context, request):
         config = config_site(context, site)
         if refresh:
-            await check_writable(context, request, "refresh")
             dropped = await context.staging.refresh(config, user)
             if dropped:
                 note(request, "refresh", target=site.id, files=dropped)
@@ -102,6 +105,14 @@ async def tools(context: Context, request: RestRequest) -> list[Tool]:
             )
         found.append(Tool(site=site, config=config, view=view))
     return found
+
+
+async def _check_refresh(context: Context, request: RestRequest) -> None:
+    """Dropping changes is one itself, also by a GET: no page of another site may bring it about."""
+    await check_writable(context, request, "refresh")
+    if request.method in SAFE:
+        headers = request.caller.headers
+        csrf.check(request.identity, "POST", request.parameters, headers, context.names)
 
 
 # -------------------------------------------------------------------- changes

@@ -138,6 +138,19 @@ def test_what_is_known_is_good_for_300_seconds(town):
     assert len(book.asked) == 4
 
 
+def test_what_expired_is_asked_again_and_still_known_while_the_cores_are_away(town):
+    script = Script(default=Phonebook(groups=["ops"]), columns=CONTACT_COLUMNS)
+    contacts = Contacts(Hall(town.site("a", script, timeout=2.0)), town.clock)
+    assert of(town, contacts).groups == {"ops"}
+    contacts.expire()
+    script.default = hang
+    assert of(town, contacts, seconds=4).groups == {"ops"}
+    script.default = Phonebook(groups=["new"])
+    town.pass_time(60, 1)
+    contacts.expire()
+    assert of(town, contacts).groups == {"new"}
+
+
 def test_a_site_that_is_taken_out_says_nothing_any_more(town):
     first, second = Phonebook(groups=["ops"]), Phonebook(groups=["web"])
     hall = Hall(core(town, "a", first), core(town, "b", second))

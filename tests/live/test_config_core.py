@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
+from base64 import b64encode
+from hashlib import sha1
 
 import pytest
 from harness.configured import ConfiguredCore, Files
+from harness.cores import CORES
 from harness.daemon import Daemon, site
 from harness.expect import refused
 from harness.waiting import until
@@ -210,6 +213,47 @@ def test_a_conflict_is_named_and_overwrites_nothing(core, ann, ben):
     assert ben.rows("/config/diff") == []
     saved(ben)
     assert core.files.state() == before
+
+
+def test_an_option_that_is_no_flag(ann):
+    for path in ("/config/objects?refreshdata=2", "/config/diff?ignore_whitespace=maybe"):
+        refused(ann.get(path), 400, path.partition("?")[2].partition("=")[0])
+
+
+def test_white_space_can_be_left_out_of_a_diff(core, ann):
+    ann.json("PATCH", "/hosts/web01/config", {"alias": "x y"})
+    saved(ann)
+    ann.json("PATCH", "/hosts/web01/config", {"alias": "x   y"})
+    assert "x   y" in ann.rows("/config/diff")[0]["output"]
+    assert ann.rows("/config/diff?ignore_whitespace=1") == [
+        {"peer_key": "s1", "file": str(core.files.site), "output": ""}
+    ]
+
+
+def test_a_page_of_another_site_drops_no_changes(made, tmp_path):
+    """A GET with refreshdata=1 is a change, so that a session needs its token for it."""
+    files = Files(tmp_path / "core")
+    passwords = tmp_path / "htpasswd"
+    secret = b64encode(sha1(b"sesame").digest()).decode()
+    passwords.write_text(f"admin:{{SHA}}{secret}\n")
+    daemon = made(
+        [site("s1", "unix:/nonexistent/live", configtool=files.tool())],
+        sections={"auth": {"htpasswd_file": str(passwords)}},
+    ).start(connected=())
+    with daemon.client(None) as browser:
+        browser.key = None
+        login = browser.post_form("/mon/login", [("login", "admin"), ("password", "sesame")])
+        cookie = {"Cookie": login.headers["set-cookie"].partition(";")[0]}
+        token = {**cookie, "X-Mon-CSRF-Token": login.json["csrf_token"]}
+        refused(browser.json("PATCH", "/hosts/web01/config", {"alias": "x"}, headers=cookie), 403)
+        mine = browser.json("PATCH", "/hosts/web01/config", {"alias": "x"}, headers=token)
+        assert mine.json["count"] == 1
+        files.site.write_text(files.site.read_text().replace("Web 01 · ü", "by hand"))
+        path = "/config/objects?alias=x&refreshdata=1"
+        refused(browser.get(path, headers=cookie), 403, "CSRF")
+        assert len(browser.rows("/config/objects?alias=x", headers=cookie)) == 1
+        assert browser.rows(path, headers=token) == []
+        assert browser.rows("/config/diff", headers=cookie) == []
 
 
 def test_a_conflict_can_be_reverted(core, ann, ben):
@@ -483,7 +527,7 @@ def test_mode_and_owner_of_files_stay(core, admin):
     assert (now.st_mode, now.st_uid, now.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
 
 
-def test_icinga2_is_refused_clearly(made, tmp_path):
+def test_files_of_icinga2_are_refused_clearly(made, tmp_path):
     files = Files(tmp_path / "core")
     files.main.write_text('include "constants.conf"\nobject Host "a" {\n  address = "1"\n}\n')
     daemon = made([site("s1", "unix:/nonexistent/live", configtool=files.tool())])
@@ -491,3 +535,23 @@ def test_icinga2_is_refused_clearly(made, tmp_path):
     with daemon.client() as client:
         refused(client.get("/config/objects"), 400, "Icinga 2")
         refused(client.json("POST", "/config/objects", NEW), 400, "Icinga 2")
+
+
+@pytest.mark.icinga2
+def test_an_icinga2_is_refused_clearly(made, ready, tmp_path_factory, tmp_path):
+    """Even if its settings name files that could be read."""
+    icinga = ready(CORES["icinga2"](tmp_path_factory.mktemp("icinga2")))
+    try:
+        files = Files(tmp_path / "core")
+        daemon = made([site("s1", f"unix:{icinga.socket}", configtool=files.tool())]).start()
+        with daemon.client() as client:
+            for method, path in (
+                ("GET", "/config/objects"),
+                ("GET", "/hosts/web01/config"),
+                ("DELETE", "/config/objects"),
+                ("POST", "/config/save"),
+                ("POST", "/config/reload"),
+            ):
+                refused(client.request(method, path), 400, "Icinga 2", "S1")
+    finally:
+        icinga.stop()

@@ -246,3 +246,43 @@ def test_an_unexpected_error_of_a_probe_is_logged_and_the_site_down(patient, str
     patient.clock.advance(1)
     patient.succeed()
     assert patient.state == "up"
+
+
+def test_a_probe_on_demand_is_sent_at_once_and_shared(patient):
+    patient.succeed()
+    first, second = outcome(patient.breaker.probed()), outcome(patient.breaker.probed())
+    assert len(patient.probes) == 2
+    assert patient.times[-1] == patient.clock.seconds()
+    assert first == second == []
+    patient.succeed(Program(program_version="1", program_start=9))
+    assert first == second == [None]
+    assert patient.breaker.health.program_start == 9
+
+
+def test_a_probe_on_demand_does_not_wait_for_the_pause_of_a_site_that_is_down(patient):
+    patient.fail()
+    waiting = outcome(patient.breaker.probed())
+    patient.fail()
+    assert waiting == [None]
+    assert patient.state == "down"
+    waiting = outcome(patient.breaker.probed())
+    patient.succeed()
+    assert waiting == [None]
+    assert patient.state == "up"
+
+
+def test_who_does_not_wait_for_a_probe_any_more_does_not_end_it(patient):
+    patient.succeed()
+    gone, other = patient.breaker.probed(), outcome(patient.breaker.probed())
+    left = outcome(gone)
+    gone.cancel()
+    assert left[0].check(CancelledError)
+    patient.succeed()
+    assert other == [None]
+
+
+def test_no_probe_on_demand_after_the_end(patient):
+    patient.succeed()
+    assert outcome(patient.breaker.stopService()) == [None]
+    assert outcome(patient.breaker.probed()) == [None]
+    assert len(patient.probes) == 1
