@@ -282,7 +282,7 @@ class Daemon(Service):
         self.registry.reconfigure(config.sites)
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
-        self.jobs.config = config.jobs
+        self.jobs.reconfigure(config.jobs)
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
