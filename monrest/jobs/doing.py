@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from monrest.audit import audit
 from monrest.concurrency import Threads
-from monrest.errors import RestError, Unavailable
+from monrest.errors import Forbidden, RestError, Unavailable
 from monrest.jobs import statements
 from monrest.jobs.keeper import PATIENCE, Keeper, Kept, failure_of, patiently
 from monrest.jobs.live import Live, Told, Work
@@ -22,11 +22,15 @@ from monrest.jobs.record import Job, Outcome, storable
 from monrest.log import REQUEST_ID
 from monrest.render.formats import Rendered, error_document, render
 from monrest.store.database import Database
-from monrest.values import Answer, Document, Rows
+from monrest.values import READ_ONLY, Answer, Caller, Document, Identity, Rows
 
 LAST_TRIES = 5.0
 """Seconds for which a daemon that stops tries to store an end."""
 
+_FRESH = 5.0
+"""Seconds for which nobody asks again whether the asker of a job may do it."""
+
+_REFUSED = "it was not begun when its turn came"
 _LONGEST_TOLD = 2000
 _PERSONAL = frozenset({"set-cookie"})
 
@@ -35,6 +39,7 @@ _PERSONAL = frozenset({"set-cookie"})
 class Doer:
     """Does jobs one by one; ``describe`` says what a client is told of a failure.
 
+    ``who`` says who a caller is at present, and raises RestError when he is refused.
     ``stopping`` is set when the daemon stops: then nothing is tried for long.
     """
 
@@ -44,6 +49,7 @@ class Doer:
     clock: IReactorTime
     threads: Threads
     describe: Callable[[Failure, str], Told]
+    who: Callable[[Caller], Awaitable[Identity]]
     stopping: bool = field(default=False, init=False)
 
     async def life(self, live: Live) -> None:
@@ -68,13 +74,16 @@ class Doer:
 
     async def _do(self, live: Live) -> Kept:
         await live.turn
-        live.begin()
         work = live.work
+        if self.clock.seconds() - live.job.created >= _FRESH:
+            await self._require_rights(work)
+        live.begin()
         with suppress(Unavailable):
             await self.database.change(statements.say([live.job]))
         keeper = Keeper(
             clock=self.clock,
             keep=lambda at, data: self.database.change(statements.keep(live.job.id, at, data)),
+            told=live.storing_result,
         )
         try:
             answer = await work.call(live.progress)
@@ -89,8 +98,24 @@ class Doer:
             outcome = _outcome(rendered, told.code, told.headers, told.failed_sites)
             text = f"{told.message}: {told.description}" if told.description else told.message
             outcome = evolve(outcome, stderr=storable(text, _LONGEST_TOLD), message=told.message)
-        live.progress(live.job.percent, message="storing the result")
+        live.storing_result(0)
         return await keeper.take(rendered.pieces, outcome)
+
+    async def _require_rights(self, work: Work) -> None:
+        """Raise Forbidden unless the asker of a job that waited still has the rights he had."""
+        caller = work.caller
+        if caller is None:
+            return
+        try:
+            now = await patiently(lambda: self.who(caller), self.clock, PATIENCE)
+        except Unavailable:
+            raise
+        except RestError as error:
+            raise Forbidden(_REFUSED, str(error)) from None
+        then = work.identity
+        lost = [role for role in then.roles if not now.may(role)]
+        if now.user != then.user or lost or (now.may(READ_ONLY) and not then.may(READ_ONLY)):
+            raise Forbidden(_REFUSED, "the rights of who asked for it have changed")
 
     async def _rendered(self, answer: Answer, work: Work) -> tuple[Rendered, Outcome]:
         assert isinstance(answer, (Rows, Document))
@@ -98,7 +123,9 @@ class Doer:
         sites = tuple(problem.site for problem in answer.failed_sites)
         options = work.options
         if options.slow:
-            rendered = await self.threads.run(lambda: render(answer, options))
+            rendered = await self.threads.stoppable(
+                lambda given_up: render(answer, options, given_up)
+            )
         else:
             rendered = render(answer, options)
         return rendered, _outcome(rendered, status, answer.headers, sites)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -19,6 +20,8 @@ _PIECE = 524288
 _BUDGET = 0.008
 _PAUSE = 2.0
 _TEXT_TYPES = ("application/json", "text/")
+
+T = TypeVar("T")
 
 Keep = Callable[[int, bytes], Awaitable[object]]
 """Stores a piece of a result by its number; raises Unavailable when that cannot be done now."""
@@ -36,12 +39,13 @@ class Kept:
 class Keeper:
     """Takes a result in pieces, so that it is never whole in memory.
 
-    While pieces cannot be stored it waits, for a minute at most. ``timer`` measures the work
-    that is done in one turn of the reactor.
+    While pieces cannot be stored it waits, for a minute at most. ``told`` gets the bytes that are
+    stored so far, ``timer`` measures the work that is done in one turn of the reactor.
     """
 
     clock: IReactorTime
     keep: Keep
+    told: Callable[[int], object]
     timer: Callable[[], float] = time.perf_counter
     _parts: list[bytes] = field(factory=list, init=False)
     _held: int = field(default=0, init=False)
@@ -83,11 +87,10 @@ class Keeper:
             data, number = b"".join(self._parts), self._count
             self._parts, self._held, self._count = [], 0, number + 1
             await patiently(lambda: self.keep(number, data), self.clock, PATIENCE)
+            self.told(self._size)
 
 
-async def patiently(
-    attempt: Callable[[], Awaitable[object]], clock: IReactorTime, seconds: float
-) -> object:
+async def patiently(attempt: Callable[[], Awaitable[T]], clock: IReactorTime, seconds: float) -> T:
     """Try again and again for ``seconds``, while the database is away or full."""
     end = clock.seconds() + seconds
     while True:

@@ -14,6 +14,8 @@ from monrest.render.formats import RenderOptions
 from monrest.values import Answer, Caller, Identity, Progress
 
 LONGEST_MESSAGE = 500
+_ANSWERED = 90.0
+"""Percent when the answer is there, and what is left is to store it."""
 _PLAIN_JSON = RenderOptions()
 
 
@@ -81,6 +83,11 @@ class Live:
             message=storable(message, LONGEST_MESSAGE),
         )
         self.unsaid = True
+
+    def storing_result(self, size: int) -> None:
+        """Note that the answer is there and ``size`` bytes of it are stored."""
+        done = max(self.job.percent, _ANSWERED)
+        self.progress(done, message=f"storing the result: {size / 1048576:.0f} MB so far")
 
     def begin(self) -> None:
         """Note that the turn has come."""

@@ -8,7 +8,7 @@ failed, by its own next start or, when its beat stands still, by the others.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,6 +30,7 @@ from monrest.jobs.node import Node
 from monrest.jobs.record import Job, new_id, storable
 from monrest.jobs.slots import Slots
 from monrest.store.database import Database
+from monrest.values import Caller, Identity
 
 _BEAT = 2.0
 _WATCH = 5.0
@@ -46,7 +47,8 @@ _STOPPED = "the daemon was stopped"
 class Jobs(Service):
     """``folder`` is the one of the daemon's state.
 
-    ``describe`` says what a client is told of a failure, whose request has this id.
+    ``describe`` says what a client is told of a failure, whose request has this id; ``who`` says
+    who a caller is at present, or raises RestError.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -57,6 +59,7 @@ class Jobs(Service):
     config: JobsConfig
     folder: Path
     describe: Callable[[Failure, str], Told]
+    who: Callable[[Caller], Awaitable[Identity]]
     node: Node = field(init=False)
     _slots: Slots = field(init=False)
     _doer: Doer = field(init=False)
@@ -72,6 +75,7 @@ class Jobs(Service):
             clock=self.clock,
             threads=self.threads,
             describe=self.describe,
+            who=self.who,
         )
 
     # ---------------------------------------------------------------- asking
