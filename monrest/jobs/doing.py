@@ -27,7 +27,7 @@ from monrest.values import READ_ONLY, Answer, Caller, Document, Identity, Rows
 LAST_TRIES = 5.0
 """Seconds for which a daemon that stops tries to store an end."""
 
-_FRESH = 5.0
+_FRESH = 1.0
 """Seconds for which nobody asks again whether the asker of a job may do it."""
 
 _REFUSED = "it was not begun when its turn came"

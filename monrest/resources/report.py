@@ -168,8 +168,8 @@ def _together(progress: Progress, sites: Sequence[Site]) -> list[Progress]:
         def tell(percent: float, remaining: float | None = None, message: str = "") -> None:
             del remaining, message
             done[at] = percent
-            left = sum(1 for one in done if one < 100)
-            progress(sum(done) / len(done), message=f"reading the log, {left} sites are left")
+            read, total = sum(one >= 100 for one in done), len(done)
+            progress(sum(done) / total, message=f"the log of {read} of {total} sites is read")
 
         return tell
 
