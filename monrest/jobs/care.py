@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from monrest.audit import audit
 from monrest.errors import Unavailable
 from monrest.jobs import statements
+from monrest.jobs.keeper import discard
 from monrest.jobs.node import Node
 from monrest.jobs.record import Job
 from monrest.jobs.slots import Slots
@@ -115,6 +116,7 @@ class Care:
         try:
             while old := await self.database.run(statements.expired(before, _AT_ONCE)):
                 for number in old:
+                    await discard(self.database, number)
                     await self.database.change(statements.remove(number))
         except Unavailable:
             return

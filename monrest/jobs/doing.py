@@ -16,7 +16,7 @@ from monrest.audit import audit
 from monrest.concurrency import Threads
 from monrest.errors import Forbidden, RestError, Unavailable
 from monrest.jobs import statements
-from monrest.jobs.keeper import PATIENCE, Keeper, Kept, failure_of, patiently
+from monrest.jobs.keeper import PATIENCE, Keeper, Kept, discard, failure_of, patiently
 from monrest.jobs.live import Live, Told, Work
 from monrest.jobs.record import Job, Outcome, storable
 from monrest.log import REQUEST_ID
@@ -149,10 +149,16 @@ class Doer:
         now = self.clock.seconds()
         job = evolve(live.job, ended=now, percent=100.0, outcome=kept.outcome)
         work = statements.end(job, kept.last)
-        stored = await patiently(lambda: self.database.change(work), self.clock, seconds)
+
+        async def store() -> bool:
+            if kept.outcome.status is None:
+                await discard(self.database, job.id)
+            return await self.database.change(work)
+
+        stored = await patiently(store, self.clock, seconds)
         if not stored:
             self.log.warn("job {id} was given up by others before it ended", id=job.id)
-        note(live, "job end", result=_result(job, stored=bool(stored)))
+        note(live, "job end", result=_result(job, stored=stored))
 
 
 def note(live: Live, action: str, result: str = "ok") -> None:

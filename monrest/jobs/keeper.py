@@ -11,7 +11,9 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.concurrency import pause
 from monrest.errors import Unavailable
+from monrest.jobs import statements
 from monrest.jobs.record import Outcome, storable
+from monrest.store.database import Database
 
 LONGEST_STDOUT = 4096
 PATIENCE = 60.0
@@ -100,6 +102,12 @@ async def patiently(attempt: Callable[[], Awaitable[T]], clock: IReactorTime, se
             if clock.seconds() + _PAUSE > end:
                 raise
         await pause(clock, _PAUSE)
+
+
+async def discard(database: Database, number: int) -> None:
+    """Delete all that is kept of a result, bit by bit; raises Unavailable."""
+    while await database.change(statements.discard(number)):
+        continue
 
 
 def failure_of(text: str, message: str = "failed") -> Kept:

@@ -73,9 +73,6 @@ class Live:
 
     def progress(self, percent: float, remaining: float | None = None, message: str = "") -> None:
         """Take what the work reports of itself (``values.Progress``); from any thread."""
-        if remaining is None and 0 < percent < 100:
-            spent = self.clock.seconds() - self.job.begun()
-            remaining = spent * (100 - percent) / percent
         self.job = evolve(
             self.job,
             percent=percent_of(percent),

@@ -78,6 +78,14 @@ class Job:
         """When it began; while it waits, when it was asked for."""
         return self.created if self.started is None else self.started
 
+    def seconds_left(self, now: float) -> float | None:
+        """Give the remaining time as the work says it, else from how long it took so far."""
+        if self.ended is not None or self.remaining is not None:
+            return self.remaining
+        if self.started is None or not 0 < self.percent < _WHOLE:
+            return None
+        return max(0.0, now - self.started) * (_WHOLE - self.percent) / self.percent
+
     def failed(self, reason: str, now: float) -> Job:
         """Give the same job, ended without an answer."""
         return evolve(self, ended=now, outcome=Outcome(stderr=reason, message="failed"))

@@ -25,6 +25,7 @@ from monrest.errors import Unavailable
 from monrest.jobs import statements
 from monrest.jobs.care import Care
 from monrest.jobs.doing import LAST_TRIES, Doer, note
+from monrest.jobs.keeper import discard
 from monrest.jobs.live import Live, Told, Work
 from monrest.jobs.node import Node
 from monrest.jobs.record import Job, new_id, storable
@@ -80,7 +81,7 @@ class Jobs(Service):
 
     # ---------------------------------------------------------------- asking
 
-    def _as_it_is(self, job: Job) -> Job:
+    def as_it_is(self, job: Job) -> Job:
         """Add what is not stored yet: progress, and the death of this daemon's former self."""
         if job.ended is not None:
             return job
@@ -92,14 +93,16 @@ class Jobs(Service):
         return job
 
     async def several(self, user: str | None = None) -> list[Job]:
-        """Give all jobs by id; for a ``user`` his own and those of nobody. Raises Unavailable."""
-        found = await self.database.run(statements.several(user))
-        return [self._as_it_is(job) for job in found]
+        """Give all jobs by id as they are stored; for a ``user`` his own and those of nobody.
+
+        There may be many: ``as_it_is`` adds the rest to one. Raises Unavailable.
+        """
+        return await self.database.run(statements.several(user))
 
     async def get(self, number: int) -> Job | None:
         """Give one job, whosever it is. Raises Unavailable."""
         job = await self.database.run(statements.one(number))
-        return None if job is None else self._as_it_is(job)
+        return None if job is None else self.as_it_is(job)
 
     async def wait(self, number: int, seconds: float) -> Job | None:
         """Give one job when it has ended, or as it is after ``seconds`` or when the daemon stops.
@@ -218,6 +221,10 @@ class Jobs(Service):
 
     async def remove(self, number: int) -> bool:
         """Delete an ended job with its result; False when there is none. Raises Unavailable."""
+        job = await self.database.run(statements.one(number))
+        if job is None or job.ended is None:
+            return False
+        await discard(self.database, number)
         return await self.database.change(statements.remove(number))
 
     async def _clean(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from attrs import evolve
 from sqlalchemy import select
@@ -10,6 +12,7 @@ from twisted.internet.defer import Deferred
 from monrest.errors import BadRequest, TooManyRequests, Unavailable
 from monrest.jobs import statements
 from monrest.jobs.record import Job, Outcome, id_of, visible
+from monrest.store import space
 from monrest.store.tables import job_output
 from monrest.values import Column, Document, Identity, Rows
 from tests.fakes.jobs import ANN, BOB, ROOT, Held, at_once, get, start, whole
@@ -62,9 +65,14 @@ def test_progress_is_seen_everywhere(world):
     for jobs in (one, two):
         job = get(jobs, number)
         assert (job.percent, job.message) == (25, "half of a half�")
-        assert job.remaining == pytest.approx(30, abs=3)
-    held.progress(float("nan"), 7)
-    assert get(one, number).remaining == 7
+        now = one.clock.seconds()
+        assert job.seconds_left(now) == pytest.approx(39, abs=3)
+        # It is estimated anew as long as nothing is heard of the work.
+        assert job.seconds_left(now + 13) == pytest.approx(78, abs=6)
+    held.progress(50, 7)
+    assert get(one, number).seconds_left(now) == 7
+    held.progress(float("nan"))
+    assert get(one, number).seconds_left(now) is None
     held.end()
 
 
@@ -126,12 +134,12 @@ def test_an_outage_of_the_database_kills_nobody(world):
 
 
 def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
-    def full(_connection):
+    def full(*_):
         raise Unavailable("cannot store", "the disk of the database is full")
 
     jobs = world.join()
     rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(2000)])
-    monkeypatch.setattr(statements, "keep", lambda *_: full)
+    monkeypatch.setattr(statements, "_keep", full)
     many, one = start(jobs, at_once(rows)), start(jobs, at_once(Document(value=1)))
     world.pass_(50)
     assert get(jobs, many).ended is None
@@ -140,6 +148,49 @@ def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
         job = get(jobs, number)
         assert (job.rc, job.outcome.status) == (1, None)
         assert "the disk of the database is full" in job.outcome.stderr
+
+
+def test_bulk_leaves_room_on_the_disk(world, monkeypatch):
+    """A result that would fill the disk fails, and what was kept of it goes."""
+    left = [500_000_000]
+
+    def disk(_path):
+        left[0] -= 100_000_000
+        return SimpleNamespace(f_bavail=left[0], f_frsize=1, f_blocks=10**12)
+
+    jobs = world.join()
+    if jobs.database.url.startswith("postgresql"):
+        pytest.skip("nothing is known of the disk of a server")
+    monkeypatch.setattr(space.os, "statvfs", disk)
+    rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(8000)])
+    number = start(jobs, at_once(rows))
+    small = start(jobs, at_once(Document(value=1)))
+    assert get(jobs, number).ended is None
+    world.pass_(90)
+    assert "the disk of the database is nearly full" in get(jobs, number).outcome.stderr
+    pieces = select(job_output.c.piece).where(job_output.c.job == number)
+    assert result(jobs.database.run(lambda c: list(c.execute(pieces).scalars()))) == []
+    assert get(jobs, small).rc == 0
+
+
+def test_a_large_result_goes_bit_by_bit(world, monkeypatch):
+    jobs = world.join()
+    rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(20_000)])
+    number = start(jobs, at_once(rows))
+    world.pass_(5, 0.05)
+    assert get(jobs, number).outcome.size > 20_000_000
+    gone = []
+    discard = statements.discard
+
+    def counted(which):
+        work = discard(which)
+        return lambda connection: gone.append(work(connection)) or gone[-1]
+
+    monkeypatch.setattr(statements, "discard", counted)
+    assert result(jobs.remove(number))
+    assert max(gone) <= 8
+    assert sum(gone) * 524288 > 15_000_000
+    assert get(jobs, number) is None
 
 
 def test_cancel_here_and_from_another_daemon(world):
