@@ -22,6 +22,8 @@ from monrest.jobs.watch import Watch
 from monrest.store.database import Database
 
 _AT_ONCE = 20
+_LONGEST = 259_200.0
+"""Seconds after which nobody waits for a job any more (section 9.2, point 7)."""
 
 
 @define(eq=False, kw_only=True)
@@ -50,6 +52,9 @@ class Care:
         if not len(self.slots) and not self.doubtful:
             return
         before = {live.job.id: live for live in self.slots}
+        for live in before.values():
+            if self.clock.seconds() - live.job.created >= _LONGEST:
+                live.cancel("it was not done after three days")
         unsaid = [live for live in before.values() if live.unsaid and not live.storing]
         for live in unsaid:
             live.unsaid = False

@@ -13,7 +13,7 @@ RESERVE = 67_108_864
 
 
 def require_space(connection: Connection) -> None:
-    """Raise Unavailable when the disk is nearly full, so that bulk does not fill it.
+    """Raise Unavailable when disk and file are nearly full, so that bulk does not fill them.
 
     On a full one nothing can be stored at all, and not even bulk be removed: that takes room in
     the write-ahead log. Of the disk of a PostgreSQL nothing is known here.
@@ -22,7 +22,11 @@ def require_space(connection: Connection) -> None:
         return
     path = connection.exec_driver_sql("PRAGMA database_list").one()[2]
     disk = os.statvfs(path)
-    free, size = disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+    size = disk.f_blocks * disk.f_frsize
+    # The file does not shrink when something is deleted, but has room then.
+    pages = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
+    page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+    free = disk.f_bavail * disk.f_frsize + pages * page
     if free < min(RESERVE, size // 4):
         raise Unavailable(
             "cannot store",

@@ -152,25 +152,39 @@ def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
 
 def test_bulk_leaves_room_on_the_disk(world, monkeypatch):
     """A result that would fill the disk fails, and what was kept of it goes."""
-    left = [500_000_000]
+    left = [10_000_000]
 
     def disk(_path):
-        left[0] -= 100_000_000
+        left[0] = max(0, left[0] - 1_000_000)
         return SimpleNamespace(f_bavail=left[0], f_frsize=1, f_blocks=10**12)
+
+    def large():
+        return at_once(Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(8000)]))
 
     jobs = world.join()
     if jobs.database.url.startswith("postgresql"):
         pytest.skip("nothing is known of the disk of a server")
     monkeypatch.setattr(space.os, "statvfs", disk)
-    rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(8000)])
-    number = start(jobs, at_once(rows))
-    small = start(jobs, at_once(Document(value=1)))
+    monkeypatch.setattr(space, "RESERVE", 4_000_000)
+    number, small = start(jobs, large()), start(jobs, at_once(Document(value=1)))
+    world.pass_(30)
     assert get(jobs, number).ended is None
-    world.pass_(90)
+    assert get(jobs, small).rc == 0
+    world.pass_(60)
     assert "the disk of the database is nearly full" in get(jobs, number).outcome.stderr
     pieces = select(job_output.c.piece).where(job_output.c.job == number)
     assert result(jobs.database.run(lambda c: list(c.execute(pieces).scalars()))) == []
-    assert get(jobs, small).rc == 0
+    # What a deleted result has left in the file is room for the next one.
+    left[0] = 10**9
+    number = start(jobs, large())
+    world.pass_(5, 0.05)
+    assert get(jobs, number).outcome.size > 8_000_000
+    assert result(jobs.remove(number))
+    left[0] = 0
+    few = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(2000)])
+    number = start(jobs, at_once(few))
+    world.pass_(5, 0.05)
+    assert get(jobs, number).outcome.size > 2_000_000
 
 
 def test_a_large_result_goes_bit_by_bit(world, monkeypatch):
@@ -281,6 +295,18 @@ def test_old_jobs_go_with_their_results(world):
     left = result(jobs.database.run(lambda c: list(c.execute(select(job_output.c.job)).scalars())))
     assert left == []
     running.end()
+
+
+def test_what_is_not_done_after_three_days_ends(world):
+    jobs = world.join(concurrent=1)
+    first, second = Held(), Held()
+    numbers = [start(jobs, held) for held in (first, second)]
+    world.pass_(250_000, 1000)
+    assert not first.canceled
+    world.pass_(10_000, 1000)
+    assert first.canceled
+    for number in numbers:
+        assert get(jobs, number).outcome.stderr == "it was not done after three days"
 
 
 def test_stop(world):
