@@ -233,6 +233,14 @@ class Threads(Service):
             raise RuntimeError(f"threads of {self.title} are not running")
         return deferToThreadPool(self.reactor, self._pool, function)
 
+    async def stoppable(self, function: Callable[[Callable[[], bool]], T]) -> T:
+        """Run ``function`` in a thread; what it gets says when nobody waits for it any more."""
+        left = threading.Event()
+        try:
+            return await self.run(lambda: function(left.is_set))
+        finally:
+            left.set()
+
     def stopService(self) -> Deferred[None]:
         """Fire when the last call has ended."""
         super().stopService()

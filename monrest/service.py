@@ -44,7 +44,7 @@ from monrest.resources.registry import router
 from monrest.sites.registry import Registry
 from monrest.store.database import Database, StoreError
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
-from monrest.values import Answer, RestRequest
+from monrest.values import Answer, Caller, Identity, RestRequest
 from monrest.web.app import Api
 from monrest.web.errors import describe
 from monrest.web.front import FrontResource
@@ -98,6 +98,7 @@ class Daemon(Service):
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
     _key: str = field(default="", init=False, repr=False)
+    _authenticator: Authenticator = field(init=False)
     _watchdog: Watchdog | None = field(default=None, init=False)
     _reloading: Deferred[None] | None = field(default=None, init=False)
     _again: bool = field(default=False, init=False)
@@ -121,6 +122,7 @@ class Daemon(Service):
             config=self.config.jobs,
             folder=Path(self.config.server.var_dir),
             describe=describe,
+            who=self._who,
         )
         self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
 
@@ -196,6 +198,10 @@ class Daemon(Service):
         if self.on_ready is not None:
             self.on_ready(f"http://{addresses[0]}{self.config.names.root}", self._key)
 
+    async def _who(self, caller: Caller) -> Identity:
+        """Say who a caller is by the configuration that is in force now."""
+        return await self._authenticator.authenticate(caller)
+
     def _resource(self, config: Config, key: str) -> FrontResource:
         """Make everything that one generation of the configuration needs to serve requests."""
         passwords = Passwords(config.auth.htpasswd_file, self.threads, self.reactor)
@@ -224,21 +230,22 @@ class Daemon(Service):
         async def answer(request: RestRequest) -> Answer:
             return await dispatch(context, request)
 
+        self._authenticator = Authenticator(
+            config=config.auth,
+            names=config.names,
+            secret_key=key,
+            keys=self.keys,
+            sessions=self.sessions,
+            users=self.users,
+            passwords=passwords,
+            slowdown=self.slowdown,
+            contacts=self.contacts,
+        )
         routes = router(config.names.app)
         return Api(
             server=config.server,
             names=config.names,
-            authenticator=Authenticator(
-                config=config.auth,
-                names=config.names,
-                secret_key=key,
-                keys=self.keys,
-                sessions=self.sessions,
-                users=self.users,
-                passwords=passwords,
-                slowdown=self.slowdown,
-                contacts=self.contacts,
-            ),
+            authenticator=self._authenticator,
             proxies=Proxies.of(config.auth.trusted_proxies),
             dispatch=answer,
             allowed=routes.allowed,
@@ -286,7 +293,7 @@ class Daemon(Service):
         self.registry.reconfigure(config.sites)
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
-        self.jobs.config = config.jobs
+        self.jobs.reconfigure(config.jobs)
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key

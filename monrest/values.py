@@ -103,6 +103,17 @@ def nobody_follows(percent: float, remaining: float | None = None, message: str 
     del percent, remaining, message
 
 
+def part_of(progress: Progress, begin: float, end: float) -> Progress:
+    """Give the progress of work that is the part from ``begin`` to ``end`` percent of another."""
+    if progress is nobody_follows:
+        return progress
+
+    def tell(percent: float, remaining: float | None = None, message: str = "") -> None:
+        progress(begin + (end - begin) * percent / 100, remaining, message)
+
+    return tell
+
+
 @frozen(kw_only=True)
 class RestRequest:
     """One request after HTTP is peeled off.

@@ -277,3 +277,20 @@ async def test_threads():
     assert await running
     await stopping
     await threads.stopService()
+
+
+def test_work_in_a_thread_hears_that_nobody_waits_any_more():
+    class Held(Threads):
+        def run(self, function):
+            self.function = function
+            return Deferred()
+
+    threads, said = Held(None, 1, "held"), []
+    waiting = Deferred.fromCoroutine(
+        threads.stoppable(lambda given_up: said.append(given_up) or given_up())
+    )
+    assert threads.function() is False
+    waiting.addErrback(lambda failure: failure.trap(CancelledError))
+    waiting.cancel()
+    assert [given_up() for given_up in said] == [True]
+    assert threads.function() is True

@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any
 from urllib.parse import quote
 
-from monrest.cli.client import Client, Reply
+from monrest.cli.client import Client, Reply, UnreachableError
 from monrest.cli.output import note
 from monrest.cli.problems import ClientError, plain
 
@@ -29,8 +29,8 @@ _NARROW = 80
 def follow(client: Client, started: Reply) -> Reply:
     """Wait for the job that ``started`` tells of and give its result, which may be an error.
 
-    Raises ClientError when the answer tells of no job, and passes KeyboardInterrupt on, after which
-    the job goes on alone.
+    Raises ClientError when the answer tells of no job, and passes KeyboardInterrupt and
+    UnreachableError on, after which the job goes on alone, with a note where its result will be.
     """
     job = _job(started)
     path = f"/{client.settings.address.app}/jobs/{quote(job, safe='')}"
@@ -49,6 +49,9 @@ def follow(client: Client, started: Reply) -> Reply:
             _wait(_FIRST_PAUSE)
     except KeyboardInterrupt:
         note(f"\nthe job goes on; its result: monrest r {path}/output")
+        raise
+    except UnreachableError:
+        note(f"the job may go on; when the daemon is back: monrest r {path}/output")
         raise
 
 

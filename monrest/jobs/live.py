@@ -1,33 +1,22 @@
-"""A job that this daemon works at, from its request to its stored result."""
+"""A job that this daemon works at, from its request to its end."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.concurrency import pause
-from monrest.errors import Unavailable
-from monrest.jobs.record import Job, Outcome, percent_of, storable
+from monrest.jobs.record import Job, percent_of, storable
 from monrest.render.formats import RenderOptions
 from monrest.values import Answer, Caller, Identity, Progress
 
 LONGEST_MESSAGE = 500
-LONGEST_STDOUT = 4096
-_LONGEST_STDERR = 4000
-_PIECE = 524288
-_BUDGET = 0.008
-_PATIENCE = 60.0
-_PAUSE = 2.0
+_ANSWERED = 90.0
+"""Percent when the answer is there, and what is left is to store it."""
 _PLAIN_JSON = RenderOptions()
-_TEXT_TYPES = ("application/json", "text/")
-
-Keep = Callable[[int, bytes], Awaitable[object]]
-"""Stores a piece of a result by its number; raises Unavailable when that cannot be done now."""
 
 
 class Told(Protocol):
@@ -84,9 +73,6 @@ class Live:
 
     def progress(self, percent: float, remaining: float | None = None, message: str = "") -> None:
         """Take what the work reports of itself (``values.Progress``); from any thread."""
-        if remaining is None and 0 < percent < 100:
-            spent = self.clock.seconds() - self.job.begun()
-            remaining = spent * (100 - percent) / percent
         self.job = evolve(
             self.job,
             percent=percent_of(percent),
@@ -94,6 +80,11 @@ class Live:
             message=storable(message, LONGEST_MESSAGE),
         )
         self.unsaid = True
+
+    def storing_result(self, size: int) -> None:
+        """Note that the answer is there and ``size`` bytes of it are stored."""
+        done = max(self.job.percent, _ANSWERED)
+        self.progress(done, message=f"storing the result: {size / 1048576:.0f} MB so far")
 
     def begin(self) -> None:
         """Note that the turn has come."""
@@ -110,82 +101,6 @@ class Live:
         if self.doing is not None:
             self.doing.cancel()
 
-
-@frozen
-class Kept:
-    """What is left to be stored with the end of a job: its outcome and the last piece."""
-
-    outcome: Outcome
-    last: tuple[int, bytes] | None = None
-
-
-@define(eq=False, kw_only=True)
-class Keeper:
-    """Takes a result in pieces, so that it is never whole in memory.
-
-    While pieces cannot be stored it waits, for a minute at most. ``timer`` measures the work
-    that is done in one turn of the reactor.
-    """
-
-    clock: IReactorTime
-    keep: Keep
-    timer: Callable[[], float] = time.perf_counter
-    _parts: list[bytes] = field(factory=list, init=False)
-    _held: int = field(default=0, init=False)
-    _count: int = field(default=0, init=False)
-    _size: int = field(default=0, init=False)
-    _head: bytes = field(default=b"", init=False)
-
-    async def take(self, pieces: Iterator[bytes], outcome: Outcome) -> Kept:
-        """Store ``pieces``; ``outcome`` comes back with their size, beside what is left.
-
-        Raises Unavailable when they cannot be stored, and what ``pieces`` raise.
-        """
-        end = self.timer() + _BUDGET
-        try:
-            for piece in pieces:
-                await self._take(piece)
-                if self.timer() >= end:
-                    await pause(self.clock)
-                    end = self.timer() + _BUDGET
-        finally:
-            close = getattr(pieces, "close", None)
-            if close is not None:
-                close()
-        last = (self._count, b"".join(self._parts)) if self._parts else None
-        text = ""
-        if outcome.content_type.startswith(_TEXT_TYPES):
-            text = storable(self._head.decode("utf-8", "replace"), LONGEST_STDOUT)
-        return Kept(evolve(outcome, size=self._size, stdout=text), last)
-
-    async def _take(self, piece: bytes) -> None:
-        if not piece:
-            return
-        self._parts.append(piece)
-        self._held += len(piece)
-        self._size += len(piece)
-        if len(self._head) < LONGEST_STDOUT:
-            self._head += piece[: LONGEST_STDOUT - len(self._head)]
-        if self._held >= _PIECE:
-            data, number = b"".join(self._parts), self._count
-            self._parts, self._held, self._count = [], 0, number + 1
-            await patiently(lambda: self.keep(number, data), self.clock, _PATIENCE)
-
-
-async def patiently(
-    attempt: Callable[[], Awaitable[object]], clock: IReactorTime, seconds: float
-) -> object:
-    """Try again and again for ``seconds``, while the database is away or full."""
-    end = clock.seconds() + seconds
-    while True:
-        try:
-            return await attempt()
-        except Unavailable:
-            if clock.seconds() + _PAUSE > end:
-                raise
-        await pause(clock, _PAUSE)
-
-
-def failure_of(text: str, message: str = "failed") -> Kept:
-    """Give the end of a job that has no answer, and why."""
-    return Kept(Outcome(stderr=storable(text, _LONGEST_STDERR), message=message))
+    def cancel_for(self, user: str) -> None:
+        """End it as ``user`` wants."""
+        self.cancel(f"canceled by {user}" if user else "canceled", user)

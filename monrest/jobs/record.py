@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from monrest.values import ADMIN, Identity
+from monrest.values import ADMIN, READ_ONLY, Identity
 
 ENDED_BY_DEATH = "the daemon that ran it ended unexpectedly"
 NEVER_BEGAN = "the daemon that should have run it ended unexpectedly before it began"
@@ -78,6 +78,14 @@ class Job:
         """When it began; while it waits, when it was asked for."""
         return self.created if self.started is None else self.started
 
+    def seconds_left(self, now: float) -> float | None:
+        """Give the remaining time as the work says it, else from how long it took so far."""
+        if self.ended is not None or self.remaining is not None:
+            return self.remaining
+        if self.started is None or not 0 < self.percent < _WHOLE:
+            return None
+        return max(0.0, now - self.started) * (_WHOLE - self.percent) / self.percent
+
     def failed(self, reason: str, now: float) -> Job:
         """Give the same job, ended without an answer."""
         return evolve(self, ended=now, outcome=Outcome(stderr=reason, message="failed"))
@@ -90,13 +98,15 @@ class Job:
 def visible(job: Job, identity: Identity) -> bool:
     """Whether ``identity`` may know of the job: the owner, administrators, all if it has no owner.
 
-    Who came with a restricted key or session does not get by it what was made with more roles.
+    Nobody gets what was made with more roles than those with which he comes: not by a restricted
+    key or session, nor after some were taken from him, nor what a key made that acts as him with
+    roles of its own.
     """
     if job.user is None or identity.may(ADMIN):
         return True
     if not identity.user or job.user != identity.user:
         return False
-    return identity.limit is None or identity.roles.issuperset(job.roles)
+    return all(identity.may(role) for role in job.roles if role != READ_ONLY)
 
 
 def id_of(text: str) -> int | None:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, insert,
 from sqlalchemy.exc import IntegrityError
 
 from monrest.jobs.record import Job, Outcome, values_of
+from monrest.store.space import require_space
 from monrest.store.tables import job_daemons, job_output, jobs
 
 T = TypeVar("T")
@@ -18,6 +19,7 @@ _PLAIN = (
     *("id", "user", "run", "host_id", "host_name", "pid", "cmd", "created", "started", "ended"),
     *("percent", "remaining", "message", "canceled_by"),
 )
+_PIECES_AT_ONCE = 8
 _UNENDED = jobs.c.ended.is_(None)
 
 
@@ -159,12 +161,29 @@ def say(changed: Sequence[Job]) -> Work[None]:
 
 
 def keep(number: int, at: int, data: bytes) -> Work[None]:
-    """Store a piece of a result."""
+    """Store a piece of a result; Unavailable when too little room would be left for all else."""
 
     def work(connection: Connection) -> None:
-        connection.execute(insert(job_output).values(job=number, piece=at, data=data))
+        require_space(connection)
+        _keep(connection, number, at, data)
 
     return work
+
+
+def _keep(connection: Connection, number: int, at: int, data: bytes) -> None:
+    connection.execute(insert(job_output).values(job=number, piece=at, data=data))
+
+
+def discard(number: int) -> Work[int]:
+    """Delete some pieces of a result, the last ones first; how many.
+
+    In one transaction all pieces would keep other writers waiting, and need as much room in the
+    write-ahead log as they have on the disk.
+    """
+    mine = job_output.c.job == number
+    last = select(job_output.c.piece).where(mine).order_by(job_output.c.piece.desc())
+    query = delete(job_output).where(mine, job_output.c.piece.in_(last.limit(_PIECES_AT_ONCE)))
+    return lambda connection: connection.execute(query).rowcount
 
 
 def end(job: Job, last: tuple[int, bytes] | None = None) -> Work[bool]:
@@ -192,7 +211,7 @@ def end(job: Job, last: tuple[int, bytes] | None = None) -> Work[bool]:
         if job.outcome.status is None:
             connection.execute(delete(job_output).where(job_output.c.job == job.id))
         elif last is not None:
-            keep(job.id, *last)(connection)
+            _keep(connection, job.id, *last)
         return True
 
     return work

@@ -29,6 +29,7 @@ from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.plan import Layout
 from monrest.sites.site import Site
 from monrest.store.database import Database
+from monrest.values import Progress, nobody_follows
 
 T = TypeVar("T")
 
@@ -157,9 +158,21 @@ class LogCache(Service):
         finally:
             self._running.discard(site.id)
 
-    async def update_all(self, sites: Sequence[Site]) -> Updated:
+    async def update_all(
+        self, sites: Sequence[Site], progress: Progress = nobody_follows
+    ) -> Updated:
         """Bring these sites up to date, at the same time; what became of it."""
-        asked = [Deferred.fromCoroutine(self._reported(site)) for site in sites]
+        done = 0
+
+        def ended(one: Updated) -> Updated:
+            nonlocal done
+            done += 1
+            progress(
+                100 * done / len(sites), message=f"{done} of {len(sites)} sites are up to date"
+            )
+            return one
+
+        asked = [Deferred.fromCoroutine(self._reported(site)).addCallback(ended) for site in sites]
         results = await _all(asked)
         return Updated(
             inserted=sum(one.inserted for one in results),

@@ -16,11 +16,11 @@ from monrest.render.json import document_json, rows_json
 from monrest.render.text import text_table
 from monrest.render.wrapped import wrapped_json
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
-from monrest.render.xlsx import excel
+from monrest.render.xlsx import excel, nobody_gives_up
 from monrest.values import Document, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from monrest.values import OutputFormat
 
@@ -59,17 +59,22 @@ class Rendered:
     pieces: Iterator[bytes]
 
 
-def render(answer: Rows | Document, options: RenderOptions) -> Rendered:
+def render(
+    answer: Rows | Document,
+    options: RenderOptions,
+    given_up: Callable[[], bool] = nobody_gives_up,
+) -> Rendered:
     """Render ``answer``; its rows are let go of while the pieces are taken.
 
-    Raises ``BadRequest`` when the format cannot hold the answer (Excel's limits).
+    Raises ``BadRequest`` when the format cannot hold the answer (Excel's limits). What is slow
+    asks ``given_up`` now and then and ends when it is true; what it raises then nobody hears.
     """
     pretty = options.pretty
     if options.format == "xls":
         return Rendered(
             content_type=EXCEL,
             disposition='attachment; filename="rest.xlsx"',
-            pieces=excel(answer),
+            pieces=excel(answer, given_up),
         )
     if options.format == "csv":
         return Rendered(

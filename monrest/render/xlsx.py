@@ -23,7 +23,7 @@ from monrest.render.slices import PIECE, taken
 from monrest.render.table import Table, number_text, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from xlsxwriter.worksheet import Worksheet
 
@@ -112,24 +112,36 @@ def _write(sheet: Worksheet, number: int, values: list[str | int | float]) -> No
             sheet.write_number(number, column, value)
 
 
-def excel(answer: Rows | Document) -> Iterator[bytes]:
+class GivenUpError(Exception):
+    """Nobody waits for the workbook any more."""
+
+
+def nobody_gives_up() -> bool:
+    """Say that the answer is wanted whatever happens."""
+    return False
+
+
+def excel(
+    answer: Rows | Document, given_up: Callable[[], bool] = nobody_gives_up
+) -> Iterator[bytes]:
     """Write the answer as a workbook and return its bytes in pieces; rows are let go of.
 
     The whole workbook is made before this returns, in a temporary file, which takes seconds
     for large answers: to be called in a thread. Raises ``BadRequest`` naming ``limit`` or
-    ``columns`` when there are more than a sheet can hold.
+    ``columns`` when there are more than a sheet can hold, GivenUpError soon after ``given_up``
+    has become true.
     """
     table = table_of(answer)
     _check(table)
     with ExitStack() as stack:
         target = stack.enter_context(tempfile.TemporaryFile())
-        _fill(target, table)
+        _fill(target, table, given_up)
         target.seek(0)
         stack.pop_all()
     return _file_pieces(target)
 
 
-def _fill(target: IO[bytes], table: Table) -> None:
+def _fill(target: IO[bytes], table: Table, given_up: Callable[[], bool]) -> None:
     with Workbook(target, _OPTIONS) as book:
         sheet = book.add_worksheet("data")
         head = book.add_format({"bold": True, "align": "center", "bg_color": "#C0C0C0"})
@@ -139,6 +151,8 @@ def _fill(target: IO[bytes], table: Table) -> None:
         for column, name in enumerate(table.names):
             sheet.write_string(0, column, cell_text(name), head)
         for index in range(len(table.rows)):
+            if given_up():
+                raise GivenUpError
             (row,) = taken(table.rows, index, 1)
             _write(sheet, index + 1, [cell(value) for value in table.values(row)])
 

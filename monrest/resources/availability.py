@@ -75,7 +75,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
             # What is wrong with it shall be said before the log is read.
             await select(context, inner, schema, (), extra=wanted.rows)
         chosen = await choose(context, request, scope(arguments), wanted)
-        found = await made(context, zone, report, wanted, chosen)
+        found = await made(context, zone, report, wanted, chosen, request.progress)
         if single:
             return _single(context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES)
         answer = await select(context, inner, schema, found.records, extra=wanted.rows)

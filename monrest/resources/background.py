@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -19,6 +20,10 @@ Dispatch = Callable[[Context, RestRequest], Awaitable[Answer]]
 _NAME = "background"
 _FALSE = frozenset({"", "0", "false"})
 _SAFE = "/:@!$'()*,;~=+%"
+_SECRET = re.compile(
+    "passw|passphrase|secret|token|credential|community|auth_?key|api_?key", re.IGNORECASE
+)
+_HIDDEN = "***"
 _NO_LIMIT = 31_536_000.0
 """A year: how long a request may take that nobody waits for."""
 
@@ -83,14 +88,20 @@ def result_url(context: Context, number: int) -> str:
 
 
 def spelled(request: RestRequest, endpoint: Endpoint) -> str:
-    """Spell a request as method and path, with the parameters of one that changes nothing."""
+    """Spell a request as method and path, with the parameters of one that changes nothing.
+
+    It is stored and shown to administrators, so that what looks like a secret is not spelled.
+    """
     prefix = "" if request.format == "json" else f"/{request.format}"
     if request.sites:
         prefix += f"/sites/{quote(','.join(request.sites), safe=_SAFE)}"
     path = quote(request.path, safe=_SAFE, errors="replace")
     if endpoint.changes:
         return f"{request.method} {prefix}{path}"
-    query = urlencode(request.parameters, safe=_SAFE, quote_via=quote, errors="replace")
+    shown = [
+        (name, _HIDDEN if _SECRET.search(name) else value) for name, value in request.parameters
+    ]
+    query = urlencode(shown, safe=_SAFE, quote_via=quote, errors="replace")
     return f"GET {prefix}{path}{'?' if query else ''}{query}"
 
 

@@ -39,7 +39,7 @@ from monrest.resources.declare import Context
 from monrest.resources.prepared import Plans, known_cores, names_of, prepared, view_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
-from monrest.values import Capabilities, Document, Identity, RestRequest, Rows
+from monrest.values import Capabilities, Document, Identity, RestRequest, Rows, part_of
 
 _AT_ONCE = 20
 """Rows that need no slices, because a request for one object should not pay for them."""
@@ -80,7 +80,9 @@ async def fetch(
             return cached[site.id].rest(one.pushed, capabilities)
         return None if one is None else one.pushed
 
-    gathered = await fan_out(sites, planned, shape.columns, context.clock)
+    gathered = await fan_out(
+        sites, planned, shape.columns, context.clock, part_of(request.progress, 0, 80)
+    )
     parts = _parts(context, request.identity, sites, plans, gathered, cached)
     missing = await sliced(absent_labels(bound, shape, parts), context.clock)
     if missing:

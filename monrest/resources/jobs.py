@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from monrest.audit import audit
+from monrest.concurrency import sliced
 from monrest.errors import BadRequest, NotFound
 from monrest.jobs.record import Job, id_of, visible
 from monrest.query.parse import RESERVED
@@ -25,11 +27,13 @@ from monrest.values import (
     Answer,
     Column,
     Document,
+    Identity,
     RestRequest,
     SiteProblem,
     Stream,
 )
 
+_PER_SLICE = 64
 _LONGEST_WAIT = 30.0
 _MARGIN = 5.0
 """Seconds that a request needs beside waiting."""
@@ -81,7 +85,7 @@ def record(context: Context, job: Job) -> dict[str, Any]:
         "perl_res": "",
         "pid": job.pid if ended is None else "",
         "rc": "" if ended is None else job.rc,
-        "remaining": _remaining(job),
+        "remaining": _remaining(job, until),
         "show_output": int(outcome.status is not None),
         "start": int(begun),
         "stderr": outcome.stderr,
@@ -91,10 +95,9 @@ def record(context: Context, job: Job) -> dict[str, Any]:
     }
 
 
-def _remaining(job: Job) -> int:
-    if job.ended is not None or job.remaining is None:
-        return -1
-    return math.ceil(job.remaining)
+def _remaining(job: Job, now: float) -> int:
+    left = job.seconds_left(now)
+    return -1 if left is None or job.ended is not None else math.ceil(left)
 
 
 async def _mine(context: Context, request: RestRequest, where: tuple[str, ...]) -> Job:
@@ -114,8 +117,20 @@ async def jobs(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
     """Answer GET /mon/jobs: all jobs for administrators, their own for others."""
     identity = request.identity
     found = await context.jobs.several(None if identity.may(ADMIN) else identity.user)
-    records = [record(context, job) for job in found if visible(job, identity)]
+    records = await sliced(_records(context, found, identity), context.clock)
     return await select(context, request, _SCHEMA, records)
+
+
+def _records(
+    context: Context, found: Sequence[Job], identity: Identity
+) -> Generator[None, None, list[dict[str, Any]]]:
+    records: list[dict[str, Any]] = []
+    for at, job in enumerate(found):
+        if at % _PER_SLICE == 0:
+            yield
+        if visible(job, identity):
+            records.append(record(context, context.jobs.as_it_is(job)))
+    return records
 
 
 async def job(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:

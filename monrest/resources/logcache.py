@@ -102,7 +102,7 @@ async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     """Fetch the newest lines of the selected sites now."""
     _require(context)
     sites = _sites(context, request)
-    done = await context.logcache.update_all(sites)
+    done = await context.logcache.update_all(sites, request.progress)
     code = 500 if done.failed else 200
     result = "ok" if code == 200 else "failed"
     target = ",".join(site.id for site in sites)

@@ -29,7 +29,7 @@ from monrest.resources.reportarguments import CURRENT, Asked
 from monrest.resources.reportobjects import Chosen, on_sites
 from monrest.resources.reportperiod import UnknownPeriodError, period_of
 from monrest.sites.site import Site
-from monrest.values import SiteProblem
+from monrest.values import Progress, SiteProblem, part_of
 
 SOURCE: LogSource = CoreLog()
 
@@ -107,6 +107,7 @@ async def _of_site(
     asked: Asked,
     site: Site,
     states: Mapping[Key, int],
+    progress: Progress,
 ) -> list[Record]:
     """All records of one site; raise LivestatusError and UnknownPeriodError."""
     span = asked.span
@@ -133,6 +134,8 @@ async def _of_site(
     if span.seconds:
         async for lines in SOURCE.slices(site, wanted):
             await sliced(_take(account, watched, lines), context.clock)
+            progress(100 * (lines[-1][0] - asked.since) / max(1, span.end - asked.since))
+    progress(100)
     return await sliced(_records(report, account, rules, keys), context.clock)
 
 
@@ -157,18 +160,40 @@ def _merged(parts: Sequence[list[Record]]) -> Generator[None, None, list[Record]
     return found
 
 
+def _together(progress: Progress, sites: Sequence[Site]) -> list[Progress]:
+    """One for each site: the log of all is read when that of each is."""
+    done = [0.0] * len(sites)
+
+    def of(at: int) -> Progress:
+        def tell(percent: float, remaining: float | None = None, message: str = "") -> None:
+            del remaining, message
+            done[at] = percent
+            read, total = sum(one >= 100 for one in done), len(done)
+            progress(sum(done) / total, message=f"the log of {read} of {total} sites is read")
+
+        return tell
+
+    return [of(at) for at in range(len(sites))]
+
+
 async def made(
-    context: Context, zone: tzinfo, report: Report, asked: Asked, chosen: Chosen
+    context: Context,
+    zone: tzinfo,
+    report: Report,
+    asked: Asked,
+    chosen: Chosen,
+    progress: Progress,
 ) -> Made:
     """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
     began = context.clock.seconds()
     sites = on_sites(context, chosen)
     patience = context.config.server.request_timeout * _PATIENCE
+    told = _together(part_of(progress, 0, 90), [site for site, _ in sites])
     waiting = [
-        Deferred.fromCoroutine(_of_site(context, zone, report, asked, site, states)).addTimeout(
-            patience, context.clock
-        )
-        for site, states in sites
+        Deferred.fromCoroutine(
+            _of_site(context, zone, report, asked, site, states, tell)
+        ).addTimeout(patience, context.clock)
+        for (site, states), tell in zip(sites, told, strict=True)
     ]
     parts: list[list[Record]] = []
     problems = dict(chosen.problems)

@@ -16,7 +16,7 @@ from monrest.query.model import Pushed
 from monrest.sites.asking import Ask, prepare
 from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
-from monrest.values import Capabilities, Row, SiteProblem
+from monrest.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 
 Plan: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
 """What to ask one site; None when its core has nothing to say, such as no such table."""
@@ -47,17 +47,21 @@ class Gathered:
 
 
 async def fan_out(
-    sites: Sequence[Site], plan: Plan, layout: Layout | None, clock: IReactorTime
+    sites: Sequence[Site],
+    plan: Plan,
+    layout: Layout | None,
+    clock: IReactorTime,
+    progress: Progress = nobody_follows,
 ) -> Gathered:
     """Ask all ``sites`` at once, each within its own time-out.
 
     A site that is down costs nothing. Raise BadRequest when there is no site, SitesFailed
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
-    raises. Cancelling ends the queries that are still running.
+    raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
     """
     if not sites:
         raise BadRequest("no backend selected", "backends: expected at least one configured site")
-    return await _Gathering(sites, plan, layout, clock).start()
+    return await _Gathering(sites, plan, layout, clock, progress).start()
 
 
 @define(eq=False)
@@ -66,6 +70,7 @@ class _Gathering:
     plan: Plan
     layout: Layout | None
     clock: IReactorTime
+    progress: Progress
     done: Deferred[Gathered] = field(init=False)
     answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
@@ -153,7 +158,12 @@ class _Gathering:
             self._break(failure)
 
     def _finish(self) -> None:
-        if self.ended or len(self.answers) + len(self.problems) + self.silent < len(self.sites):
+        count, total = len(self.answers) + len(self.problems) + self.silent, len(self.sites)
+        if self.ended:
+            return
+        if self.progress is not nobody_follows:
+            self.progress(100 * count / total, message=f"{count} of {total} sites have answered")
+        if count < total:
             return
         self.ended = True
         problems = tuple(self.problems[at] for at in sorted(self.problems))

@@ -84,7 +84,9 @@ class Responder:
         if isinstance(answer, Document) and answer.plain:
             options = RenderOptions(pretty=options.pretty)
         if options.slow:
-            rendered = await self.threads.run(lambda: render(answer, options))
+            rendered = await self.threads.stoppable(
+                lambda given_up: render(answer, options, given_up)
+            )
         else:
             rendered = render(answer, options)
         request.answered()

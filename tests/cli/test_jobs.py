@@ -130,6 +130,18 @@ def test_interrupted_while_following(fake, capfd, monkeypatch, tmp_path):
     assert "the job goes on; its result: monrest r /mon/jobs/7f/output" in told
 
 
+def test_a_daemon_that_goes_while_a_job_is_followed(fake, monrest, slept):
+    def gone(_seen):
+        raise OSError("ends the connection")
+
+    fake.answers["/mon/r/x"] = STARTED
+    fake.answers[f"{JOB}/output"] = gone
+    ran = monrest("r", "--background", "/x")
+    assert (ran.status, ran.out) == (3, "")
+    assert "the job may go on; when the daemon is back: monrest r /mon/jobs/7f/output" in ran.err
+    assert "cannot reach" in ran.err
+
+
 BARS = {
     (0, -1, ""): f"[{' ' * 24}]   0%",
     (100, 0, "done"): f"[{'#' * 24}] 100% 0:00 done",

@@ -2,132 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from attrs import evolve
 from sqlalchemy import select
-from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.task import Clock
+from twisted.internet.defer import Deferred
 
-from monrest.config import JobsConfig
 from monrest.errors import BadRequest, TooManyRequests, Unavailable
 from monrest.jobs import statements
-from monrest.jobs.live import Work
 from monrest.jobs.record import Job, Outcome, id_of, visible
-from monrest.jobs.service import Jobs
-from monrest.render.formats import RenderOptions
+from monrest.store import space
 from monrest.store.tables import job_output
-from monrest.values import ADMIN, Column, Document, Identity, Rows
-from monrest.web.errors import describe
-from tests.fakes.keystore import Store, result
-
-ANN = Identity(user="ann")
-BOB = Identity(user="bob")
-ROOT = Identity(user="root", roles=frozenset({ADMIN}))
-
-
-class AtOnce:
-    """Threads that are done when they are asked."""
-
-    def run(self, function):
-        return maybeDeferred(function)
-
-
-class World:
-    """Daemons with clocks that go together; ``join`` starts one with a folder of this name."""
-
-    def __init__(self, url, folder):
-        self.url, self.folder, self.daemons, self.clocks = url, folder, [], []
-
-    def join(self, name="one", **config):
-        clock = Clock()
-        clock.advance(self.clocks[0].seconds() if self.clocks else 1_700_000_000)
-        store = Store(self.url, clock)
-        store.startService()
-        home = self.folder / name
-        home.mkdir(exist_ok=True)
-        jobs = Jobs(
-            database=store, clock=clock, threads=AtOnce(), config=JobsConfig(**config),
-            folder=home, describe=describe,
-        )  # fmt: skip
-        jobs.startService()
-        jobs.look_after()
-        self.clocks.append(clock)
-        self.daemons.append(jobs)
-        return jobs
-
-    def kill(self, jobs):
-        """Let a daemon vanish: nothing of it runs any more, and nothing is written."""
-        self.clocks.remove(jobs.clock)
-        self.daemons.remove(jobs)
-        jobs.node.close()
-        jobs.database.stopService()
-
-    def pass_(self, seconds, step=0.5):
-        for _ in range(int(seconds / step)):
-            for clock in self.clocks:
-                clock.advance(step)
-
-    def close(self):
-        for jobs in tuple(self.daemons):
-            jobs.database.down = False
-            done = []
-            jobs.stopService().addBoth(done.append)
-            while not done:
-                self.pass_(1)
-            jobs.database.stopService()
-
-
-@pytest.fixture
-def world(database_url, tmp_path):
-    made = World(database_url, tmp_path)
-    yield made
-    made.close()
-
-
-class Held:
-    """Work that ends when the test says so."""
-
-    def __init__(self, identity=ANN, **more):
-        self.answer, self.began, self.canceled = Deferred(self.cancel), False, False
-        self.progress = None
-        self.work = Work(call=self.call, cmd="POST /x", identity=identity, changes=True, **more)
-
-    def cancel(self, _):
-        self.canceled = True
-
-    async def call(self, progress):
-        self.began, self.progress = True, progress
-        return await self.answer
-
-    def end(self, value="done"):
-        self.answer.callback(Document(value=value))
-
-
-def at_once(answer, identity=ANN, **options):
-    async def call(progress):
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    return Work(call=call, cmd="GET /x", identity=identity, options=RenderOptions(**options))
-
-
-def start(jobs, held):
-    job = result(jobs.start(held.work if isinstance(held, Held) else held))
-    jobs.clock.advance(0)
-    return job.id
-
-
-def get(jobs, number):
-    return result(jobs.get(number))
-
-
-def whole(jobs, number):
-    async def read():
-        job = await jobs.get(number)
-        return [piece async for piece in jobs.output(job)]
-
-    return result(read())
+from monrest.values import Column, Document, Identity, Rows
+from tests.fakes.jobs import ANN, BOB, ROOT, Held, at_once, get, start, whole
+from tests.fakes.keystore import result
 
 
 def test_a_job_runs_and_every_daemon_has_its_result(world):
@@ -176,9 +65,14 @@ def test_progress_is_seen_everywhere(world):
     for jobs in (one, two):
         job = get(jobs, number)
         assert (job.percent, job.message) == (25, "half of a half�")
-        assert job.remaining == pytest.approx(30, abs=3)
-    held.progress(float("nan"), 7)
-    assert get(one, number).remaining == 7
+        now = one.clock.seconds()
+        assert job.seconds_left(now) == pytest.approx(39, abs=3)
+        # It is estimated anew as long as nothing is heard of the work.
+        assert job.seconds_left(now + 13) == pytest.approx(78, abs=6)
+    held.progress(50, 7)
+    assert get(one, number).seconds_left(now) == 7
+    held.progress(float("nan"))
+    assert get(one, number).seconds_left(now) is None
     held.end()
 
 
@@ -240,12 +134,12 @@ def test_an_outage_of_the_database_kills_nobody(world):
 
 
 def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
-    def full(_connection):
+    def full(*_):
         raise Unavailable("cannot store", "the disk of the database is full")
 
     jobs = world.join()
     rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(2000)])
-    monkeypatch.setattr(statements, "keep", lambda *_: full)
+    monkeypatch.setattr(statements, "_keep", full)
     many, one = start(jobs, at_once(rows)), start(jobs, at_once(Document(value=1)))
     world.pass_(50)
     assert get(jobs, many).ended is None
@@ -254,6 +148,63 @@ def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
         job = get(jobs, number)
         assert (job.rc, job.outcome.status) == (1, None)
         assert "the disk of the database is full" in job.outcome.stderr
+
+
+def test_bulk_leaves_room_on_the_disk(world, monkeypatch):
+    """A result that would fill the disk fails, and what was kept of it goes."""
+    left = [10_000_000]
+
+    def disk(_path):
+        left[0] = max(0, left[0] - 1_000_000)
+        return SimpleNamespace(f_bavail=left[0], f_frsize=1, f_blocks=10**12)
+
+    def large():
+        return at_once(Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(8000)]))
+
+    jobs = world.join()
+    if jobs.database.url.startswith("postgresql"):
+        pytest.skip("nothing is known of the disk of a server")
+    monkeypatch.setattr(space.os, "statvfs", disk)
+    monkeypatch.setattr(space, "RESERVE", 4_000_000)
+    number, small = start(jobs, large()), start(jobs, at_once(Document(value=1)))
+    world.pass_(30)
+    assert get(jobs, number).ended is None
+    assert get(jobs, small).rc == 0
+    world.pass_(60)
+    assert "the disk of the database is nearly full" in get(jobs, number).outcome.stderr
+    pieces = select(job_output.c.piece).where(job_output.c.job == number)
+    assert result(jobs.database.run(lambda c: list(c.execute(pieces).scalars()))) == []
+    # What a deleted result has left in the file is room for the next one.
+    left[0] = 10**9
+    number = start(jobs, large())
+    world.pass_(5, 0.05)
+    assert get(jobs, number).outcome.size > 8_000_000
+    assert result(jobs.remove(number))
+    left[0] = 0
+    few = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(2000)])
+    number = start(jobs, at_once(few))
+    world.pass_(5, 0.05)
+    assert get(jobs, number).outcome.size > 2_000_000
+
+
+def test_a_large_result_goes_bit_by_bit(world, monkeypatch):
+    jobs = world.join()
+    rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(20_000)])
+    number = start(jobs, at_once(rows))
+    world.pass_(5, 0.05)
+    assert get(jobs, number).outcome.size > 20_000_000
+    gone = []
+    discard = statements.discard
+
+    def counted(which):
+        work = discard(which)
+        return lambda connection: gone.append(work(connection)) or gone[-1]
+
+    monkeypatch.setattr(statements, "discard", counted)
+    assert result(jobs.remove(number))
+    assert max(gone) <= 8
+    assert sum(gone) * 524288 > 15_000_000
+    assert get(jobs, number) is None
 
 
 def test_cancel_here_and_from_another_daemon(world):
@@ -346,6 +297,18 @@ def test_old_jobs_go_with_their_results(world):
     running.end()
 
 
+def test_what_is_not_done_after_three_days_ends(world):
+    jobs = world.join(concurrent=1)
+    first, second = Held(), Held()
+    numbers = [start(jobs, held) for held in (first, second)]
+    world.pass_(250_000, 1000)
+    assert not first.canceled
+    world.pass_(10_000, 1000)
+    assert first.canceled
+    for number in numbers:
+        assert get(jobs, number).outcome.stderr == "it was not done after three days"
+
+
 def test_stop(world):
     one, two = world.join("one", concurrent=1), world.join("two")
     first, second = Held(), Held()
@@ -394,7 +357,9 @@ JOB = Job(
 @pytest.mark.parametrize(
     ("job", "identity", "seen"),
     [
-        (JOB, ANN, True),
+        (JOB, ANN, False),
+        (evolve(JOB, roles=()), ANN, True),
+        (JOB, Identity(user="ann", roles=frozenset(JOB.roles)), True),
         (JOB, BOB, False),
         (JOB, ROOT, True),
         (JOB, Identity(user="", superuser=True), True),

@@ -18,6 +18,8 @@ from harness.waiting import until
 
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 
+BEGUN = "0 of 1 sites have answered"
+
 FIELDS = {
     *("cmd", "end", "forward", "host_id", "host_name", "id", "is_running", "message", "percent"),
     *("perl_res", "pid", "rc", "remaining", "show_output", "start", "stderr", "stdout", "time"),
@@ -213,7 +215,7 @@ def held(daemon, client, slow, path="/services"):
     slow.hold()
     number = background(client, path)
     assert slow.waiting.wait(20)
-    until(lambda: client.rows(f"/mon/jobs/{number}")["message"] == "", "it has begun")
+    until(lambda: client.rows(f"/mon/jobs/{number}")["message"] == BEGUN, "it has begun")
     return number
 
 

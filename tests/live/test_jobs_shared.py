@@ -15,6 +15,9 @@ from tests.fakes.postgres import PostgresServer, postgres_server
 __all__ = ["postgres_server"]
 
 
+BEGUN = "0 of 1 sites have answered"
+
+
 @pytest.fixture
 def server(postgres_server):
     """A server that a test may stop."""
@@ -65,7 +68,7 @@ def test_two_daemons(pair, slow):
         slow.lie(None, "services")
         slow.hold()
         canceled, dying = (begin(here, "/services") for _ in range(2))
-        until(lambda: there.rows(f"/mon/jobs/{dying}")["message"] == "", "it has begun")
+        until(lambda: there.rows(f"/mon/jobs/{dying}")["message"] == BEGUN, "it has begun")
         answer = there.request("DELETE", f"/mon/jobs/{canceled}")
         assert answer.json["message"] == "canceled job", answer
         assert here.rows(f"/mon/jobs/{canceled}")["stderr"] == "canceled by admin"

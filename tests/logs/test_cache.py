@@ -100,8 +100,12 @@ def test_updates_on_request(cache, clock, database, cores):
 
     cores[0].write(NOW - 10, "x")
     cores[1].before = fail
-    updated = done(cache.update_all(cores))
+    told = []
+    updated = done(
+        cache.update_all(cores, lambda percent, message: told.append((percent, message)))
+    )
     assert (updated.inserted, updated.failed, updated.skipped) == (1, ("b: gone",), ())
+    assert told == [(50, "1 of 2 sites are up to date"), (100, "2 of 2 sites are up to date")]
     held = Deferred()
     cores[1].before = lambda _: held
     running = Deferred.fromCoroutine(cache.update(cores[1]))

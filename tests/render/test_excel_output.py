@@ -187,3 +187,11 @@ def test_any_values_make_a_workbook_that_opens(rows):
             assert cell.data_type in "ns"
             if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
                 assert cell.value == value
+
+
+def test_work_that_nobody_waits_for_ends():
+    rows = [[number] for number in range(1000)]
+    asked = iter(range(1000))
+    with pytest.raises(xlsx.GivenUpError):
+        render(Rows(columns=columns("a"), rows=rows), EXCEL, lambda: next(asked) >= 3)
+    assert rows[3:] == [[number] for number in range(3, 1000)]

@@ -35,7 +35,7 @@ class Cache:
     async def record(self, site):
         return self.records.get(site.id)
 
-    async def update_all(self, sites):
+    async def update_all(self, sites, progress):
         self.asked.append([site.id for site in sites])
         return self.result
 

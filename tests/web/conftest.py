@@ -33,6 +33,9 @@ class NoThreads:
         self.runs += 1
         return maybeDeferred(function)
 
+    async def stoppable(self, function):
+        return await self.run(lambda: function(lambda: False))
+
 
 class NoKeys:
     async def find(self, _):

@@ -1,0 +1,127 @@
+"""What is done from time to time: the beat of this daemon, the death of others, old results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import ClassVar
+
+from attrs import define, field
+from sqlalchemy import Connection
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.audit import audit
+from monrest.errors import Unavailable
+from monrest.jobs import statements
+from monrest.jobs.keeper import discard
+from monrest.jobs.node import Node
+from monrest.jobs.record import Job
+from monrest.jobs.slots import Slots
+from monrest.jobs.watch import Watch
+from monrest.store.database import Database
+
+_AT_ONCE = 20
+_LONGEST = 259_200.0
+"""Seconds after which nobody waits for a job any more (section 9.2, point 7)."""
+
+
+@define(eq=False, kw_only=True)
+class Care:
+    """``starting`` are the ids of jobs that are being stored at this moment.
+
+    ``doubtful``: a job may be stored that nobody works at, because the answer of the database
+    was lost.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    database: Database
+    clock: IReactorTime
+    slots: Slots
+    node: Node
+    starting: set[int]
+    doubtful: bool = field(default=False, init=False)
+    _watch: Watch = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._watch = Watch(self.node.run)
+
+    async def beat(self) -> None:
+        """Store that this daemon lives and how far its jobs are, and read what is to be ended."""
+        if not len(self.slots) and not self.doubtful:
+            return
+        before = {live.job.id: live for live in self.slots}
+        for live in before.values():
+            if self.clock.seconds() - live.job.created >= _LONGEST:
+                live.cancel("it was not done after three days")
+        unsaid = [live for live in before.values() if live.unsaid and not live.storing]
+        for live in unsaid:
+            live.unsaid = False
+        work = statements.report(self.node.run, [live.job for live in unsaid])
+        try:
+            unended = await self.database.change(work)
+        except BaseException as error:
+            for live in unsaid:
+                live.unsaid = True
+            if isinstance(error, Unavailable):
+                return
+            raise
+        for number, live in before.items():
+            if number not in unended:
+                # The others took this daemon for dead, and their word is stored.
+                live.cancel("other daemons gave the job up")
+            elif (user := unended[number]) is not None:
+                live.cancel_for(user)
+        await self._settle(unended)
+
+    async def _settle(self, unended: Mapping[int, str | None]) -> None:
+        """End what is stored for this daemon and was never begun: a start that failed by half."""
+        astray = [one for one in unended if one not in self.slots and one not in self.starting]
+        if astray:
+            now = self.clock.seconds()
+            with suppress(Unavailable):
+                await self.database.change(statements.lose(self.node.run, now, astray))
+        elif not self.starting:
+            self.doubtful = False
+
+    async def watch(self) -> None:
+        """End the jobs of daemons that are gone: former runs of this one, and silent others."""
+        now = self.clock.seconds()
+        try:
+            await self._lose(statements.lose_former(self.node.id, self.node.run, now))
+            beats = await self.database.run(statements.beats)
+            for run in self._watch.look(beats, self.clock.seconds()):
+                await self._lose(statements.lose(run, self.clock.seconds()))
+        except Unavailable:
+            self._watch.missed()
+
+    async def _lose(self, work: Callable[[Connection], list[Job]]) -> None:
+        for job in await self.database.change(work):
+            self.log.warn(
+                "job {id} of process {pid} on {host} has failed: {reason}",
+                id=job.id,
+                pid=job.pid,
+                host=job.host_name,
+                reason=job.outcome.stderr,
+            )
+            if not job.cmd.startswith("GET "):
+                audit(
+                    job.user or "",
+                    None,
+                    "job end",
+                    target=str(job.id),
+                    result=job.outcome.stderr,
+                    cmd=job.cmd,
+                )
+
+    async def clean(self, keep: float) -> None:
+        """Remove jobs that ended ``keep`` seconds ago, with their results."""
+        before = self.clock.seconds() - keep
+        try:
+            while old := await self.database.run(statements.expired(before, _AT_ONCE)):
+                for number in old:
+                    await discard(self.database, number)
+                    await self.database.change(statements.remove(number))
+        except Unavailable:
+            return
