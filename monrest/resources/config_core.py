@@ -35,7 +35,7 @@ from monrest.resources.declare import (
 )
 from monrest.resources.local import local_schema, select
 from monrest.sites.site import Site
-from monrest.values import Answer, Column, Document, RestRequest
+from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
 
 RESULTS = (
     Column("failed", "boolean", "", "whether it failed"),
@@ -52,6 +52,8 @@ _SAVED = (
     Column("errors", "array_of_strings", "", "objects with peer_key and message; absent without"),
     Column("failed", "boolean", "", "true when a site failed; else absent"),
 )
+
+_A_DAY = 86400.0
 
 # -------------------------------------------------------------------- save and revert
 
@@ -138,13 +140,15 @@ def _sites(count: int) -> str:
 
 def _of_each(
     action: str,
-    work: Callable[[Context, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]],
+    work: Callable[
+        [Context, Site, Mapping[str, str], float], Coroutine[Any, Any, tuple[bool, str]]
+    ],
 ) -> Handler:
     """A handler that does ``work`` for all selected sites at the same time."""
 
     async def one(context: Context, request: RestRequest, site: Site) -> dict[str, Any]:
         given = await _environment(context, request, site)
-        failed, output = await work(context, site, given)
+        failed, output = await work(context, site, given, _seconds(context, request))
         note(request, action, target=site.id, result="failed" if failed else "ok")
         return {"peer_key": site.id, "failed": failed, "output": output}
 
@@ -167,31 +171,37 @@ def _of_each(
     return handler
 
 
-async def _check(context: Context, site: Site, given: Mapping[str, str]) -> tuple[bool, str]:
+async def _check(
+    context: Context, site: Site, given: Mapping[str, str], seconds: float
+) -> tuple[bool, str]:
     command = config_site(context, site).tool.obj_check_cmd
     if not command:
         return True, "obj_check_cmd is not set for this site"
-    seconds = _command_seconds(context)
-    result = await commands.run(context.clock, command, given, seconds)
+    limit = min(context.config.configtool.command_timeout, seconds)
+    result = await commands.run(context.clock, command, given, limit)
     return result.failed, result.output
 
 
-async def _reload(context: Context, site: Site, given: Mapping[str, str]) -> tuple[bool, str]:
+async def _reload(
+    context: Context, site: Site, given: Mapping[str, str], seconds: float
+) -> tuple[bool, str]:
     result = await reload_core(
         site,
         context.clock,
         config_site(context, site).tool.obj_reload_cmd,
         given,
-        seconds=longest_wait(context.config.server),
-        command_seconds=_command_seconds(context),
+        seconds=seconds,
+        command_seconds=min(context.config.configtool.command_timeout, seconds),
     )
     context.contacts.expire()
     return result.failed, result.output
 
 
-def _command_seconds(context: Context) -> float:
-    """Commands end before the request does."""
-    return min(context.config.configtool.command_timeout, longest_wait(context.config.server))
+def _seconds(context: Context, request: RestRequest) -> float:
+    """How long all of it may take: a request ends in time, a job has no limit of its own."""
+    if request.progress is nobody_follows:
+        return longest_wait(context.config.server)
+    return _A_DAY
 
 
 # -------------------------------------------------------------------- all of them

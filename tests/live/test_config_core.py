@@ -412,12 +412,13 @@ def commanded(made, tmp_path):
     """A function that makes a daemon with these settings, and gives its client and files."""
     clients = []
 
-    def make(tool=(), **settings):
+    def make(tool=(), server=(), **settings):
         files = Files(tmp_path / "core")
         sites = [
             site("s1", "unix:/nonexistent/live", configtool=files.tool(**dict(tool))),
         ]
-        daemon = made(sites, sections={"configtool": settings}).start(connected=())
+        sections = {"configtool": settings, "server": dict(server)}
+        daemon = made(sites, sections=sections).start(connected=())
         clients.append(daemon.client())
         return clients[-1], files
 
@@ -481,6 +482,17 @@ def test_a_check_that_hangs_is_ended(commanded):
     assert answer["failed"] is True
     assert answer["output"].startswith("begun\n")
     assert "time limit" in answer["output"]
+
+
+def test_a_check_as_a_job_has_more_time_than_a_request(commanded):
+    tool, server = {"obj_check_cmd": "sleep 0.5; echo good"}, {"request_timeout": 1.2}
+    client, _ = commanded(tool, server, command_timeout=60)
+    (answer,) = post(client, "/config/check")
+    assert (answer["failed"], "time limit" in answer["output"]) == (True, True)
+    job = post(client, "/config/check?background=1")["job_id"]
+    until(lambda: not client.rows(f"/mon/jobs/{job}")["is_running"], "the job has ended")
+    done = client.get(f"/mon/jobs/{job}/output")
+    assert done.json == [{"peer_key": "s1", "failed": False, "output": "good\n"}]
 
 
 def test_names_of_people_reach_commands_unchanged(commanded):
