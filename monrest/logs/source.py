@@ -7,13 +7,13 @@ and forgets them. The cores themselves are one source (availability.md, sections
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from operator import itemgetter
 from typing import Protocol
 
 from attrs import frozen
 
 from monrest.livestatus.errors import ProtocolError
 from monrest.logs.events import Line
+from monrest.logs.line import in_order
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.query.portable import pushability
 from monrest.query.regex import escape
@@ -153,10 +153,4 @@ def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> li
         raise ProtocolError("a log line without time or text")
     if not all(low <= row[0] <= high for row in rows):
         raise ProtocolError("a log line of another time than asked for")
-    if rows[0][0] != rows[-1][0]:
-        newest_first = rows[0][0] > rows[-1][0]
-    lines = [(time, message) for time, message in rows]
-    if newest_first:
-        lines.reverse()
-    lines.sort(key=itemgetter(0))
-    return lines
+    return in_order([(time, message) for time, message in rows], newest_first=newest_first)
