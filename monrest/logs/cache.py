@@ -20,9 +20,11 @@ from monrest.config import LogcacheConfig
 from monrest.errors import Unavailable
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs import records
+from monrest.logs.cachedlog import CachedLog, Reader
 from monrest.logs.importer import BusyError, Periods, SiteImport, present
 from monrest.logs.reading import Cached, reading
 from monrest.logs.records import LeaseLostError, Record
+from monrest.logs.source import CORES, LogSource
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
 from monrest.query.bind import Bound
 from monrest.query.model import CoreFilter, Pushed, Test
@@ -67,9 +69,11 @@ class LogCache(Service):
     _imports: dict[str, SiteImport] = field(init=False, factory=dict)
     _running: set[str] = field(init=False, factory=set)
     _turns: DeferredSemaphore = field(init=False)
+    _reader: Reader = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._turns = DeferredSemaphore(_at_once(len(self.sites)))
+        self._reader = Reader(self.database, self.clock)
 
     @property
     def enabled(self) -> bool:
@@ -198,10 +202,10 @@ class LogCache(Service):
                 visible = await self._visible(site, seen)
                 if visible is None:
                     return
-                cached = await self.database.run(
+                cached = await self._reader.read(
                     question.of(site.id, present(site, self.clock), visible)
                 )
-            except (LivestatusError, Unavailable):
+            except LivestatusError:
                 return  # the core is asked for everything, and tells what is wrong with it
             if cached is not None:
                 found[site.id] = cached
@@ -209,6 +213,10 @@ class LogCache(Service):
         waiting = [Deferred.fromCoroutine(one(site)) for site in sites if site.connected]
         await _all(waiting)
         return found
+
+    def source(self) -> LogSource:
+        """The log of every site for those who see all of it; the cores' own while switched off."""
+        return CachedLog(reader=self._reader, clock=self.clock) if self.enabled else CORES
 
     async def _visible(self, site: Site, seen: CoreFilter | None) -> Visible | None:
         """What the asker is a contact of at this site; None where only the core can tell."""

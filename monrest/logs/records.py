@@ -142,6 +142,11 @@ def record(site: str) -> Work[Record | None]:
     return lambda connection: _record(connection, site)
 
 
+def known(site: str) -> Work[Record | None]:
+    """What is noted about ``site``, without looking at its lines."""
+    return lambda connection: of_site(connection, site)
+
+
 def _record(connection: Connection, site: str) -> Record | None:
     known = of_site(connection, site)
     if known is None:

@@ -23,20 +23,21 @@ from monrest.logs import outages
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS, Availability, Rules
 from monrest.logs.events import Key, Line, Watched
 from monrest.logs.outages import Outages
-from monrest.logs.source import CoreLog, LogSource, Wanted
+from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.resources.declare import Context
+from monrest.resources.fetch import wants_cache
 from monrest.resources.reportarguments import CURRENT, Asked
 from monrest.resources.reportobjects import Chosen, on_sites
 from monrest.resources.reportperiod import UnknownPeriodError, period_of
+from monrest.resources.reportprogress import Reading
 from monrest.sites.site import Site
-from monrest.values import SiteProblem
-
-SOURCE: LogSource = CoreLog()
+from monrest.values import RestRequest, SiteProblem
 
 _PATIENCE = 0.8
 """Part of a request's time after which a site is left out, so that the others are answered.
 
-A core may take minutes for a log query, which is longer than a request may last.
+A core may take minutes for a log query, which is longer than a request may last. A job has all
+the time there is.
 """
 
 _EVERY = 256
@@ -102,15 +103,16 @@ def _initial(asked: Asked, states: Mapping[Key, int]) -> dict[Key, int]:
 
 async def _of_site(
     context: Context,
-    zone: tzinfo,
+    source: LogSource,
+    reading: Reading,
     report: Report,
     asked: Asked,
     site: Site,
     states: Mapping[Key, int],
 ) -> list[Record]:
     """All records of one site; raise LivestatusError and UnknownPeriodError."""
-    span = asked.span
-    period = await period_of(SOURCE, site, asked.period, asked.since, span, zone, context.clock)
+    span, clock = asked.span, context.clock
+    period = await period_of(source, site, asked.period, asked.since, span, reading.zone, clock)
     rules = Rules(
         span=span,
         soft=asked.soft,
@@ -129,11 +131,15 @@ async def _of_site(
         services=any(service for _, service in keys),
         names=frozenset(watched.hosts),
         program=asked.not_running,
+        # Where an outage goes on after a pause it has the text of the latest line.
+        texts=report is OUTAGE and bool(asked.period or not asked.with_downtimes),
     )
     if span.seconds:
-        async for lines in SOURCE.slices(site, wanted):
-            await sliced(_take(account, watched, lines), context.clock)
-    return await sliced(_records(report, account, rules, keys), context.clock)
+        async for lines in source.slices(site, wanted):
+            await sliced(_take(account, watched, lines), clock)
+            reading.reached(site, lines[-1][0])
+    reading.done(site)
+    return await sliced(_records(report, account, rules, keys), clock)
 
 
 @frozen
@@ -158,16 +164,29 @@ def _merged(parts: Sequence[list[Record]]) -> Generator[None, None, list[Record]
 
 
 async def made(
-    context: Context, zone: tzinfo, report: Report, asked: Asked, chosen: Chosen
+    context: Context,
+    request: RestRequest,
+    zone: tzinfo,
+    report: Report,
+    asked: Asked,
+    chosen: Chosen,
 ) -> Made:
     """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
     began = context.clock.seconds()
     sites = on_sites(context, chosen)
     patience = context.config.server.request_timeout * _PATIENCE
+    source = context.logcache.source() if wants_cache(context, request) else CORES
+    reading = Reading(
+        progress=request.progress,
+        sites=[site for site, _ in sites],
+        since=asked.since,
+        until=asked.span.end,
+        zone=zone,
+    )
     waiting = [
-        Deferred.fromCoroutine(_of_site(context, zone, report, asked, site, states)).addTimeout(
-            patience, context.clock
-        )
+        Deferred.fromCoroutine(
+            _of_site(context, source, reading, report, asked, site, states)
+        ).addTimeout(patience, context.clock)
         for site, states in sites
     ]
     parts: list[list[Record]] = []
