@@ -61,6 +61,14 @@ class Record:
         whole = self.covered_until - self.wanted_from
         return 1.0 if whole <= 0 else min(1.0, (self.covered_until - self.covered_from) / whole)
 
+    def share(self, now: float) -> float:
+        """How much of all up to ``now`` is there, 0 to 1."""
+        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
+            return 0.0
+        whole = now - self.wanted_from
+        done = self.covered_until - self.covered_from
+        return min(1.0, max(0.0, done / whole)) if whole > 0 else 1.0
+
 
 @frozen(kw_only=True)
 class Lease:
