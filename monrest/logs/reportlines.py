@@ -104,12 +104,8 @@ def slice_of(
 
 
 def _in_order(found: list[Any]) -> list[Line]:
-    found.sort(key=_place)
+    found.sort()  # by time and number, of which no two lines have the same
     return [(time, message) for time, _, message in found]
-
-
-def _place(row: Any) -> tuple[int, int]:
-    return row[0], row[1]
 
 
 def _fetched(connection: Connection, statement: Select[Any]) -> list[Any]:
