@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TypeVar
 
 from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.errors import Unavailable
@@ -18,7 +19,7 @@ from monrest.logs import records
 from monrest.logs.events import Line
 from monrest.logs.importer import present
 from monrest.logs.records import Work
-from monrest.logs.reportlines import piece_of, slice_of
+from monrest.logs.reportlines import Slice, piece_of, slice_of
 from monrest.logs.source import CORES, MOST_LINES, LogSource, Wanted
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -71,14 +72,25 @@ class CachedLog:
                 async for lines in self.core.slices(site, before):
                     yield lines
                 low = piece.start
-            while low < piece.end:
+
+            def begin(low: int) -> Deferred[Slice | None]:
                 work = slice_of(site.id, piece, wanted, low, self.most, named=named)
-                found = await self.reader.read(work)
-                if found is None:
-                    break
-                if found.lines:
-                    yield found.lines
-                low = found.after
+                return Deferred.fromCoroutine(self.reader.read(work))
+
+            # The next slice is read while the one before is worked at.
+            coming = begin(low)
+            try:
+                while low < piece.end:
+                    found = await coming
+                    if found is None:
+                        break
+                    low = found.after
+                    if low < piece.end:
+                        coming = begin(low)
+                    if found.lines:
+                        yield found.lines
+            finally:
+                coming.addErrback(lambda _: None).cancel()
         if low <= wanted.until:
             async for lines in self.core.slices(site, evolve(wanted, since=low)):
                 yield lines

@@ -110,29 +110,29 @@ class Watched:
         """
         kind, colon, rest = message.partition("] ")[2].partition(": ")
         if kind in _HOST_LINES:
-            # Host, state, type, attempt, output; the output may hold semicolons of its own.
+            # The output may hold semicolons of its own.
             parts = rest.split(";", 4)
             key = self._hosts.get(parts[0])
-            if key is None or len(parts) < 2:
-                return None
-            state = _HOST_STATES.get(parts[1])
+            states = _HOST_STATES
         elif kind in _SERVICE_LINES:
             parts = rest.split(";", 5)
             if parts[0] in self._split:
                 parts = self._joined(parts[0], rest)
             key = self._services.get(tuple(parts[:2]))
-            if key is None or len(parts) < 3:
-                return None
+            states = _STATES
             del parts[0]
-            state = _STATES.get(parts[1])
         elif kind in _DOWNTIMES:
             return self._downtime(time, kind, rest)
         else:
             return self._program(time, kind) if self.program and not colon else None
-        if state is None:
+        if key is None:
             return None
-        soft = len(parts) > 2 and parts[2] == SOFT
-        return StateEvent(time, key, state, soft, parts[4] if len(parts) > 4 else "")
+        try:
+            _, word, hardness, _, output = parts
+        except ValueError:  # something is cut off
+            _, word, hardness, _, output = [*parts, "", "", "", ""][:5]
+        state = states.get(word)
+        return None if state is None else StateEvent(time, key, state, hardness == SOFT, output)
 
     def events(self, lines: Iterable[Line]) -> Iterator[Event]:
         """The events of lines in their order."""

@@ -73,9 +73,12 @@ OUTAGE = Report(
 def _take(
     account: Availability | Outages, watched: Watched, lines: Sequence[Line]
 ) -> Generator[None]:
+    event, take = watched.event, account.take
     for at in range(0, len(lines), _EVERY):
-        for event in watched.events(lines[at : at + _EVERY]):
-            account.take(event)
+        for time, message in lines[at : at + _EVERY]:
+            found = event(time, message)
+            if found is not None:
+                take(found)
         yield
 
 
