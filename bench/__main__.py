@@ -15,12 +15,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import identity, lines, logs
+from bench import identity, lines, logs, reports
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
 
-WHOLE_RUN = 285
+WHOLE_RUN = 420
 """Seconds after which the run is given up."""
 
 DISTANT = 100
@@ -82,6 +82,11 @@ def cached(_: Processes) -> Iterator[Line]:
     yield from logs.cache()
 
 
+def reported(processes: Processes) -> Iterator[Line]:
+    """Everything about reports."""
+    yield from reports.month(processes)
+
+
 def first_host(daemon: Daemon, site: str) -> str:
     """The first host of a site, as CSV gives it."""
     return (
@@ -103,7 +108,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
     broken: list[str] = []
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(WHOLE_RUN)
-    for measure in (lambda p: near(p, hosts, services, broken), far, commanded, cached):
+    for measure in (lambda p: near(p, hosts, services, broken), far, commanded, cached, reported):
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
             processes = Processes(Path(folder))
