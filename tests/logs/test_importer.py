@@ -115,7 +115,12 @@ def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypat
         core.write(NOW - 20 * DAY + number // 3, f"a storm {number}")
     for number in range(200):
         core.write(NOW - number * 600, f"{number}: later")
-    assert done(importer(core, database, clock).update()) == 600
+    for number in range(300):
+        core.write(NOW + number * 5, f"the clock of the core is ahead {number}")
+    for number in range(60):
+        core.write(NOW - 100, f"all in one second {number}")
+    assert done(importer(core, database, clock).update()) == 960
+    assert core.longest == 60
     assert stored(database) == core.told()
     assert max(int(one.filter.items[1].value) - int(one.filter.items[0].value)
                for one in core.asked if len(one.filter.items) > 1 and not one.stats) <= 30 * DAY  # fmt: skip
