@@ -15,12 +15,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import identity, lines, logs, objects
+from bench import identity, lines, logs, objects, reports
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
 
-WHOLE_RUN = 285
+WHOLE_RUN = 420
 """Seconds after which the run is given up."""
 
 DISTANT = 100
@@ -87,6 +87,11 @@ def object_files(processes: Processes, hosts: int, services: int) -> Iterator[Li
     yield from objects.parsing(processes.folder, hosts, services)
 
 
+def reported(processes: Processes) -> Iterator[Line]:
+    """Everything about reports."""
+    yield from reports.month(processes)
+
+
 def first_host(daemon: Daemon, site: str) -> str:
     """The first host of a site, as CSV gives it."""
     return (
@@ -113,6 +118,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
         far,
         commanded,
         cached,
+        reported,
         lambda p: object_files(p, hosts, services),
     )
     for measure in measures:

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from bench.report import Line, milliseconds, plain
-from monrest.logs import partitions, records
+from monrest.logs import partitions, records, thinning
 from monrest.logs.line import Line as LogLine
 from monrest.logs.line import kept
 from monrest.logs.reading import reading
@@ -157,7 +157,7 @@ def newest(url: str, count: int) -> Iterator[Line]:
     with engine.begin() as connection:
         covered = {"covered_from": FIRST, "covered_until": end, "wanted_from": FIRST}
         records.write(lease, time.time(), (), **covered)(connection)
-        records.analyze(connection)
+        thinning.analyze(connection)
     reader = engines.reading(engines.parse(url), 1, 600.0)
     for what, parameters in questions().items():
         window = (("time[gte]", str(FIRST)),)

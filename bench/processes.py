@@ -126,8 +126,12 @@ class Daemon:
         *,
         hidden: Sequence[str] = (),
         dead: Sequence[str] = (),
+        extra: Sequence[str] = (),
     ) -> None:
-        """Start it and wait until every site but the ``dead`` ones answers."""
+        """Start it and wait until every site but the ``dead`` ones answers.
+
+        ``extra`` are further lines of its configuration.
+        """
         folder = processes.folder / name
         folder.mkdir(mode=0o700)
         self.port = free_port()
@@ -140,6 +144,7 @@ class Daemon:
             f'secret_key_file = "{self.key_file}"',
             "[auth.roles]",
             'admin = ["admin"]',
+            *extra,
         ]
         for site, path in sites.items():
             lines += [

@@ -7,6 +7,7 @@ event, so the memory is that of the objects, however long the log is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from attrs import Factory, define, field, frozen
@@ -102,11 +103,14 @@ class Availability:
     _flags: dict[Key, Flag] = field(init=False, factory=dict)
     _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
     _coming: int = field(init=False, default=0)
+    _next: float = field(init=False)
+    _soft: bool = field(init=False)
     _start: int = field(init=False)
     _end: int = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._start, self._end = self.rules.span.start, self.rules.span.end
+        self._soft, self._next = self.rules.soft, -inf if self.rules.period.changes else inf
         initial = self.rules.initial
         for key in self.keys:
             own = self._flags.setdefault(key, Flag())
@@ -118,14 +122,20 @@ class Availability:
     def take(self, event: Event) -> None:
         """Count one event; times must not go back."""
         time = event.time
-        if self._coming < len(self.rules.period.changes):
+        if time >= self._next:
             self._turn(time)
         if isinstance(event, StateEvent):
             one = self._objects.get(event.key)
-            if one is None or (event.soft and not self.rules.soft):
+            if one is None or (event.soft and not self._soft):
                 return
-            self._account(one, time)
-            one.state = one.known = event.state
+            state = event.state
+            if one.seen < len(self._changes):
+                self._account(one, time)
+            elif one.state == state:
+                return  # nothing changes, and the time is accounted for when something does
+            else:
+                self._add(one, time)
+            one.state = one.known = state
         elif isinstance(event, DowntimeEvent):
             self._downtime(event)
         elif self.rules.not_running:
@@ -155,6 +165,7 @@ class Availability:
             moment, inside = changes[self._coming]
             self._changes.append((moment, inside, self.rules.period.logged))
             self._coming += 1
+        self._next = changes[self._coming][0] if self._coming < len(changes) else inf
 
     def _account(self, one: _Object, time: int) -> None:
         """Account for the time up to a moment, with all that concerned every object meanwhile."""

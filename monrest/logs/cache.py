@@ -6,46 +6,42 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from attrs import define, field, frozen
+from attrs import define, field
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from monrest.concurrency import Periodic
 from monrest.config import LogcacheConfig
 from monrest.errors import Unavailable
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs import records
-from monrest.logs.importer import BusyError, Periods, SiteImport, present
+from monrest.logs.cachedlog import CachedLog, Reader
+from monrest.logs.importer import (
+    BusyError,
+    Follow,
+    Periods,
+    SiteImport,
+    nobody_follows,
+    present,
+)
 from monrest.logs.reading import Cached, reading
 from monrest.logs.records import LeaseLostError, Record
+from monrest.logs.source import CORES, LogSource
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
+from monrest.logs.updates import Imports, Updated, at_once, every, together
 from monrest.query.bind import Bound
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.plan import Layout
 from monrest.sites.site import Site
 from monrest.store.database import Database
-from monrest.values import Progress, nobody_follows
-
-T = TypeVar("T")
+from monrest.values import Progress
 
 _JOINED = frozenset({"naemon", "mk", "lmd"})
 """Cores in which a line belongs to the objects that it names, and to no others."""
-
-_AT_ONCE = ((200, 8), (100, 5), (20, 3), (1, 2))
-
-
-@frozen(kw_only=True)
-class Updated:
-    """What an update has done: lines that are new, and why sites were left out."""
-
-    inserted: int = 0
-    failed: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
 
 
 @define(eq=False)
@@ -68,9 +64,11 @@ class LogCache(Service):
     _imports: dict[str, SiteImport] = field(init=False, factory=dict)
     _running: set[str] = field(init=False, factory=set)
     _turns: DeferredSemaphore = field(init=False)
+    _reader: Reader = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._turns = DeferredSemaphore(_at_once(len(self.sites)))
+        self._turns = DeferredSemaphore(at_once(len(self.sites)))
+        self._reader = Reader(self.database, self.clock)
 
     @property
     def enabled(self) -> bool:
@@ -93,7 +91,7 @@ class LogCache(Service):
         """Go on with other sites and intervals."""
         await self._end()
         self.config, self.sites = config, sites
-        self._turns = DeferredSemaphore(_at_once(len(sites)))
+        self._turns = DeferredSemaphore(at_once(len(sites)))
         if self.running:
             self._begin()
 
@@ -130,11 +128,13 @@ class LogCache(Service):
 
     # ------------------------------------------------------------ updates
 
-    async def update(self, site: Site, *, back: bool = False) -> int:
+    async def update(
+        self, site: Site, *, back: bool = False, follow: Follow = nobody_follows
+    ) -> int:
         """Bring a site up to date; the number of new lines.
 
-        ``back``: see ``SiteImport``. Raises BusyError, LeaseLostError, LivestatusError and
-        Unavailable.
+        ``back``, ``follow``: see ``SiteImport``. Raises BusyError, LeaseLostError,
+        LivestatusError and Unavailable.
         """
         if site.id in self._running:
             raise BusyError(site.id)
@@ -154,39 +154,23 @@ class LogCache(Service):
             )
         self._running.add(site.id)
         try:
-            return await made.update(back=back)
+            return await made.update(back=back, follow=follow)
         finally:
             self._running.discard(site.id)
 
-    async def update_all(
-        self, sites: Sequence[Site], progress: Progress = nobody_follows
-    ) -> Updated:
-        """Bring these sites up to date, at the same time; what became of it."""
-        done = 0
+    async def update_all(self, sites: Sequence[Site]) -> Updated:
+        """Fetch the newest lines of these sites, at the same time; what became of it."""
+        return await together(sites, self.update)
 
-        def ended(one: Updated) -> Updated:
-            nonlocal done
-            done += 1
-            progress(
-                100 * done / len(sites), message=f"{done} of {len(sites)} sites are up to date"
-            )
-            return one
-
-        asked = [Deferred.fromCoroutine(self._reported(site)).addCallback(ended) for site in sites]
-        results = await _all(asked)
-        return Updated(
-            inserted=sum(one.inserted for one in results),
-            failed=tuple(text for one in results for text in one.failed),
-            skipped=tuple(text for one in results for text in one.skipped),
+    async def import_all(self, sites: Sequence[Site], progress: Progress) -> Updated:
+        """Bring these sites up to date with their whole first import, whoever does it."""
+        imports = Imports(
+            clock=self.clock,
+            update=lambda site, follow: self.update(site, back=True, follow=follow),
+            record=self.record,
+            progress=progress,
         )
-
-    async def _reported(self, site: Site) -> Updated:
-        try:
-            return Updated(inserted=await self.update(site))
-        except LivestatusError as error:
-            return Updated(failed=(f"{site.id}: {site.problem(error).reason}",))
-        except (BusyError, LeaseLostError):
-            return Updated(skipped=(f"{site.id}: an update is running already",))
+        return await imports.all(sites)
 
     async def record(self, site: Site) -> Record | None:
         """What is known of a site; None before its first import."""
@@ -211,17 +195,21 @@ class LogCache(Service):
                 visible = await self._visible(site, seen)
                 if visible is None:
                     return
-                cached = await self.database.run(
+                cached = await self._reader.read(
                     question.of(site.id, present(site, self.clock), visible)
                 )
-            except (LivestatusError, Unavailable):
+            except LivestatusError:
                 return  # the core is asked for everything, and tells what is wrong with it
             if cached is not None:
                 found[site.id] = cached
 
         waiting = [Deferred.fromCoroutine(one(site)) for site in sites if site.connected]
-        await _all(waiting)
+        await every(waiting)
         return found
+
+    def source(self) -> LogSource:
+        """The log of every site for those who see all of it; the cores' own while switched off."""
+        return CachedLog(reader=self._reader, clock=self.clock) if self.enabled else CORES
 
     async def _visible(self, site: Site, seen: CoreFilter | None) -> Visible | None:
         """What the asker is a contact of at this site; None where only the core can tell."""
@@ -241,18 +229,3 @@ class LogCache(Service):
             hosts=tuple(str(name) for (name,) in hosts),
             services=tuple((str(host), str(service)) for host, service in services),
         )
-
-
-async def _all(waiting: Sequence[Deferred[T]]) -> list[T]:
-    """All results; the first failure is raised when everything has ended."""
-    results: list[T] = []
-    for _, result in await DeferredList(waiting, consumeErrors=True):
-        if isinstance(result, Failure):
-            result.raiseException()
-        results.append(result)
-    return results
-
-
-def _at_once(sites: int) -> int:
-    """How many sites are updated at the same time (frontend-data.md, section 10.1)."""
-    return next((number for more, number in _AT_ONCE if sites > more), 1)

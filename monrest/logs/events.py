@@ -25,12 +25,13 @@ _STATES = {
     "UNREACHABLE": 2, "CRITICAL": 2,
     "UNKNOWN": 3, "(unknown)": 3,
 }  # fmt: skip
-_HOST_STATES = 3
+# No field of a host could take the time of another one.
+_HOST_STATES = {word: state for word, state in _STATES.items() if state < 3}
 
 _HOST_LINES = frozenset({"HOST ALERT", "INITIAL HOST STATE", "CURRENT HOST STATE"})
 _SERVICE_LINES = frozenset({"SERVICE ALERT", "INITIAL SERVICE STATE", "CURRENT SERVICE STATE"})
 _HOST_DOWNTIME = "HOST DOWNTIME ALERT"
-_SERVICE_DOWNTIME = "SERVICE DOWNTIME ALERT"
+_DOWNTIMES = frozenset({_HOST_DOWNTIME, "SERVICE DOWNTIME ALERT"})
 
 _STARTS = (" starting...", " restarting...")
 _STOPS = ("shutting down...", "Bailing out")
@@ -77,11 +78,21 @@ class Watched:
     keys: Set[Key]
     program: bool = False
     hosts: Set[str] = field(init=False)
+    _hosts: Mapping[str, Key] = field(init=False)
+    _services: Mapping[tuple[str, ...], Key] = field(init=False)
     _split: Mapping[str, tuple[str, ...]] = field(init=False)
 
     @hosts.default
-    def _hosts(self) -> Set[str]:
+    def _all_hosts(self) -> Set[str]:
         return frozenset(host for host, _ in self.keys)
+
+    @_hosts.default
+    def _host_keys(self) -> Mapping[str, Key]:
+        return {key[0]: key for key in self.keys if not key[1]}
+
+    @_services.default
+    def _service_keys(self) -> Mapping[tuple[str, ...], Key]:
+        return {key: key for key in self.keys if key[1]}
 
     @_split.default
     def _with_semicolons(self) -> Mapping[str, tuple[str, ...]]:
@@ -93,24 +104,35 @@ class Watched:
         return found
 
     def event(self, time: int, message: str) -> Event | None:
-        """The event of one line, None for a line that does not matter."""
-        text = message.partition("] ")[2]
-        kind, colon, rest = text.partition(": ")
-        if not colon:
-            return self._program(time, text) if self.program else None
+        """The event of one line, None for a line that does not matter.
+
+        One function for the frequent kinds: reports read millions of lines.
+        """
+        kind, colon, rest = message.partition("] ")[2].partition(": ")
         if kind in _HOST_LINES:
-            return self._host_state(time, rest)
-        if kind in _SERVICE_LINES:
-            return self._service_state(time, rest)
-        if kind == _HOST_DOWNTIME:
-            host, _, more = rest.partition(";")
-            if host in self.hosts:
-                return DowntimeEvent(time, (host, ""), more.partition(";")[0] == "STARTED")
-        elif kind == _SERVICE_DOWNTIME:
-            key, more = self._service(rest)
-            if key is not None:
-                return DowntimeEvent(time, key, more.partition(";")[0] == "STARTED")
-        return None
+            # The output may hold semicolons of its own.
+            parts = rest.split(";", 4)
+            key = self._hosts.get(parts[0])
+            states = _HOST_STATES
+        elif kind in _SERVICE_LINES:
+            parts = rest.split(";", 5)
+            if parts[0] in self._split:
+                parts = self._joined(parts[0], rest)
+            key = self._services.get(tuple(parts[:2]))
+            states = _STATES
+            del parts[0]
+        elif kind in _DOWNTIMES:
+            return self._downtime(time, kind, rest)
+        else:
+            return self._program(time, kind) if self.program and not colon else None
+        if key is None:
+            return None
+        try:
+            _, word, hardness, _, output = parts
+        except ValueError:  # something is cut off
+            _, word, hardness, _, output = [*parts, "", "", "", ""][:5]
+        state = states.get(word)
+        return None if state is None else StateEvent(time, key, state, hardness == SOFT, output)
 
     def events(self, lines: Iterable[Line]) -> Iterator[Event]:
         """The events of lines in their order."""
@@ -119,26 +141,26 @@ class Watched:
             if found is not None:
                 yield found
 
-    def _host_state(self, time: int, rest: str) -> StateEvent | None:
-        host, _, more = rest.partition(";")
-        key = (host, "")
-        if key not in self.keys:
-            return None
-        event = _state(time, key, more)
-        # No field of a host could take the time of such a state.
-        return event if event is not None and event.state < _HOST_STATES else None
-
-    def _service_state(self, time: int, rest: str) -> StateEvent | None:
-        key, more = self._service(rest)
-        return None if key is None else _state(time, key, more)
-
-    def _service(self, rest: str) -> tuple[Key | None, str]:
-        host, _, more = rest.partition(";")
-        for service in self._split.get(host, ()):
+    def _joined(self, host: str, rest: str) -> list[str]:
+        """The fields of a service's line, whose name may hold what separates them."""
+        more = rest[len(host) + 1 :]
+        for service in self._split[host]:
             if more.startswith(f"{service};"):
-                return (host, service), more[len(service) + 1 :]
-        service, _, more = more.partition(";")
-        return ((host, service) if service and (host, service) in self.keys else None), more
+                return [host, service, *more[len(service) + 1 :].split(";", 3)]
+        return rest.split(";", 5)
+
+    def _downtime(self, time: int, kind: str, rest: str) -> DowntimeEvent | None:
+        if kind == _HOST_DOWNTIME:
+            host, word, *_ = *rest.split(";", 2), ""
+            return (
+                DowntimeEvent(time, (host, ""), word == "STARTED") if host in self.hosts else None
+            )
+        host = rest.partition(";")[0]
+        parts = self._joined(host, rest) if host in self._split else rest.split(";", 3)
+        key = self._services.get(tuple(parts[:2]))
+        if key is None:
+            return None
+        return DowntimeEvent(time, key, parts[2:3] == ["STARTED"])
 
     def _program(self, time: int, text: str) -> ProgramEvent | None:
         if any(word in text for word in _STARTS):
@@ -146,16 +168,6 @@ class Watched:
         if any(word in text for word in _STOPS):
             return ProgramEvent(time, running=False)
         return None
-
-
-def _state(time: int, key: Key, text: str) -> StateEvent | None:
-    """``STATE;TYPE;attempt;output``; the output may hold semicolons of its own."""
-    word, _, more = text.partition(";")
-    state = _STATES.get(word)
-    if state is None:
-        return None
-    kind, _, more = more.partition(";")
-    return StateEvent(time, key, state, kind == SOFT, more.partition(";")[2])
 
 
 _TRANSITION = "TIMEPERIOD TRANSITION"

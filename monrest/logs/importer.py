@@ -8,17 +8,18 @@ and stores what is not there yet. Rules: frontend-data.md, sections 10.4 and 10.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.concurrency import Periodic, sliced
-from monrest.logs import records
+from monrest.logs import records, thinning
 from monrest.logs.line import COLUMNS, TIME, Line, in_order, kept
 from monrest.logs.records import Lease, Record
-from monrest.query.model import Every, Pushed, Stat, Test
+from monrest.query.model import Every, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.values import Row
@@ -27,9 +28,8 @@ DRIFT = 300
 """Seconds before the newest known line in which others may still turn up."""
 
 DAY = 86400
-SHORTEST = 60
 LONGEST = 30 * DAY
-"""Seconds of a slice."""
+"""Seconds of a slice, at most."""
 
 FEW, MANY = 5_000, 20_000
 """Lines of a slice below which the next one is longer, and above which it is shorter."""
@@ -45,6 +45,15 @@ def present(site: Site, clock: IReactorTime) -> float:
     """
     told = site.health.program.localtime
     return clock.seconds() if told is None else min(clock.seconds(), told)
+
+
+Follow: TypeAlias = Callable[[float, str], None]
+"""Takes how much of a site is imported (0 to 1), and what is done now."""
+
+
+def nobody_follows(share: float, what: str) -> None:
+    """Take what nobody wants to know."""
+    del share, what
 
 
 class BusyError(Exception):
@@ -79,11 +88,12 @@ class SiteImport:
     lease_seconds: float = records.LEASE
     slice: int = 600
 
-    async def update(self, *, back: bool = True) -> int:
+    async def update(self, *, back: bool = True, follow: Follow = nobody_follows) -> int:
         """Bring the site up to date; the number of new lines.
 
         ``back``: go on with the first import, and compact and remove what is old enough. Raises
-        BusyError, LivestatusError and Unavailable; what was imported until then is kept.
+        BusyError, LeaseLostError, LivestatusError and Unavailable; what was imported until then
+        is kept.
         """
         began = self.clock.seconds()
         known = await self.database.change(
@@ -103,20 +113,28 @@ class SiteImport:
         renewing.startService()
         noted: dict[str, Any] = {}
         try:
-            run = _Run(self, lease)
+            run = _Run(self, lease, follow)
             count = await run.forward(known)
             if back:
                 count += await run.backward()
             if count >= MANY:
-                await self.database.change(records.analyze)
+                await self.database.change(thinning.analyze)
             noted["last_update"] = int(began)
             noted["update_duration"] = self.clock.seconds() - began
             if back:
-                noted.update(await run.thin())
+                follow(1.0, "removing what is old")
+                noted.update(await self._thin(lease))
             return count
         finally:
             await renewing.stopService()
             await self.database.change(records.release(lease, **noted))
+
+    async def _thin(self, lease: Lease) -> dict[str, Any]:
+        known = await self.database.run(records.record(self.site.id))
+        if known is None or known.progress < 1:
+            return {}
+        compact, keep = self.periods.compact, self.periods.keep
+        return await thinning.thin(self.database, self.clock, lease, known, compact, keep)
 
 
 @define(eq=False)
@@ -125,41 +143,52 @@ class _Run:
 
     of: SiteImport
     lease: Lease
-    known: Record = field(init=False)
+    follow: Follow
+    wanted: int = field(init=False, default=0)
+    first: int = field(init=False, default=0)
 
     def _now(self) -> float:
         return self.of.clock.seconds()
 
+    def _tell(self, at: int, until: int) -> None:
+        """Say how much of the time up to now is covered, while the lines of ``at`` come."""
+        whole = int(self._now()) - self.wanted
+        share = (until - self.first) / whole if whole > 0 else 1.0
+        day = datetime.fromtimestamp(max(at, 0), UTC).date()
+        self.follow(min(max(share, 0.0), 1.0), f"importing the lines of {day}")
+
     async def forward(self, known: Record) -> int:
         """Everything since the newest known line; the first time the last hour."""
-        self.known = known
         now = int(self._now())
         covered: dict[str, int] = {}
         if known.covered_from is None or known.covered_until is None:
-            start = now - 3600
+            start = self.first = now - 3600
+            self.wanted = min(start, now - self.of.periods.first)
             covered = {
                 "covered_from": start,
                 "covered_until": start,
-                "wanted_from": min(start, now - self.of.periods.first),
+                "wanted_from": self.wanted,
             }
             await self._change(records.write(self.lease, self._now(), (), **covered))
         else:
+            self.first, self.wanted = known.covered_from, known.wanted_from or known.covered_from
             # A clock that was wrong may have left lines of the future behind.
             start = min(known.covered_until, int(present(self.of.site, self.of.clock))) - DRIFT
         count = 0
         while True:
             end = start + self.of.slice
-            if end < now and await self._too_many(start, end):
-                continue
             # Lines of a core whose clock is ahead are new as well.
-            found = await self._lines(start, end if end < now else None)
-            if end < now:
-                count += await self._store(found, covered_until=end)
-                start = end
+            found = await self._lines(start, end if end < now else None, now)
+            if found is None:
+                now = max(now, start + self.of.slice + 1)
                 continue
-            count += await self._store(found)
-            await self._ends_with_newest(now)
-            return count
+            if end >= now:
+                count += await self._store(found)
+                await self._ends_with_newest(int(self._now()))
+                return count
+            count += await self._store(found, covered_until=end)
+            start = end
+            self._tell(start, start)
 
     async def _ends_with_newest(self, now: int) -> None:
         """Cover up to the newest line: without one the clock of the core is not known."""
@@ -181,67 +210,41 @@ class _Run:
             if first is None or wanted is None or first <= wanted:
                 return count
             start = max(wanted, first - self.of.slice)
-            if await self._too_many(start, first):
+            self.first, self.wanted = first, wanted
+            self._tell(start, known.covered_until or first)
+            found = await self._lines(start, first, first)
+            if found is None:
                 continue
-            found = await self._lines(start, first)
             count += await self._store(found, covered_from=start)
-
-    async def thin(self) -> dict[str, Any]:
-        """Compact and remove what is old enough, a day at a time; what to note."""
-        began = self._now()
-        periods = self.of.periods
-        database = self.of.database
-        noted: dict[str, Any] = {}
-        known = await database.run(records.record(self.of.site.id))
-        assert known is not None
-        if known.progress < 1:
-            return noted
-        first = await database.run(records.oldest(self.lease.id))
-        if periods.keep and first is not None:
-            end = int(began - periods.keep) // DAY * DAY
-            for step in range(first // DAY * DAY + DAY, end + DAY, DAY):
-                await self._change(records.remove(self.lease, self._now(), step))
-            first = max(first, end)
-        if periods.compact and first is not None:
-            end = int(began - periods.compact) // DAY * DAY
-            start = max(first // DAY * DAY, known.compacted_until)
-            for step in range(start, end, DAY):
-                await self._change(records.compact(self.lease, self._now(), step, step + DAY))
-            if start < end:
-                noted["last_compact"] = int(began)
-                noted["compact_duration"] = self._now() - began
-        return noted
 
     # ------------------------------------------------------------ the core
 
-    async def _too_many(self, start: int, end: int) -> bool:
-        """Whether a long slice holds too much; it is shorter then."""
-        if end - start <= DAY:
-            return False
-        pushed = self._asked(start, end, (), (Stat("count", filter=Test("time", ">=", "0")),))
-        ((count,),) = await self.of.site.ask(pushed)
-        if count <= 2 * MANY:
-            return False
-        self.of.slice = max(DAY, (end - start) // 4)
-        return True
+    async def _lines(self, start: int, end: int | None, about: int) -> list[Row] | None:
+        """What the core has with ``start <= time < end``; None when that is too much at once.
 
-    async def _lines(self, start: int, end: int | None) -> list[Row]:
-        """What the core has with ``start <= time < end``."""
-        capabilities = self.of.site.capabilities
+        Then the next slice is shorter. A second is never too much. Without an ``end`` it is
+        expected to be ``about`` that.
+        """
+        of = self.of
+        capabilities = of.site.capabilities
         names = tuple(
             name for name, _ in COLUMNS if capabilities is None or capabilities.has("log", name)
         )
         if not names:
             return []
-        rows = await self.of.site.ask(self._asked(start, end, names, ()), COLUMNS)
+        limit = 2 * MANY + 1 if of.slice > 1 else None
+        rows = await of.site.ask(self._asked(start, end, names, limit), COLUMNS)
+        if limit is not None and len(rows) >= limit:
+            of.slice = max(1, min(of.slice, (end or about) - start) // 4)
+            return None
         if len(rows) > MANY:
-            self.of.slice = max(SHORTEST, self.of.slice // 2)
+            of.slice = max(1, of.slice // 2)
         elif len(rows) < FEW:
-            self.of.slice = min(LONGEST, self.of.slice * 2)
+            of.slice = min(LONGEST, of.slice * 2)
         return rows
 
     def _asked(
-        self, start: int, end: int | None, columns: tuple[str, ...], stats: tuple[Stat, ...]
+        self, start: int, end: int | None, columns: tuple[str, ...], limit: int | None
     ) -> Pushed:
         bounds = [Test("time", ">=", str(max(0, start)))]
         if end is not None:
@@ -254,7 +257,7 @@ class _Run:
             table="log",
             columns=columns,
             filter=Every(tuple(bounds)),
-            stats=stats,
+            limit=limit,
             waits_long=True,
         )
 
@@ -262,7 +265,9 @@ class _Run:
 
     async def _store(self, rows: list[Row], **covered: int) -> int:
         """Store lines in transactions that end with a second; the last one covers."""
-        lines = await sliced(_as_lines(rows), self.of.clock)
+        capabilities = self.of.site.capabilities
+        newest_first = capabilities is None or capabilities.kind != "icinga2"
+        lines = await sliced(_as_lines(rows, newest_first=newest_first), self.of.clock)
         count = 0
         parts = list(_portions(lines))
         for part in parts[:-1]:
@@ -274,13 +279,13 @@ class _Run:
         return await self.of.database.change(work)
 
 
-def _as_lines(rows: list[Row]) -> Any:
+def _as_lines(rows: list[Row], *, newest_first: bool) -> Any:
     """Rows of a core as lines in order, in steps."""
     lines: list[Line] = []
     for start in range(0, len(rows), 500):
         lines += [kept(row) for row in rows[start : start + 500]]
         yield
-    return in_order(lines)
+    return in_order(lines, newest_first=newest_first)
 
 
 def _portions(lines: list[Line]) -> Iterator[list[Line]]:

@@ -6,8 +6,10 @@ Values are kept as the cores tell them, so that an answer from the cache is the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from operator import itemgetter
+from typing import Any, TypeAlias, TypeVar
 
 from monrest.query.schema import CoreType
 from monrest.values import Row
@@ -34,19 +36,26 @@ COLUMNS: tuple[tuple[str, CoreType], ...] = (
 Line: TypeAlias = tuple[Any, ...]
 """The values of one line in the order of ``COLUMNS``."""
 
-TIME, LINENO, CLASS, TYPE, STATE, STATE_TYPE = range(6)
-HOST, SERVICE, MESSAGE, OPTIONS = 7, 8, 13, 14
+TIME, LINENO = range(2)
+HOST, MESSAGE, OPTIONS = 7, 13, 14
 
 STAMP = 13
 """Characters of ``[1700000000] `` before the text of a message."""
+
+L = TypeVar("L", bound=Sequence[Any])
 
 _NUMBERS = tuple(at for at, (_, kind) in enumerate(COLUMNS) if kind == "int")
 _TEXTS = tuple(at for at, (_, kind) in enumerate(COLUMNS) if kind == "string")
 _LARGEST = 2**63 - 1
 
-_INFO, _ALERT, _PASSIVE = 0, 1, 4
+_INFO, _ALERT, _PROGRAM, _PASSIVE, _STATE = 0, 1, 2, 4, 6
 _STATE_ALERTS = frozenset({"HOST ALERT", "SERVICE ALERT"})
 _PROGRAM_ENDS = "Successfully shutdown"
+# The object, its state, and whether that is hard: the words, since numbers and names that a core
+# finds in a line are not the same for all states and all cores.
+_STATED = re.compile(
+    r"(?:INITIAL |CURRENT )?(HOST|SERVICE) (?:ALERT|STATE): (.*?);([^;]*;(?:HARD|SOFT));", re.DOTALL
+)
 
 
 def options_of(message: str) -> str:
@@ -81,9 +90,15 @@ def _text(value: Any) -> str:
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def in_order(lines: Iterable[Line]) -> list[Line]:
-    """Lines by time, those of one second by their number in the file."""
-    return sorted(lines, key=lambda line: (line[TIME], line[LINENO]))
+def in_order(lines: Sequence[L], *, newest_first: bool) -> list[L]:
+    """Lines of a core by time and, within a second, as they stand in its log.
+
+    The time comes first in a line. ``newest_first``: how the core tells those of one second, for
+    when all are of the same.
+    """
+    if lines and lines[0][0] != lines[-1][0]:
+        newest_first = lines[0][0] > lines[-1][0]
+    return sorted(reversed(lines) if newest_first else lines, key=itemgetter(0))
 
 
 def sizes(lines: Iterable[Line]) -> tuple[int, int]:
@@ -95,23 +110,28 @@ def sizes(lines: Iterable[Line]) -> tuple[int, int]:
     return data, index
 
 
-def repetitions(lines: Iterable[tuple[Any, Sequence[Any]]]) -> Iterator[Any]:
-    """Of (key, line) in log order, the keys of those lines that tell nothing new.
+def repetitions(lines: Iterable[tuple[Any, int, str, str]]) -> Iterator[Any]:
+    """Of (key, class, type, message) in log order, the keys of those that tell nothing new.
 
     These are passive checks, pure information, and alerts that repeat the state of their object
-    (availability.md, section 8.1). A line is a Line up to its service. The first alert of each
-    object stays, as does every line that changes a state or a flag, or tells that a core ended.
+    (availability.md, section 8.1). The first alert of each object stays, as does every line that
+    changes a state or a flag, or tells that a core ended.
     """
-    last: dict[tuple[str, str], tuple[str, int]] = {}
-    for key, line in lines:
-        if line[CLASS] == _PASSIVE:
+    last: dict[tuple[str, str], str] = {}
+    for key, number, kind, message in lines:
+        if number == _PASSIVE:
             yield key
-        elif line[CLASS] == _INFO:
-            if not line[TYPE].startswith(_PROGRAM_ENDS):
+        elif number == _INFO:
+            if not kind.startswith(_PROGRAM_ENDS):
                 yield key
-        elif line[CLASS] == _ALERT and line[TYPE] in _STATE_ALERTS:
-            state = (line[STATE_TYPE], line[STATE])
-            target = (line[HOST], line[SERVICE])
-            if last.get(target) == state:
+        elif number == _PROGRAM:
+            # The state of an object is not known while its core does not run.
+            last.clear()
+        elif number == _STATE or kind in _STATE_ALERTS:
+            found = _STATED.match(message, STAMP)
+            if found is None:
+                continue
+            target, state = (found[1], found[2]), found[3]
+            if number != _STATE and last.get(target) == state:
                 yield key
             last[target] = state

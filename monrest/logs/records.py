@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from attrs import define, evolve, frozen
-from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, text, update
+from sqlalchemy import Connection, bindparam, func, or_, select, text, update
 
 from monrest.logs import partitions
-from monrest.logs.line import LINENO, MESSAGE, TIME, Line, repetitions, sizes
+from monrest.logs.line import LINENO, MESSAGE, TIME, Line, sizes
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
 
@@ -24,8 +24,6 @@ Work: TypeAlias = Callable[[Connection], T]
 
 LEASE = 30.0
 """Seconds that a lease holds unless it is renewed."""
-
-_KEYS = (lines.c.time, lines.c.number)
 
 
 class LeaseLostError(Exception):
@@ -62,6 +60,14 @@ class Record:
             return 0.0
         whole = self.covered_until - self.wanted_from
         return 1.0 if whole <= 0 else min(1.0, (self.covered_until - self.covered_from) / whole)
+
+    def share(self, now: float) -> float:
+        """How much of all up to ``now`` is there, 0 to 1."""
+        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
+            return 0.0
+        whole = now - self.wanted_from
+        done = self.covered_until - self.covered_from
+        return min(1.0, max(0.0, done / whole)) if whole > 0 else 1.0
 
 
 @frozen(kw_only=True)
@@ -109,7 +115,7 @@ def acquire(site: str, owner: str, mode: str, now: float, seconds: float) -> Wor
 
 def renew(lease: Lease, now: float) -> Work[None]:
     """Hold the lease for longer; raises LeaseLostError."""
-    return lambda connection: _hold(connection, lease, now)
+    return lambda connection: hold(connection, lease, now)
 
 
 def release(lease: Lease, **values: Any) -> Work[None]:
@@ -125,7 +131,8 @@ def release(lease: Lease, **values: Any) -> Work[None]:
     return work
 
 
-def _hold(connection: Connection, lease: Lease, now: float, **values: Any) -> None:
+def hold(connection: Connection, lease: Lease, now: float, **values: Any) -> None:
+    """Hold the lease for longer and note ``values``; raises LeaseLostError."""
     held = connection.execute(
         update(sites)
         .where(sites.c.id == lease.id, sites.c.owner == lease.owner)
@@ -141,6 +148,11 @@ def _hold(connection: Connection, lease: Lease, now: float, **values: Any) -> No
 def record(site: str) -> Work[Record | None]:
     """What is known of ``site``; None before its first import."""
     return lambda connection: _record(connection, site)
+
+
+def known(site: str) -> Work[Record | None]:
+    """What is noted about ``site``, without looking at its lines."""
+    return lambda connection: of_site(connection, site)
 
 
 def _record(connection: Connection, site: str) -> Record | None:
@@ -169,14 +181,14 @@ def write(lease: Lease, now: float, given: Sequence[Line], **covered: int) -> Wo
     """
 
     def work(connection: Connection) -> int:
-        _hold(connection, lease, now, **covered)
+        hold(connection, lease, now, **covered)
         if not given:
             return 0
         there = _present(connection, lease.id, given[0][TIME], given[-1][TIME])
         fresh, moved = _compared(given, there)
         if moved:
             connection.execute(
-                _where_exactly(update(lines), lease.id).values(lineno=bindparam("new")), moved
+                where_exactly(update(lines), lease.id).values(lineno=bindparam("new")), moved
             )
         if fresh:
             partitions.insert(connection, _numbered(lease.id, fresh, there))
@@ -256,7 +268,7 @@ def _numbered(site: int, fresh: Sequence[Line], there: _Known) -> list[tuple[Any
     return rows
 
 
-def _where_exactly(statement: Any, site: int) -> Any:
+def where_exactly(statement: Any, site: int) -> Any:
     """The statement for single lines of a site, given as ``at_time`` and ``at_number``."""
     return statement.where(
         lines.c.site == site,
@@ -274,93 +286,4 @@ def _count(connection: Connection, site: int, items: int, data: int, index: int)
             data_size=sites.c.data_size + data,
             index_size=sites.c.index_size + index,
         )
-    )
-
-
-# -------------------------------------------------------------------- lines out
-
-
-def compact(lease: Lease, now: float, first: int, end: int) -> Work[int]:
-    """Remove what tells nothing new among the lines with ``first <= time < end``; count them."""
-
-    def work(connection: Connection) -> int:
-        _hold(connection, lease, now, compacted_until=end)
-        columns = [lines.c[name] for name in _WEIGHED]
-        rows = connection.execute(
-            select(*_KEYS, *columns)
-            .where(lines.c.site == lease.id, lines.c.time >= first, lines.c.time < end)
-            .order_by(lines.c.time, lines.c.lineno, lines.c.number)
-        )
-        doomed = list(repetitions(((row[0], row[1]), row[2:]) for row in rows))
-        if doomed:
-            connection.execute(
-                _where_exactly(delete(lines), lease.id),
-                [{"at_time": time, "at_number": number} for time, number in doomed],
-            )
-            _forget(connection, lease.id, len(doomed))
-        return len(doomed)
-
-    return work
-
-
-_WEIGHED = (
-    *("time", "lineno", "class", "type", "state", "state_type", "attempt"),
-    *("host_name", "service_description"),
-)
-
-
-_BOUNDS = ("covered_from", "covered_until", "wanted_from")
-
-
-def remove(lease: Lease, now: float, end: int) -> Work[int]:
-    """Remove all lines before ``end``, which are no more covered; count them."""
-
-    def work(connection: Connection) -> int:
-        found = connection.execute(
-            select(*(sites.c[name] for name in _BOUNDS)).where(sites.c.id == lease.id)
-        ).one_or_none()
-        given = tuple(found) if found is not None else ()
-        later = {
-            name: end
-            for name, value in zip(_BOUNDS, given, strict=False)
-            if value is not None and value < end
-        }
-        _hold(connection, lease, now, **later)
-        gone = connection.execute(
-            delete(lines).where(and_(lines.c.site == lease.id, lines.c.time < end))
-        ).rowcount
-        if gone:
-            _forget(connection, lease.id, gone)
-        return gone
-
-    return work
-
-
-def analyze(connection: Connection) -> None:
-    """Let PostgreSQL look at what is there, as it does by itself only much later.
-
-    Without that it takes every condition for a rare one, and reads all to find the newest.
-    """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"ANALYZE {lines.name}"))
-
-
-def oldest(site: int) -> Work[int | None]:
-    """The time of the oldest line of a site; None without any."""
-    query = select(func.min(lines.c.time)).where(lines.c.site == site)
-    return lambda connection: connection.execute(query).scalar_one()
-
-
-def _forget(connection: Connection, site: int, items: int) -> None:
-    """Count lines less, and their share of the sizes."""
-    row = connection.execute(
-        select(sites.c["items"], sites.c.data_size, sites.c.index_size).where(sites.c.id == site)
-    ).one()
-    before, data, index = row
-    left = max(0, before - items)
-    share = left / before if before else 0
-    connection.execute(
-        update(sites)
-        .where(sites.c.id == site)
-        .values(items=left, data_size=int(data * share), index_size=int(index * share))
     )

@@ -7,13 +7,13 @@ and forgets them. The cores themselves are one source (availability.md, sections
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from operator import itemgetter
 from typing import Protocol
 
 from attrs import frozen
 
 from monrest.livestatus.errors import ProtocolError
 from monrest.logs.events import Line
+from monrest.logs.line import in_order
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.query.portable import pushability
 from monrest.query.regex import escape
@@ -26,8 +26,8 @@ MOST_LINES = 20_000
 
 _DAY = 86400
 _LONGEST = 1 << 31
-_FEW_HOSTS = 20
-"""Hosts up to which a core is asked for their lines alone."""
+FEW_HOSTS = 20
+"""Hosts up to which a log is asked for their lines alone."""
 
 _LAYOUT: Layout = (("time", "time"), ("message", "string"))
 _ALERT, _PROGRAM, _STATE = (Test("class", "=", str(number)) for number in (1, 2, 6))
@@ -45,7 +45,7 @@ class Wanted:
 
     States of ``hosts`` and of ``services``, with downtimes; of the hosts in ``names``, None for
     all. ``program``: starts and stops as well. ``transitions``: changes of time periods and
-    nothing else.
+    nothing else. ``texts``: the text of a line matters also when it repeats a state.
     """
 
     since: int
@@ -55,6 +55,7 @@ class Wanted:
     names: frozenset[str] | None = None
     program: bool = False
     transitions: bool = False
+    texts: bool = False
 
 
 class LogSource(Protocol):
@@ -97,6 +98,10 @@ class CoreLog:
                 seconds = min(seconds * 2, _LONGEST)
 
 
+CORES = CoreLog()
+"""The cores themselves, without a cache."""
+
+
 def _pushed(
     low: int, high: int, chosen: CoreFilter, limit: int | None, capabilities: Capabilities
 ) -> Pushed:
@@ -120,7 +125,7 @@ def _chosen(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
         Any_((_ALERT, _STATE)),
         Test("type", "~", _TYPES[wanted.hosts, wanted.services]),
     ]
-    if wanted.names is not None and len(wanted.names) <= _FEW_HOSTS:
+    if wanted.names is not None and len(wanted.names) <= FEW_HOSTS:
         by_name = _by_name(wanted.names, capabilities)
         if by_name is not None:
             tests.append(by_name)
@@ -153,10 +158,4 @@ def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> li
         raise ProtocolError("a log line without time or text")
     if not all(low <= row[0] <= high for row in rows):
         raise ProtocolError("a log line of another time than asked for")
-    if rows[0][0] != rows[-1][0]:
-        newest_first = rows[0][0] > rows[-1][0]
-    lines = [(time, message) for time, message in rows]
-    if newest_first:
-        lines.reverse()
-    lines.sort(key=itemgetter(0))
-    return lines
+    return in_order([(time, message) for time, message in rows], newest_first=newest_first)

@@ -23,7 +23,7 @@ from monrest.resources.declare import (
     Handler,
     Parameter,
 )
-from monrest.resources.fetch import reselect
+from monrest.resources.fetch import LOGCACHE, reselect
 from monrest.resources.local import select, sparse
 from monrest.resources.report import AVAILABILITY, OUTAGE, Made, Report, made
 from monrest.resources.reportarguments import Kind, asked
@@ -75,7 +75,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
             # What is wrong with it shall be said before the log is read.
             await select(context, inner, schema, (), extra=wanted.rows)
         chosen = await choose(context, request, scope(arguments), wanted)
-        found = await made(context, zone, report, wanted, chosen, request.progress)
+        found = await made(context, request, zone, report, wanted, chosen)
         if single:
             return _single(context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES)
         answer = await select(context, inner, schema, found.records, extra=wanted.rows)
@@ -190,6 +190,7 @@ _ARGUMENTS = (
         type="boolean",
     ),
     Parameter(name="assumestateretention", description="accepted, without effect", type="boolean"),
+    LOGCACHE,
 )
 _CHOOSING = (
     Parameter(name="host", description="exact name of a host"),

@@ -35,11 +35,15 @@ from monrest.query.totals import (
     plan_stats,
     started_spec,
 )
-from monrest.resources.declare import Context
+from monrest.resources.declare import Context, Parameter
 from monrest.resources.prepared import Plans, known_cores, names_of, prepared, view_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 from monrest.values import Capabilities, Document, Identity, RestRequest, Rows, part_of
+
+LOGCACHE = Parameter(
+    name="logcache", description="0: read the whole log from the cores", type="integer"
+)
 
 _AT_ONCE = 20
 """Rows that need no slices, because a request for one object should not pay for them."""
@@ -69,7 +73,7 @@ async def fetch(
     bound, shape = ready.bound, ready.shape
     plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
     cached: Mapping[str, Cached] = {}
-    if schema.merge == "logs" and push_down and _wants_cache(context, request):
+    if schema.merge == "logs" and push_down and wants_cache(context, request):
         cached = await context.logcache.lines(sites, bound, shape, both(seen, forced))
 
     def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
@@ -97,7 +101,7 @@ async def fetch(
     return _answered(result, gathered)
 
 
-def _wants_cache(context: Context, request: RestRequest) -> bool:
+def wants_cache(context: Context, request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
     if context.logcache is None:
         return False

@@ -7,13 +7,13 @@ from typing import Any
 
 from monrest.audit import audit
 from monrest.auth.visibility import SYSTEM
-from monrest.errors import BadRequest
+from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.logs.records import Record
 from monrest.query.parse import parse_query
 from monrest.resources.declare import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint
 from monrest.resources.local import local_schema, select
 from monrest.sites.site import Site
-from monrest.values import Answer, Column, Document, RestRequest
+from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
 
 VERSION = "1"
 
@@ -39,7 +39,7 @@ COLUMNS = (
 _SCHEMA = local_schema("logcache", COLUMNS, ("key",))
 
 UPDATED = (
-    Column("code", "number", "", "200, or 500 if a site failed"),
+    Column("code", "number", "", "200; when every site failed the answer is an error"),
     Column("errors", "array_of_strings", "", "what was in the way, with the id of the site"),
     Column("insert_count", "number", "", "number of new lines"),
     Column("message", "string", "", "that the update has ended"),
@@ -99,21 +99,26 @@ async def stats(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
 
 
 async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Fetch the newest lines of the selected sites now."""
+    """Fetch the newest lines of the selected sites now; as a job, everything that is missing."""
     _require(context)
     sites = _sites(context, request)
-    done = await context.logcache.update_all(sites, request.progress)
-    code = 500 if done.failed else 200
-    result = "ok" if code == 200 else "failed"
+    if request.progress is nobody_follows:
+        done = await context.logcache.update_all(sites)
+    else:
+        done = await context.logcache.import_all(sites, request.progress)
+    result = "ok" if not done.failed else f"failed at {','.join(one.site for one in done.failed)}"
     target = ",".join(site.id for site in sites)
     audit(request.identity, request.caller, "logcache update", target=target, result=result)
+    if sites and len(done.failed) == len(sites):
+        late = all(one.timed_out for one in done.failed)
+        raise (SitesTimedOut if late else SitesFailed)(done.failed)
     value = {
-        "code": code,
-        "errors": [*done.failed, *done.skipped],
+        "code": 200,
+        "errors": [*(f"{one.site}: {one.reason}" for one in done.failed), *done.skipped],
         "insert_count": done.inserted,
         "message": "logcache update finished.",
     }
-    return Document(value=value, columns=UPDATED, status=code)
+    return Document(value=value, columns=UPDATED, failed_sites=done.failed)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -130,8 +135,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="runs the log cache delta update",
         text=(
             "The newest lines of the selected sites are fetched before the answer; the first "
-            "import goes on in the background. A site that is being updated already is named in "
-            "`errors` and no failure. 400 while `logcache.enabled` is false."
+            "import goes on by itself. With `background=1` the job goes on until the first import "
+            "is done as well, whoever does it, and tells how far it is; canceling it loses "
+            "nothing, the daemon goes on with its next update. A site that is being updated "
+            "already is named in `errors` and no failure. 400 while `logcache.enabled` is false."
         ),
         methods=("POST",),
         handler=update,

@@ -17,9 +17,8 @@ from monrest.resources.declare import (
     Context,
     Endpoint,
     Handler,
-    Parameter,
 )
-from monrest.resources.fetch import fetch
+from monrest.resources.fetch import LOGCACHE, fetch
 from monrest.values import Answer, RestRequest
 
 WINDOW = 86400
@@ -53,7 +52,7 @@ _WINDOW_TEXT = (
 )
 _PARAMETERS = (
     *LIST_PARAMETERS,
-    Parameter(name="logcache", description="0: read everything from the cores", type="integer"),
+    LOGCACHE,
     *SITE_PARAMETERS,
 )
 

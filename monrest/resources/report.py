@@ -23,20 +23,21 @@ from monrest.logs import outages
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS, Availability, Rules
 from monrest.logs.events import Key, Line, Watched
 from monrest.logs.outages import Outages
-from monrest.logs.source import CoreLog, LogSource, Wanted
+from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.resources.declare import Context
+from monrest.resources.fetch import wants_cache
 from monrest.resources.reportarguments import CURRENT, Asked
 from monrest.resources.reportobjects import Chosen, on_sites
 from monrest.resources.reportperiod import UnknownPeriodError, period_of
+from monrest.resources.reportprogress import Reading
 from monrest.sites.site import Site
-from monrest.values import Progress, SiteProblem, part_of
-
-SOURCE: LogSource = CoreLog()
+from monrest.values import RestRequest, SiteProblem
 
 _PATIENCE = 0.8
 """Part of a request's time after which a site is left out, so that the others are answered.
 
-A core may take minutes for a log query, which is longer than a request may last.
+A core may take minutes for a log query, which is longer than a request may last. A job has all
+the time there is.
 """
 
 _EVERY = 256
@@ -72,9 +73,12 @@ OUTAGE = Report(
 def _take(
     account: Availability | Outages, watched: Watched, lines: Sequence[Line]
 ) -> Generator[None]:
+    event, take = watched.event, account.take
     for at in range(0, len(lines), _EVERY):
-        for event in watched.events(lines[at : at + _EVERY]):
-            account.take(event)
+        for time, message in lines[at : at + _EVERY]:
+            found = event(time, message)
+            if found is not None:
+                take(found)
         yield
 
 
@@ -102,16 +106,16 @@ def _initial(asked: Asked, states: Mapping[Key, int]) -> dict[Key, int]:
 
 async def _of_site(
     context: Context,
-    zone: tzinfo,
+    source: LogSource,
+    reading: Reading,
     report: Report,
     asked: Asked,
     site: Site,
     states: Mapping[Key, int],
-    progress: Progress,
 ) -> list[Record]:
     """All records of one site; raise LivestatusError and UnknownPeriodError."""
-    span = asked.span
-    period = await period_of(SOURCE, site, asked.period, asked.since, span, zone, context.clock)
+    span, clock = asked.span, context.clock
+    period = await period_of(source, site, asked.period, asked.since, span, reading.zone, clock)
     rules = Rules(
         span=span,
         soft=asked.soft,
@@ -130,13 +134,15 @@ async def _of_site(
         services=any(service for _, service in keys),
         names=frozenset(watched.hosts),
         program=asked.not_running,
+        # Where an outage goes on after a pause it has the text of the latest line.
+        texts=report is OUTAGE and bool(asked.period or not asked.with_downtimes),
     )
     if span.seconds:
-        async for lines in SOURCE.slices(site, wanted):
-            await sliced(_take(account, watched, lines), context.clock)
-            progress(100 * (lines[-1][0] - asked.since) / max(1, span.end - asked.since))
-    progress(100)
-    return await sliced(_records(report, account, rules, keys), context.clock)
+        async for lines in source.slices(site, wanted):
+            await sliced(_take(account, watched, lines), clock)
+            reading.reached(site, lines[-1][0])
+    reading.done(site)
+    return await sliced(_records(report, account, rules, keys), clock)
 
 
 @frozen
@@ -160,40 +166,31 @@ def _merged(parts: Sequence[list[Record]]) -> Generator[None, None, list[Record]
     return found
 
 
-def _together(progress: Progress, sites: Sequence[Site]) -> list[Progress]:
-    """One for each site: the log of all is read when that of each is."""
-    done = [0.0] * len(sites)
-
-    def of(at: int) -> Progress:
-        def tell(percent: float, remaining: float | None = None, message: str = "") -> None:
-            del remaining, message
-            done[at] = percent
-            read, total = sum(one >= 100 for one in done), len(done)
-            progress(sum(done) / total, message=f"the log of {read} of {total} sites is read")
-
-        return tell
-
-    return [of(at) for at in range(len(sites))]
-
-
 async def made(
     context: Context,
+    request: RestRequest,
     zone: tzinfo,
     report: Report,
     asked: Asked,
     chosen: Chosen,
-    progress: Progress,
 ) -> Made:
     """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
     began = context.clock.seconds()
     sites = on_sites(context, chosen)
     patience = context.config.server.request_timeout * _PATIENCE
-    told = _together(part_of(progress, 0, 90), [site for site, _ in sites])
+    source = context.logcache.source() if wants_cache(context, request) else CORES
+    reading = Reading(
+        progress=request.progress,
+        sites=[site for site, _ in sites],
+        since=asked.since,
+        until=asked.span.end,
+        zone=zone,
+    )
     waiting = [
         Deferred.fromCoroutine(
-            _of_site(context, zone, report, asked, site, states, tell)
+            _of_site(context, source, reading, report, asked, site, states)
         ).addTimeout(patience, context.clock)
-        for (site, states), tell in zip(sites, told, strict=True)
+        for site, states in sites
     ]
     parts: list[list[Record]] = []
     problems = dict(chosen.problems)

@@ -121,6 +121,9 @@ def test_a_database_of_its_own(embedded, made, tmp_path):
         )
         assert file.exists()
         answer = client.request("POST", "/sites/away/mon/logcache/update")
-        assert answer.status == 500
-        assert answer.json["errors"]
-        assert answer.json["errors"][0].startswith("away: ")
+        refused(answer, 502, "no backend available", "away: ")
+        answer = client.request("POST", "/mon/logcache/update")
+        assert (answer.status, answer.json["code"]) == (200, 200)
+        (error,) = answer.json["errors"]
+        assert error.startswith("away: ")
+        assert answer.headers["x-mon-failed-sites"] == "away"

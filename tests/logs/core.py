@@ -34,6 +34,7 @@ class LoggingCore:
         self.id, self.name = id, id.upper()
         self.capabilities = Capabilities(kind=kind, tables={"log": dict(COLUMNS)}, key=kind)
         self.rows = []
+        self.longest = 0
         self.lineno = 0
         self.asked = []
         self.before = lambda pushed: None
@@ -56,9 +57,9 @@ class LoggingCore:
             await held
         tests = [(_TESTS[one.op], int(one.value)) for one in pushed.filter.items]
         found = [one for one in self.rows if all(test(one["time"], value) for test, value in tests)]
-        if pushed.stats:
-            return [[len(found)]]
-        return [[one[name] for name in NAMES] for one in reversed(found)]
+        rows = [[one[name] for name in NAMES] for one in reversed(found)]
+        self.longest = max(self.longest, len(rows[: pushed.limit]))
+        return rows[: pushed.limit]
 
     def told(self, since=0):
         """All that the core tells, as comparable values."""

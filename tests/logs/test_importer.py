@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from monrest.livestatus.errors import ConnectError
 from monrest.logs import importer as importing
-from monrest.logs import records
+from monrest.logs import records, thinning
 from monrest.logs.importer import BusyError
 from tests.fakes.store import inline_database, sqlite_url
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, stored
@@ -115,7 +115,12 @@ def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypat
         core.write(NOW - 20 * DAY + number // 3, f"a storm {number}")
     for number in range(200):
         core.write(NOW - number * 600, f"{number}: later")
-    assert done(importer(core, database, clock).update()) == 600
+    for number in range(300):
+        core.write(NOW + number * 5, f"the clock of the core is ahead {number}")
+    for number in range(60):
+        core.write(NOW - 100, f"all in one second {number}")
+    assert done(importer(core, database, clock).update()) == 960
+    assert core.longest == 60
     assert stored(database) == core.told()
     assert max(int(one.filter.items[1].value) - int(one.filter.items[0].value)
                for one in core.asked if len(one.filter.items) > 1 and not one.stats) <= 30 * DAY  # fmt: skip
@@ -147,8 +152,8 @@ def test_a_dead_updater_is_followed_and_cannot_write_any_more(core, database, cl
     clock.advance(31)
     assert done(importer(core, database, clock, owner="two").update()) == 1
     before = stored(database)
-    for work in (records.write(lease, NOW, ()), records.compact(lease, NOW, 0, NOW),
-                 records.remove(lease, NOW, NOW), records.renew(lease, NOW)):  # fmt: skip
+    for work in (records.write(lease, NOW, ()), thinning.drop(lease, NOW, (), NOW),
+                 thinning.remove(lease, NOW, NOW), records.renew(lease, NOW)):  # fmt: skip
         with pytest.raises(records.LeaseLostError):
             done(database.change(work))
     assert stored(database) == before
@@ -206,20 +211,25 @@ def test_compaction_keeps_whatever_changes_something(core, database, clock):
         "EXTERNAL COMMAND: ADD_HOST_COMMENT;web;1;ann;x",
         "Successfully shutdown... (PID=1)",
         "Naemon starting... (PID=1)",
+        "HOST ALERT: web;DOWN;HARD;1;after a start",
+        "CURRENT HOST STATE: web;UP;HARD;1;x",
+        "HOST ALERT: web;DOWN;HARD;1;in between it was up",
+        "SERVICE ALERT: web;http;OK;HARD;1;after a start",
     ]
     for text in kept:
         core.write(old, text)
     gone = [
         "HOST ALERT: web;DOWN;HARD;1;again",
+        "SERVICE ALERT: web;http;OK;HARD;1;again",
         "PASSIVE HOST CHECK: web;1;x",
         "Warning: something",
         "HOST NOTE: web;x",
     ]
     for text in gone:
         core.write(old + 1, text)
-    core.write(NOW - 10, gone[1])
+    core.write(NOW - 10, gone[2])
     done(importer(core, database, clock, first=200 * DAY, compact=70 * DAY).update())
-    assert {one[13][13:] for one in stored(database)} == {*kept, gone[1]}
+    assert {one[13][13:] for one in stored(database)} == {*kept, gone[2]}
     known = record(database)
     assert known.items == len(kept) + 1
     assert known.last_compact == NOW

@@ -114,7 +114,11 @@ def line(random):
             f"EXTERNAL COMMAND: ADD_HOST_COMMENT;{host};1;{contact};{text}",
             f"EXTERNAL COMMAND: SCHEDULE_FORCED_SVC_CHECK;{host};{service};1",
             f"SERVICE EVENT HANDLER: {host};{service};{state};{kind};{number};handler!secret",
+            f"HOST ALERT: web;DOWN;HARD;1;{text}",
+            f"SERVICE ALERT: {host};http;CRITICAL;HARD;3;{text}",
             f"HOST NOTE: {host};{text}",
+            "Caught 'Terminated', shutting down...",
+            "Naemon 1.5.2 starting... (PID=17)",
             f"Warning: {text}",
             "LOG VERSION: 2.0",
             "TIMEPERIOD TRANSITION: 24x7;-1;1",
@@ -153,8 +157,11 @@ def on_postgresql(tmp_path_factory, postgres_server):
     postgres_server.drop(name)
 
 
-def world(folder, url):
-    """A context of two sites, with a log cache that ends before their newest lines."""
+def world(folder, url, **more):
+    """A context of two sites, with a log cache that ends before their newest lines.
+
+    ``more`` is configuration of the cache.
+    """
     objects = folder / "objects"
     objects.mkdir()
     (objects / "all.cfg").write_text(OBJECTS)
@@ -168,7 +175,7 @@ def world(folder, url):
     )  # fmt: skip
     database = Database(reactor, url)
     database.startService()
-    config = LogcacheConfig(first_import=5 * 86400)
+    config = LogcacheConfig(first_import=5 * 86400, **more)
     cache = LogCache(standstill, database, config, registry.sites)
     core.startService()
     registry.startService()
@@ -185,8 +192,10 @@ def world(folder, url):
             assert blockon(ensureDeferred(cache.update(registry.sites[1], back=True))) == done
             standstill.clock.advance(NOW - standstill.seconds())
         book.past(moment, line(random))
-        if random.random() < 0.01:
+        if random.random() < 0.02:
+            # In the middle of a second.
             book.rotate(moment)
+            book.past(moment, line(random))
     yield make_context(
         standstill, sites=registry, logcache=cache, zone=Config().display.zone(), config=Config()
     )

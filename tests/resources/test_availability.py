@@ -16,7 +16,7 @@ from monrest.config import Config
 from monrest.config.values import DisplayConfig
 from monrest.errors import Forbidden, NotFound, SitesFailed, SitesTimedOut, Unavailable
 from monrest.livestatus.errors import QueryTimeoutError, RefusedError
-from monrest.resources import report, reportobjects
+from monrest.resources import reportobjects
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.dispatch import dispatch
 from monrest.values import Column, Identity, RestRequest, Rows, SiteProblem
@@ -81,7 +81,6 @@ class World:
         self.rows = {HOSTS.name: [], SERVICES.name: []}
         self.users = Users()
         self.config = Config()
-        monkeypatch.setattr(report, "SOURCE", FakeLog())
         monkeypatch.setattr(reportobjects, "fetch", self.fetch)
 
     def site(self, id, *hosts, lines=(), services=()):
@@ -107,7 +106,7 @@ class World:
     def start(self, path, *parameters, identity=ROOT):
         context = make_context(
             self.clock, *self.sites, users=self.users, contacts=Contacts(), zone=BERLIN,
-            config=self.config,
+            config=self.config, logcache=SimpleNamespace(source=FakeLog),
         )  # fmt: skip
         request = RestRequest(
             method="GET", path=path, segments=tuple(path.strip("/").split("/")),

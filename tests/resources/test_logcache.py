@@ -5,11 +5,11 @@ from attrs import evolve
 from twisted.internet.task import Clock
 
 from monrest.auth.visibility import SYSTEM
-from monrest.errors import BadRequest, Forbidden
-from monrest.logs.cache import Updated
+from monrest.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
 from monrest.logs.records import Record
+from monrest.logs.updates import Updated
 from monrest.resources.dispatch import dispatch
-from monrest.values import Identity, RestRequest
+from monrest.values import Identity, RestRequest, SiteProblem
 from tests.fakes.context import make_context
 from tests.logs.core import LoggingCore, done
 
@@ -38,6 +38,10 @@ class Cache:
     async def update_all(self, sites, progress):
         self.asked.append([site.id for site in sites])
         return self.result
+
+    async def import_all(self, sites, progress):
+        progress(50.0, message="half of it")
+        return await self.update_all(sites)
 
 
 @pytest.fixture
@@ -119,9 +123,16 @@ def test_update(ask, cache):
         "code": 200, "errors": ["b: an update is running already"], "insert_count": 3,
         "message": "logcache update finished.",
     }  # fmt: skip
-    cache.result = Updated(failed=("a: gone",))
-    answer = ask("POST", "/mon/logcache/update", ("backends", "a"))
-    assert (answer.status, answer.value["code"], answer.value["errors"]) == (500, 500, ["a: gone"])
+    cache.result = Updated(inserted=3, failed=(SiteProblem("a", "A", "gone"),))
+    answer = ask("POST", "/mon/logcache/update")
+    assert (answer.status, answer.value["code"], answer.value["errors"]) == (200, 200, ["a: gone"])
+    assert [one.site for one in answer.failed_sites] == ["a"]
+    with pytest.raises(SitesFailed, match="a: gone"):
+        ask("POST", "/mon/logcache/update", ("backends", "a"))
+    cache.result = Updated(failed=(SiteProblem("a", "A", "late", timed_out=True),))
+    with pytest.raises(SitesTimedOut):
+        ask("POST", "/mon/logcache/update", ("backends", "a"))
+    cache.result = Updated()
     ask("POST", "/mon/logcache/update", identity=Identity(user="x", roles=frozenset({SYSTEM})))
     with pytest.raises(Forbidden):
         ask("POST", "/mon/logcache/update", identity=ANN)

@@ -1,0 +1,96 @@
+"""The log for reports: from the cache what it has for sure, all else from the core.
+
+A time is read in up to three pieces: what is older than the cache from the core, then from the
+cache, then the newest lines from the core again. The numbers of a report are the same whichever
+piece a line is in (availability.md, section 8.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeVar
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.errors import Unavailable
+from monrest.logs import records
+from monrest.logs.events import Line
+from monrest.logs.importer import present
+from monrest.logs.records import Work
+from monrest.logs.reportlines import Slice, piece_of, slice_of
+from monrest.logs.source import CORES, MOST_LINES, LogSource, Wanted
+from monrest.sites.site import Site
+from monrest.store.database import Database
+
+T = TypeVar("T")
+
+_LEFT_ALONE = 15.0
+"""Seconds for which a database is not asked after it could not answer."""
+
+
+@define(eq=False)
+class Reader:
+    """Reads from the cache for those who can do without it."""
+
+    database: Database
+    clock: IReactorTime
+    _away_until: float = field(init=False, default=0.0)
+
+    async def read(self, work: Work[T | None]) -> T | None:
+        """The result; None while the database is away, which only the first one waits for."""
+        if self.clock.seconds() < self._away_until:
+            return None
+        try:
+            return await self.database.run(work)
+        except Unavailable:
+            self._away_until = self.clock.seconds() + _LEFT_ALONE
+            return None
+
+
+@frozen(kw_only=True)
+class CachedLog:
+    """A LogSource. While the database is away the core alone is asked."""
+
+    reader: Reader
+    clock: IReactorTime
+    core: LogSource = CORES
+    most: int = MOST_LINES
+
+    async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
+        """See ``LogSource``."""
+        await site.breaker.verdict()
+        assert site.capabilities is not None
+        named = site.capabilities.kind != "icinga2"
+        low = wanted.since
+        known = await self.reader.read(records.known(site.id))
+        piece = piece_of(known, wanted, present(site, self.clock))
+        if piece is not None:
+            if low < piece.start:
+                before = evolve(wanted, until=piece.start - 1)
+                async for lines in self.core.slices(site, before):
+                    yield lines
+                low = piece.start
+
+            def begin(low: int) -> Deferred[Slice | None]:
+                work = slice_of(site.id, piece, wanted, low, self.most, named=named)
+                return Deferred.fromCoroutine(self.reader.read(work))
+
+            # The next slice is read while the one before is worked at.
+            coming = begin(low)
+            try:
+                while low < piece.end:
+                    found = await coming
+                    if found is None:
+                        break
+                    low = found.after
+                    if low < piece.end:
+                        coming = begin(low)
+                    if found.lines:
+                        yield found.lines
+            finally:
+                coming.addErrback(lambda _: None).cancel()
+        if low <= wanted.until:
+            async for lines in self.core.slices(site, evolve(wanted, since=low)):
+                yield lines

@@ -1,0 +1,142 @@
+"""What a report needs of the lines in the cache: which times are there, and slices of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from attrs import frozen
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+
+from monrest.logs import records
+from monrest.logs.events import Line
+from monrest.logs.importer import DRIFT
+from monrest.logs.records import Record, Work
+from monrest.logs.source import FEW_HOSTS, Wanted
+from monrest.logs.thinning import DAY
+from monrest.store.tables import logcache_lines as lines
+
+_PROGRAM = 2
+_STATES = frozenset({1, 6})
+_HOST_TYPES = ("HOST ALERT", "INITIAL HOST STATE", "CURRENT HOST STATE")
+_SERVICE_TYPES = (
+    *("SERVICE ALERT", "INITIAL SERVICE STATE", "CURRENT SERVICE STATE"),
+    "SERVICE DOWNTIME ALERT",
+)
+_HOST_DOWNTIME = "HOST DOWNTIME ALERT"
+_TRANSITION = "TIMEPERIOD TRANSITION: "
+
+
+@frozen(kw_only=True)
+class Piece:
+    """The time ``start <= time < end`` of a site's log, which the cache has for sure.
+
+    ``texts``: lines that repeat a state are wanted as well.
+    """
+
+    start: int
+    end: int
+    texts: bool
+
+    def still(self, known: Record | None, low: int) -> bool:
+        """Whether it has the lines from ``low`` on after all that happened meanwhile."""
+        if known is None or known.covered_from is None or known.covered_until is None:
+            return False
+        if known.covered_from > low or known.covered_until - DRIFT < self.end:
+            return False
+        return known.compacted_until <= self.start or (not self.texts and self.start % DAY == 0)
+
+
+def piece_of(known: Record | None, wanted: Wanted, now: float) -> Piece | None:
+    """What of the wanted time the cache has for sure; None for nothing.
+
+    Of days that are compacted only whole ones count, because the first alert of an object in a
+    day stays.
+    """
+    if known is None or known.covered_from is None or known.covered_until is None:
+        return None
+    start, compacted = max(wanted.since, known.covered_from), known.compacted_until
+    if start < compacted:
+        start = compacted if wanted.texts else min(-(-start // DAY) * DAY, compacted)
+    end = min(min(known.covered_until, int(now)) - DRIFT, wanted.until + 1)
+    return Piece(start=start, end=end, texts=wanted.texts) if start < end else None
+
+
+@frozen
+class Slice:
+    """Lines in the order of the log, and the second that comes after them."""
+
+    lines: Sequence[Line]
+    after: int
+
+
+def slice_of(
+    site: str, piece: Piece, wanted: Wanted, low: int, most: int, *, named: bool
+) -> Work[Slice | None]:
+    """The next lines of a piece, from ``low`` on; None when the cache has them no more.
+
+    There are ``most`` of them at most, unless a single second has more. ``named``: the core tells
+    which host a line is about.
+    """
+
+    def work(connection: Connection) -> Slice | None:
+        known = records.of_site(connection, site)
+        if known is None or not piece.still(known, low):
+            return None
+        chosen = _chosen(connection, known.id, wanted, named=named)
+        found = _fetched(
+            connection,
+            chosen.where(lines.c.time >= low, lines.c.time < piece.end)
+            .order_by(lines.c.time)
+            .limit(most),
+        )
+        if len(found) < most:
+            return Slice(_in_order(found), piece.end)
+        last = max(found)[0]
+        if last == low:
+            found = _fetched(connection, chosen.where(lines.c.time == low))
+            return Slice(_in_order(found), low + 1)
+        # There may be more of the last second.
+        return Slice(_in_order([one for one in found if one[0] < last]), last)
+
+    return work
+
+
+def _in_order(found: list[Any]) -> list[Line]:
+    found.sort()  # by time and number, of which no two lines have the same
+    return [(time, message) for time, _, message in found]
+
+
+def _fetched(connection: Connection, statement: Select[Any]) -> list[Any]:
+    """All rows at once.
+
+    Each row of SQLite would have to wait for the interpreter, which is busy with the lines before.
+    """
+    if connection.dialect.name == "postgresql":
+        return [tuple(row) for row in connection.execute(statement)]
+    inner = statement.subquery()
+    rows = func.json_group_array(func.json_array(*inner.c))
+    return list(orjson.loads(connection.execute(select(rows)).scalar_one()))
+
+
+def _chosen(connection: Connection, site: int, wanted: Wanted, *, named: bool) -> Select[Any]:
+    found = select(lines.c.time, lines.c.number, lines.c.message).where(lines.c.site == site)
+    if wanted.transitions:
+        return found.where(lines.c["class"] == 6, lines.c.message.contains(_TRANSITION))
+    types = [_HOST_DOWNTIME]
+    if wanted.hosts:
+        types += _HOST_TYPES
+    if wanted.services:
+        types += _SERVICE_TYPES
+    states: ColumnElement[bool] = and_(lines.c["class"].in_(_STATES), lines.c.type.in_(types))
+    if wanted.names is not None and len(wanted.names) <= FEW_HOSTS:
+        names = sorted(wanted.names)
+        position = func.strpos if connection.dialect.name == "postgresql" else func.instr
+        states = and_(
+            states,
+            lines.c.host_name.in_(names)
+            if named
+            else or_(*(position(lines.c.message, f": {name};") > 0 for name in names)),
+        )
+    return found.where(or_(states, lines.c["class"] == _PROGRAM) if wanted.program else states)

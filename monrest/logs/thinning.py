@@ -1,0 +1,147 @@
+"""Taking old lines out of the cache: those that tell nothing new, and at some age all.
+
+Rules: frontend-data.md, section 10.5, and availability.md, section 8.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, and_, delete, func, select, text, update
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.logs import records
+from monrest.logs.line import repetitions
+from monrest.logs.records import Lease, Record, Work
+from monrest.store.database import Database
+from monrest.store.tables import logcache_lines as lines
+from monrest.store.tables import logcache_sites as sites
+
+DAY = 86400
+"""What is compacted together: the first alert of an object in each day stays."""
+
+AT_ONCE = 5_000
+"""Lines of one transaction, so that others who write need not wait for long."""
+
+Key: TypeAlias = tuple[int, int]
+"""Time and number of a line."""
+
+_BOUNDS = ("covered_from", "covered_until", "wanted_from")
+_WEIGHED = (lines.c.time, lines.c.number, lines.c["class"], lines.c.type, lines.c.message)
+
+
+async def thin(
+    database: Database, clock: IReactorTime, lease: Lease, known: Record, compact: int, keep: int
+) -> dict[str, Any]:
+    """Compact and remove what is older than these seconds, 0 for never; what to note of it.
+
+    A day at a time, each of which is complete by itself.
+    """
+    began = clock.seconds()
+    first = await database.run(oldest(lease.id))
+    if first is None:
+        return {}
+    if keep:
+        end = int(began - keep) // DAY * DAY
+        for step in range(first // DAY * DAY + DAY, end + DAY, DAY):
+            await database.change(remove(lease, clock.seconds(), step))
+        first = max(first, end)
+    end = int(began - compact) // DAY * DAY
+    start = max(first // DAY * DAY, known.compacted_until)
+    if not compact or start >= end:
+        return {}
+    # Whoever was killed may have left some of the last day behind.
+    for step in range(max(first // DAY * DAY, start - DAY), end, DAY):
+        doomed = await database.run(repeated(lease.id, step, step + DAY))
+        for at in range(0, max(1, len(doomed)), AT_ONCE):
+            part = doomed[at : at + AT_ONCE]
+            await database.change(drop(lease, clock.seconds(), part, step + DAY))
+    return {"last_compact": int(began), "compact_duration": clock.seconds() - began}
+
+
+def repeated(site: int, first: int, end: int) -> Work[list[Key]]:
+    """What tells nothing new among the lines of a site with ``first <= time < end``."""
+
+    def work(connection: Connection) -> list[Key]:
+        found = connection.execution_options(yield_per=AT_ONCE).execute(
+            select(*_WEIGHED)
+            .where(lines.c.site == site, lines.c.time >= first, lines.c.time < end)
+            .order_by(lines.c.time, lines.c.number)
+        )
+        return list(repetitions(((row[0], row[1]), *row[2:]) for row in found))
+
+    return work
+
+
+def drop(lease: Lease, now: float, doomed: Sequence[Key], until: int) -> Work[int]:
+    """Remove these lines, and note that before ``until`` not all are there; count them."""
+
+    def work(connection: Connection) -> int:
+        records.hold(connection, lease, now)
+        connection.execute(
+            update(sites)
+            .where(sites.c.id == lease.id, sites.c.compacted_until < until)
+            .values(compacted_until=until)
+        )
+        if doomed:
+            keys = [{"at_time": time, "at_number": number} for time, number in doomed]
+            connection.execute(records.where_exactly(delete(lines), lease.id), keys)
+            _forget(connection, lease.id, len(doomed))
+        return len(doomed)
+
+    return work
+
+
+def remove(lease: Lease, now: float, end: int) -> Work[int]:
+    """Remove all lines before ``end``, which are no more covered; count them."""
+
+    def work(connection: Connection) -> int:
+        found = connection.execute(
+            select(*(sites.c[name] for name in _BOUNDS)).where(sites.c.id == lease.id)
+        ).one_or_none()
+        given = tuple(found) if found is not None else ()
+        later = {
+            name: end
+            for name, value in zip(_BOUNDS, given, strict=False)
+            if value is not None and value < end
+        }
+        records.hold(connection, lease, now, **later)
+        gone = connection.execute(
+            delete(lines).where(and_(lines.c.site == lease.id, lines.c.time < end))
+        ).rowcount
+        if gone:
+            _forget(connection, lease.id, gone)
+        return gone
+
+    return work
+
+
+def analyze(connection: Connection) -> None:
+    """Let PostgreSQL look at what is there, as it does by itself only much later.
+
+    Without that it takes every condition for a rare one, and reads all to find the newest.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"ANALYZE {lines.name}"))
+
+
+def oldest(site: int) -> Work[int | None]:
+    """The time of the oldest line of a site; None without any."""
+    query = select(func.min(lines.c.time)).where(lines.c.site == site)
+    return lambda connection: connection.execute(query).scalar_one()
+
+
+def _forget(connection: Connection, site: int, items: int) -> None:
+    """Count lines less, and their share of the sizes."""
+    row = connection.execute(
+        select(sites.c["items"], sites.c.data_size, sites.c.index_size).where(sites.c.id == site)
+    ).one()
+    before, data, index = row
+    left = max(0, before - items)
+    share = left / before if before else 0
+    connection.execute(
+        update(sites)
+        .where(sites.c.id == site)
+        .values(items=left, data_size=int(data * share), index_size=int(index * share))
+    )

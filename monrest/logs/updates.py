@@ -1,0 +1,127 @@
+"""Updates on request: of many sites at once, just the newest lines or the whole first import."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from monrest.concurrency import pause
+from monrest.livestatus.errors import LivestatusError
+from monrest.logs.importer import BusyError, Follow
+from monrest.logs.records import LeaseLostError, Record
+from monrest.sites.site import Site
+from monrest.values import Progress, SiteProblem
+
+T = TypeVar("T")
+
+_LOOK_AGAIN = 2.0
+"""Seconds between two looks at how far somebody else is."""
+
+_AT_ONCE = ((200, 8), (100, 5), (20, 3), (1, 2))
+
+
+@frozen(kw_only=True)
+class Updated:
+    """What an update has done: new lines, sites that failed, and why some were left out."""
+
+    inserted: int = 0
+    failed: tuple[SiteProblem, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+async def reported(site: Site, work: Awaitable[int]) -> Updated:
+    """What became of the update of one site, which gives the number of its new lines."""
+    try:
+        return Updated(inserted=await work)
+    except LivestatusError as error:
+        return Updated(failed=(site.problem(error),))
+    except (BusyError, LeaseLostError):
+        return Updated(skipped=(f"{site.id}: an update is running already",))
+
+
+async def together(sites: Sequence[Site], one: Callable[[Site], Awaitable[int]]) -> Updated:
+    """Update all sites at the same time."""
+    results = await every([Deferred.fromCoroutine(reported(site, one(site))) for site in sites])
+    return Updated(
+        inserted=sum(one.inserted for one in results),
+        failed=tuple(problem for one in results for problem in one.failed),
+        skipped=tuple(text for one in results for text in one.skipped),
+    )
+
+
+@define(eq=False, kw_only=True)
+class Imports:
+    """The first imports of several sites, and whatever is new since, for one who follows them.
+
+    ``update`` brings a site up to date, and raises BusyError while somebody else does.
+    ``record`` tells how far that is.
+    """
+
+    clock: IReactorTime
+    update: Callable[[Site, Follow], Awaitable[int]]
+    record: Callable[[Site], Awaitable[Record | None]]
+    progress: Progress
+    _begun: dict[str, float] = field(init=False, factory=dict)
+    _shares: dict[str, float] = field(init=False, factory=dict)
+
+    async def all(self, sites: Sequence[Site]) -> Updated:
+        """Import everything, a few sites at a time."""
+        self._shares = {site.id: 0.0 for site in sites}
+        turns = DeferredSemaphore(at_once(len(sites)))
+
+        async def one(site: Site) -> int:
+            await turns.acquire()
+            try:
+                return await self._whole(site)
+            finally:
+                turns.release()
+
+        return await together(sites, one)
+
+    async def _whole(self, site: Site) -> int:
+        """Import one site; where somebody else is at work, wait for that and do what is left."""
+        follow = partial(self._reached, site)
+        while True:
+            try:
+                return await self.update(site, follow)
+            except (BusyError, LeaseLostError):
+                await self._followed(site, follow)
+
+    async def _followed(self, site: Site, follow: Follow) -> None:
+        """Wait until nobody is at work on a site."""
+        while True:
+            await pause(self.clock, _LOOK_AGAIN)
+            known = await self.record(site)
+            now = self.clock.seconds()
+            if known is None or not known.owner or known.owned_until <= now:
+                return
+            follow(known.share(now), "somebody else imports its lines")
+
+    def _reached(self, site: Site, share: float, what: str) -> None:
+        """Tell how much of what was left to do is done."""
+        begun = self._begun.setdefault(site.id, share)
+        left = 1.0 - begun
+        self._shares[site.id] = max(0.0, share - begun) / left if left > 0 else 1.0
+        percent = 100 * sum(self._shares.values()) / len(self._shares)
+        self.progress(percent, message=f"{site.id}: {what}")
+
+
+async def every(waiting: Sequence[Deferred[T]]) -> list[T]:
+    """All results; the first failure is raised when everything has ended."""
+    results: list[T] = []
+    for _, result in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(result, Failure):
+            result.raiseException()
+        results.append(result)
+    return results
+
+
+def at_once(sites: int) -> int:
+    """How many sites are updated at the same time (frontend-data.md, section 10.1)."""
+    return next((number for more, number in _AT_ONCE if sites > more), 1)

@@ -1,0 +1,252 @@
+"""Reports and first imports of a daemon whose cores have days of log (frontend-data.md, 9 and 10)."""
+
+from __future__ import annotations
+
+import signal
+import time
+from datetime import datetime
+
+import pytest
+from harness.cores import CORES
+from harness.daemon import Daemon, site
+from harness.expect import refused
+from harness.lying import LyingSite
+from harness.waiting import until
+
+DAY = 86400
+DAYS = 8
+
+
+def write_archives(core, now):
+    """Files of the last days as an Icinga 2 leaves them, one for each day, states in front."""
+    folder = core.folder / "log/compat/archives"
+    folder.mkdir(parents=True)
+    for day in range(DAYS, 0, -1):
+        start = now - day * DAY
+        lines = [(start, "LOG ROTATION: DAILY"), (start, "LOG VERSION: 2.0")]
+        for host in ("web01", "web02", "db01"):
+            lines.append(
+                (start, f"CURRENT HOST STATE: {host};{'UP' if day % 2 else 'DOWN'};HARD;1;")
+            )
+            for at in range(600, DAY, 3600):
+                word = ("UP", "DOWN")[at // 3600 * (day + len(host)) % 3 % 2]
+                hard = ("HARD", "SOFT")[at // 3600 % 5 == 0]
+                lines.append((start + at, f"HOST ALERT: {host};{word};{hard};1;a; b"))
+                state = ("OK", "WARNING", "CRITICAL", "UNKNOWN")[at // 3600 * day % 4]
+                lines.append((start + at, f"SERVICE ALERT: {host};ping;{state};HARD;1;x"))
+            lines.append((start + 40000, f"HOST DOWNTIME ALERT: {host};STARTED; y"))
+            lines.append((start + 50000, f"HOST DOWNTIME ALERT: {host};STOPPED; y"))
+        lines.sort(key=lambda line: line[0])
+        name = datetime.fromtimestamp(start).strftime("icinga-%m-%d-%Y-%H.log")
+        (folder / name).write_text("".join(f"[{at}] {text}\n" for at, text in lines))
+
+
+@pytest.fixture(
+    scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
+)
+def old(request, ready, tmp_path_factory):
+    """A core with days of log."""
+    core = CORES[request.param](tmp_path_factory.mktemp("old"))
+    if request.param == "icinga2":
+        write_archives(core, int(time.time()))
+    else:
+        core.extra = ("--history", str(DAYS))
+    try:
+        yield ready(core)
+    finally:
+        core.stop()
+
+
+@pytest.fixture(scope="module")
+def liar(old, tmp_path_factory):
+    liar = LyingSite(tmp_path_factory.mktemp("liar") / "live", old.socket)
+    yield liar
+    liar.close()
+
+
+def started(folder, liar, **sections):
+    logcache = {
+        "update_interval": 86400.0,
+        "first_import": 20 * DAY,
+        **sections.pop("logcache", {}),
+    }
+    return Daemon(
+        folder,
+        [site("s1", f"unix:{liar.path}")],
+        sections={"logcache": logcache, "server": {"request_timeout": 6.0}, **sections},
+    )
+
+
+@pytest.fixture(scope="module", params=["whole", "compacted"])
+def cached(request, liar, tmp_path_factory):
+    """A daemon with all of it in the cache; or with the older half compacted."""
+    more = {"compact_after": 3 * DAY} if request.param == "compacted" else {}
+    daemon = started(tmp_path_factory.mktemp("cached"), liar, logcache=more)
+    try:
+        with daemon.start().client() as client:
+            job = background(client, "/mon/logcache/update", "POST")
+            assert ended(client, job)["rc"] == 0
+        yield daemon
+    finally:
+        liar.lie(None)
+        liar.release()
+        daemon.stop()
+
+
+def background(client, path, method="GET"):
+    joint = "&" if "?" in path else "?"
+    response = client.request(method, f"{path}{joint}background=1")
+    assert response.status == 200, response
+    return response.json["job_id"]
+
+
+def ended(client, number):
+    return until(
+        lambda: (row := client.rows(f"/mon/jobs/{number}"))["is_running"] == 0 and row,
+        f"job {number} ends",
+        seconds=60,
+    )
+
+
+REPORTS = [
+    ("/hosts/availability", {"type": "both"}),
+    ("/hosts/availability", {"includesoftstates": "1", "backtrack": "0"}),
+    ("/hosts/availability", {"assumestatesduringnotrunning": "0"}),
+    ("/hosts/web01/availability", {}),
+    ("/services/db01/ping/availability", {}),
+    ("/hosts/outages", {"type": "both"}),
+    ("/hosts/outages", {"type": "both", "withdowntimes": "0"}),
+    ("/hostgroups/web/outages", {"includesoftstates": "1"}),
+]
+
+
+@pytest.mark.parametrize("user", ["admin", "olga"])
+@pytest.mark.parametrize(("path", "query"), REPORTS)
+def test_the_same_with_and_without(cached, path, query, user):
+    now = int(time.time())
+    spans = [(7.3, 0.0), (5.1, 2.2), (1.0, 0.3)]
+    with cached.client(user) as client:
+        for first, last in spans:
+            span = {"start": str(now - int(first * DAY)), "end": str(now - 2 - int(last * DAY))}
+            found = client.get(path, {**query, **span})
+            told = client.get(path, {**query, **span, "logcache": "0"})
+            assert (found.status, found.json) == (told.status, told.json)
+            if path == "/hosts/availability" and user == "admin":
+                assert any(row.get("time_up") for row in found.json)
+
+
+def test_the_core_need_not_read_what_is_cached(cached, liar):
+    span = {"start": "-50h", "end": "-1d", "backtrack": "0"}
+    with cached.client() as client:
+        expected = client.rows("/hosts/availability", span)
+        liar.lie("closed at once", "log")
+        assert client.rows("/hosts/availability", span) == expected
+        refused(client.get("/hosts/availability", {**span, "logcache": "0"}), 502)
+        liar.lie(None)
+        cached.wait_connected({"s1"})
+
+
+def test_while_the_database_is_away(cached):
+    """A cache that is gone changes nothing, and is used again when it is back."""
+    query = {"time[gte]": "-3d", "time[lt]": "-1h"}
+    span = {"start": "-3d", "end": "-1h", "columns": "host,time_down"}
+    file = cached.folder / "var" / "monrest.sqlite"
+    away = file.with_name("away")
+    with cached.client() as client:
+        lines, rows = client.rows("/logs", query), client.rows("/hosts/availability", span)
+        assert lines
+        file.rename(away)
+        try:
+            assert len(client.rows("/logs", query)) == len(lines)
+            assert len(client.rows("/hosts/availability", span)) == len(rows)
+        finally:
+            away.rename(file)
+        assert len(client.rows("/logs", query)) == len(lines)
+
+
+def test_a_job_has_more_time_than_a_request(cached, liar):
+    """A core that takes longer for its log than a request may last; and how far the job is."""
+    with cached.client() as client:
+        path = "/hosts/availability?start=-4d&logcache=0&columns=host"
+        liar.lie(None, "log")
+        liar.hold()
+        refused(client.get(path, timeout=20), 504, "log was not read in 4.8 s")
+        number = background(client, path)
+        until(lambda: client.rows(f"/mon/jobs/{number}")["time"] > 7, "7 seconds are over")
+        assert client.rows(f"/mon/jobs/{number}")["is_running"] == 1
+        liar.release()
+        row = ended(client, number)
+        assert (row["rc"], row["percent"]) == (0, 100)
+        assert client.get(f"/mon/jobs/{number}/output").json
+
+
+def test_a_report_is_canceled(cached, liar):
+    with cached.client() as client:
+        liar.lie(None, "log")
+        liar.hold()
+        number = background(client, "/hosts/availability?start=-4d&logcache=0")
+        assert liar.waiting.wait(20)
+        assert client.request("DELETE", f"/mon/jobs/{number}").json["message"] == "canceled job"
+        row = client.rows(f"/mon/jobs/{number}")
+        assert (row["is_running"], row["message"]) == (0, "canceled")
+        liar.release()
+        assert client.rows("/hosts/availability", {"start": "-4d"})
+
+
+# -------------------------------------------------------------------- first imports as jobs
+
+
+@pytest.fixture
+def fresh(liar, tmp_path):
+    """A daemon that has imported nothing yet, before a core that does not tell its log."""
+    liar.lie(None, "log")
+    liar.hold()
+    daemon = started(tmp_path, liar)
+    yield daemon
+    liar.release()
+    liar.lie(None)
+    daemon.stop(signal.SIGKILL)
+
+
+def test_a_first_import_as_a_job(fresh, liar):
+    with fresh.start().client() as client:
+        number = background(client, "/mon/logcache/update", "POST")
+        # The daemon itself is at it.
+        row = until(
+            lambda: (row := client.rows(f"/mon/jobs/{number}"))["message"] and row,
+            "it says how far",
+        )
+        assert row["message"] == "s1: somebody else imports its lines"
+        assert 0 <= row["percent"] < 50
+        (stats,) = client.rows("/mon/logcache/stats")
+        assert stats["status"].startswith("running update since")
+        # Others get their answer at once.
+        answer = client.request("POST", "/mon/logcache/update")
+        assert answer.json["errors"] == ["s1: an update is running already"]
+        liar.release()
+        assert ended(client, number)["rc"] == 0
+        result = client.get(f"/mon/jobs/{number}/output").json
+        assert (result["code"], result["errors"]) == (200, [])
+        (stats,) = client.rows("/mon/logcache/stats")
+        assert (stats["status"], stats["mode"]) == ("OK", "")
+        assert stats["items"] > 100
+
+
+def test_a_first_import_that_is_canceled_and_killed(fresh, liar):
+    with fresh.start().client() as client:
+        number = background(client, "/mon/logcache/update", "POST")
+        assert liar.waiting.wait(20)
+        assert client.request("DELETE", f"/mon/jobs/{number}").json["message"] == "canceled job"
+    fresh.stop(signal.SIGKILL)
+    liar.release()
+    fresh.start()
+    with fresh.client() as client:
+        number = background(client, "/mon/logcache/update", "POST")
+        # Whoever was killed holds the site for half a minute.
+        assert ended(client, number)["rc"] == 0
+        (stats,) = client.rows("/mon/logcache/stats")
+        assert (stats["status"], stats["mode"]) == ("OK", "")
+        query = {"time[gte]": "-8d", "columns": "time,lineno,message", "time[lt]": "-10m"}
+        found = client.rows("/logs", query)
+        assert found == client.rows("/logs", {**query, "logcache": "0"})
+        assert len(found) > 100
