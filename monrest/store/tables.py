@@ -181,3 +181,21 @@ job_output = Table(
     Column("data", LargeBinary, nullable=False),
 )
 """The results of jobs, in pieces that are numbered from 0."""
+
+duty_daemons = Table(
+    "duty_daemons",
+    metadata,
+    Column("run", BigInteger, primary_key=True, autoincrement=False),
+    Column("owner", Text, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+)
+"""Runs of daemons that hold duties; ``beat`` grows for as long as one lives."""
+
+duties = Table(
+    "duties",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("run", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
+)
+"""Which daemon does what; ``number`` grows whenever it is another one, 0 is no daemon."""
