@@ -33,15 +33,18 @@ from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
+from monrest.downtimes.service import RecurringDowntimes
 from monrest.jobs.service import Jobs
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.logs.cache import LogCache
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
+from monrest.resources.lookups import existing
 from monrest.resources.registry import router
 from monrest.sites.registry import Registry
 from monrest.store.database import Database, StoreError
+from monrest.store.duties import Duties
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, RestRequest
 from monrest.web.app import Api
@@ -92,6 +95,8 @@ class Daemon(Service):
     logcache: LogCache = field(init=False)
     threads: Threads = field(init=False)
     jobs: Jobs = field(init=False)
+    duties: Duties = field(init=False)
+    downtimes: RecurringDowntimes = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -119,6 +124,15 @@ class Daemon(Service):
             config=self.config.jobs,
             folder=Path(self.config.server.var_dir),
             describe=describe,
+        )
+        self.duties = Duties(self.database, self.reactor, "")
+        self.downtimes = RecurringDowntimes(
+            database=self.database,
+            clock=self.reactor,
+            duties=self.duties,
+            registry=self.registry,
+            existing=existing,
+            zone=self.config.display.zone(),
         )
 
     def setServiceParent(self, parent: Any) -> None:
@@ -155,6 +169,7 @@ class Daemon(Service):
         self.registry.startService()
         for part in self._state():
             part.startService()
+        self.duties.owner = str(self.jobs.node.id)
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key), server, self.config.names, self.reactor
@@ -186,6 +201,8 @@ class Daemon(Service):
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
         self.jobs.look_after()
+        self.downtimes.startService()
+        self.duties.startService()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()
@@ -283,6 +300,7 @@ class Daemon(Service):
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
         self.jobs.config = config.jobs
+        self.downtimes.zone = config.display.zone()
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
@@ -317,11 +335,12 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, *self._state())
+        parts = (self.logcache, self.downtimes, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:
                 self.log.failure("what is left was not stored", result)
+        await self.duties.stopService()
         for database in self._databases():
             await database.stopService()
         await self.registry.stopService()

@@ -10,6 +10,7 @@ from monrest.resources import (
     commandline,
     commands,
     core,
+    downtimes,
     index,
     instance,
     jobs,
@@ -40,6 +41,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *sessions.ENDPOINTS,
     *api_keys.ENDPOINTS,
     *jobs.ENDPOINTS,
+    *downtimes.ENDPOINTS,
 )
 
 

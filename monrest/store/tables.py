@@ -199,3 +199,45 @@ duties = Table(
     Column("number", BigInteger, nullable=False),
 )
 """Which daemon does what; ``number`` grows whenever it is another one, 0 is no daemon."""
+
+recurring_downtimes = Table(
+    "recurring_downtimes",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", _DOCUMENT, nullable=False),
+    Column("sites", _DOCUMENT, nullable=False),
+    Column("error", Text),
+    Column("next_at", BigInteger, index=True),
+    Column("version", BigInteger, nullable=False),
+)
+"""Recurring downtimes (frontend-data.md, section 4): ``sites`` are ids with the names they had,
+``next_at`` is the first time that has no occurrence yet, ``version`` grows with every change."""
+
+downtime_occurrences = Table(
+    "downtime_occurrences",
+    metadata,
+    Column(
+        "downtime",
+        BigInteger,
+        ForeignKey("recurring_downtimes.number", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger, nullable=False),
+    Column("open", Boolean, nullable=False, index=True),
+    Column("number", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("accepted", _DOCUMENT, nullable=False),
+)
+"""The times at which downtimes came; of use ``until`` then. ``number`` is that of the duty of who
+works or worked at it, 0 for nobody; ``accepted`` are the commands that each site has taken."""
+
+broadcasts = Table(
+    "broadcasts",
+    metadata,
+    Column("file", Text, primary_key=True),
+    Column("record", _DOCUMENT, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+"""Broadcasts (frontend-data.md, section 3); ``changed`` is the time of the last change."""
