@@ -51,14 +51,20 @@ _DEFAULTS: Mapping[str, Any] = {
 class Downtime:
     """A stored one: ``sites`` are ids with the names they had, all that have the object if empty.
 
-    ``error`` is what the last check or the last occurrence found wrong.
+    ``error`` is what the last check found wrong, ``failure`` what the last time it came.
     """
 
     number: int
     record: Mapping[str, Any] = field(eq=False)
     sites: Mapping[str, str] = field(factory=dict, eq=False)
     error: str | None = None
+    failure: str | None = None
     version: int = 0
+
+    @property
+    def problems(self) -> str | None:
+        """All that is wrong, a line each; None for nothing."""
+        return "\n".join(filter(None, (self.error, self.failure))) or None
 
     @property
     def target(self) -> str:

@@ -51,10 +51,11 @@ class HasSites(Protocol):
 class _Round:
     """One try at an occurrence: what each site has accepted, and what went wrong.
 
-    ``again``: another try may help.
+    ``wrong`` is what a check finds as well; ``again``: another try may help.
     """
 
     accepted: dict[str, list[str]]
+    wrong: list[str] = field(factory=list)
     problems: list[str] = field(factory=list)
     again: bool = False
 
@@ -119,12 +120,15 @@ class RecurringDowntimes(Service):
         work = self._limit.run(lambda: Deferred.fromCoroutine(self._trigger(one, token)))
         self._working[key] = work
         work.addErrback(self._broken, key)
-        work.addBoth(lambda _: self._working.pop(key, None))
+        work.addCallback(self._ended, key)
 
     def _broken(self, failure: Any, key: tuple[int, int]) -> None:
         if not failure.check(CancelledError):
             self.log.failure("recurring downtime {key} failed", failure, key=key)
             self._again[key] = self.clock.seconds() + _LONGEST_PAUSE
+
+    def _ended(self, _: None, key: tuple[int, int]) -> None:
+        del self._working[key]
 
     async def _trigger(self, one: Occurrence, token: Token) -> None:
         """One try: take the row, tell the cores, write down what they said."""
@@ -139,8 +143,12 @@ class RecurringDowntimes(Service):
                 await self._tell(one, token, tried)
             attempts = one.attempts + 1
             done = not tried.again or one.until <= self.clock.seconds()
-            error = "\n".join(dict.fromkeys(tried.problems)) or None
-            await self.duties.change(token, statements.note(one, tried.accepted, error, done=done))
+            await self.duties.change(
+                token,
+                statements.note(
+                    one, tried.accepted, _lines(tried.wrong), _lines(tried.problems), done=done
+                ),
+            )
         except (Unavailable, DutyLostError) as error:
             self.log.warn(
                 "recurring downtime {number}: {reason}",
@@ -162,7 +170,7 @@ class RecurringDowntimes(Service):
             None,
             "recurring downtime",
             target=str(one.downtime.number),
-            result="ok" if not tried.problems else "; ".join(tried.problems),
+            result="; ".join((*tried.wrong, *tried.problems)) or "ok",
             at=one.at,
             commands=commands,
             sites=",".join(sorted(tried.accepted)),
@@ -174,7 +182,7 @@ class RecurringDowntimes(Service):
         downtime = one.downtime
         sites, unknown = cores.chosen(downtime, self.registry.sites)
         found = await cores.find(self.existing, sites, cores.wanted(downtime), self.clock)
-        tried.problems += cores.check(downtime, sites, unknown, found)
+        tried.wrong += cores.check(downtime, sites, unknown, found)
         for site in sites:
             if site.id in found.problems:
                 tried.problems.append(cores.line(f"{site.name}: {found.problems[site.id].reason}"))
@@ -182,7 +190,7 @@ class RecurringDowntimes(Service):
         try:
             orders = orders_of(downtime, one.at)
         except BadRequest as error:
-            tried.problems.append(cores.line(str(error)))
+            tried.wrong.append(cores.line(str(error)))
             return
         waiting = [
             Deferred.fromCoroutine(self._one_site(site, left, one, token, tried))
@@ -267,7 +275,7 @@ class RecurringDowntimes(Service):
             lines = cores.check(one, own, unknown, found)
             silent = any(site.id in found.problems for site in own)
             if lines or not silent:
-                error = "\n".join(lines) or None
+                error = _lines(lines)
                 if error != one.error:
                     await self.duties.change(token, statements.report(one.number, error))
 
@@ -289,6 +297,10 @@ class RecurringDowntimes(Service):
         for one in self._periodic:
             await one.stopService()
         await DeferredList([_end_of(work) for work in self._working.values()])
+
+
+def _lines(problems: Sequence[str]) -> str | None:
+    return "\n".join(dict.fromkeys(problems)) or None
 
 
 def _end_of(work: Deferred[None]) -> Deferred[None]:

@@ -43,6 +43,7 @@ def downtime_of(row: Row[Any]) -> Downtime:
         record=values["record"],
         sites=values["sites"],
         error=values["error"],
+        failure=values["failure"],
         version=values["version"],
     )
 
@@ -118,6 +119,8 @@ def replace(
             .values(
                 record=dict(record),
                 sites=dict(sites),
+                error=None,
+                failure=None,
                 next_at=following(made.crons(), now, zone),
                 version=old.version + 1,
             )
@@ -238,6 +241,7 @@ def unfinished(connection: Connection) -> list[Occurrence]:
                 record=row._mapping[downtimes.c.record],
                 sites=row._mapping[downtimes.c.sites],
                 error=row._mapping[downtimes.c.error],
+                failure=row._mapping[downtimes.c.failure],
                 version=row._mapping[downtimes.c.version],
             ),
             at=row._mapping[occurrences.c.at],
@@ -270,13 +274,22 @@ def begin(one: Occurrence, number: int) -> Work[bool]:
 
 
 def note(
-    one: Occurrence, accepted: Mapping[str, Sequence[str]], error: str | None, *, done: bool
+    one: Occurrence,
+    accepted: Mapping[str, Sequence[str]],
+    error: str | None,
+    failure: str | None,
+    *,
+    done: bool,
 ) -> Work[None]:
     """Store what the cores said; ``done``: there is nothing left to try."""
     query = update(occurrences).where(_this(one)).values(accepted=dict(accepted), open=not done)
 
     def work(connection: Connection) -> None:
         connection.execute(query)
-        report(one.downtime.number, error)(connection)
+        connection.execute(
+            update(downtimes)
+            .where(downtimes.c.number == one.downtime.number)
+            .values(error=error, failure=failure)
+        )
 
     return work

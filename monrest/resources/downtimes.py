@@ -76,7 +76,7 @@ def record(context: Context, downtime: Downtime) -> dict[str, Any]:
     return {
         **downtime.record,
         "backends": [site.id for site in sites] + unknown if downtime.sites else [],
-        "error": downtime.error,
+        "error": downtime.problems,
         "file": downtime.number,
     }
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from monrest.resources import (
     api_keys,
     availability,
+    broadcasts,
     commandline,
     commands,
     core,
@@ -42,6 +43,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *api_keys.ENDPOINTS,
     *jobs.ENDPOINTS,
     *downtimes.ENDPOINTS,
+    *broadcasts.ENDPOINTS,
 )
 
 

@@ -207,11 +207,15 @@ recurring_downtimes = Table(
     Column("record", _DOCUMENT, nullable=False),
     Column("sites", _DOCUMENT, nullable=False),
     Column("error", Text),
+    Column("failure", Text),
     Column("next_at", BigInteger, index=True),
     Column("version", BigInteger, nullable=False),
 )
-"""Recurring downtimes (frontend-data.md, section 4): ``sites`` are ids with the names they had,
-``next_at`` is the first time that has no occurrence yet, ``version`` grows with every change."""
+"""Recurring downtimes (frontend-data.md, section 4): ``sites`` are ids with the names they had.
+
+``error`` is what a check found, ``failure`` what went wrong when it came last, ``next_at`` the
+first time that has no occurrence yet; ``version`` grows with every change.
+"""
 
 downtime_occurrences = Table(
     "downtime_occurrences",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sqlite3
 import time
 from contextlib import closing
@@ -10,11 +9,11 @@ from datetime import datetime
 
 import pytest
 from harness.cores import EmbeddedCore, Icinga2Core
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
 
-from tests.fakes.postgres import PostgresServer, postgres_server
+from tests.fakes.postgres import postgres_server
 
 __all__ = ["postgres_server"]
 

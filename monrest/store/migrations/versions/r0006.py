@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("record", sa.JSON(), nullable=False),
         sa.Column("sites", sa.JSON(), nullable=False),
         sa.Column("error", sa.Text()),
+        sa.Column("failure", sa.Text()),
         sa.Column("next_at", sa.BigInteger()),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_recurring_downtimes"),
