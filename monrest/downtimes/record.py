@@ -5,6 +5,7 @@ Pure. What is unknown here is kept and shown as it was given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
 NOT_STORED = frozenset({"backend", "backends", "error", "file", "fixable", "id"})
 """What is known from elsewhere: whoever sends a record back need not take them out."""
 
+_LINE_END = re.compile(r"\r\n|[\r\n\t]")
 _MINUTE = 60
 _MOST_MINUTES = 10 * 366 * 24 * 60
 _MOST_NAMES = 1000
@@ -203,7 +205,8 @@ def _number(key: str, value: Any, least: int, most: int) -> int:
 def _comment(value: Any) -> str:
     if not isinstance(value, str):
         raise BadRequest("invalid comment", "comment: expected a text")
-    text = texts.cleaned("comment_data", value).strip()
+    text = _LINE_END.sub(" ", value).strip()
+    texts.check("comment", text)
     if len(text) > _LONGEST_COMMENT:
         raise BadRequest(
             "invalid comment", f"comment: expected at most {_LONGEST_COMMENT} characters"

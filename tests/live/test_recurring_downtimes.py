@@ -60,6 +60,13 @@ def pretend_a_pause(daemon):
         base.commit()
 
 
+def forget(daemon):
+    """Let the daemon not know any more what the core has accepted."""
+    with closing(sqlite3.connect(daemon.folder / "var" / "monrest.sqlite", timeout=20)) as base:
+        base.execute("UPDATE downtime_occurrences SET open = 1, accepted = '{}'")
+        base.commit()
+
+
 def occurrences(daemon):
     with closing(sqlite3.connect(daemon.folder / "var" / "monrest.sqlite", timeout=20)) as base:
         return base.execute("SELECT downtime, at, open FROM downtime_occurrences").fetchall()
@@ -121,6 +128,11 @@ def test_what_a_core_is_told_after_a_pause(server, own):
             range(1, 10)
         )
         before = everything(client)
+        forget(server)
+        until(
+            lambda: all(not open_ for _, _, open_ in occurrences(server)), "it looked at the core"
+        )
+        assert everything(client) == before
         for _ in range(2):
             late = server.log.count("times were over before they were seen")
             pretend_a_pause(server)
