@@ -33,6 +33,7 @@ from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
+from monrest.downtimes.service import RecurringDowntimes
 from monrest.jobs.service import Jobs
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
@@ -40,9 +41,11 @@ from monrest.logs.cache import LogCache
 from monrest.objectconfig.staging import Staging
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
+from monrest.resources.lookups import existing
 from monrest.resources.registry import router
 from monrest.sites.registry import Registry
 from monrest.store.database import Database, StoreError
+from monrest.store.duties import Duties
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, Caller, Identity, RestRequest
 from monrest.web.app import Api
@@ -94,6 +97,8 @@ class Daemon(Service):
     staging: Staging = field(init=False)
     threads: Threads = field(init=False)
     jobs: Jobs = field(init=False)
+    duties: Duties = field(init=False)
+    downtimes: RecurringDowntimes = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -125,6 +130,15 @@ class Daemon(Service):
             who=self._who,
         )
         self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
+        self.duties = Duties(self.database, self.reactor, "")
+        self.downtimes = RecurringDowntimes(
+            database=self.database,
+            clock=self.reactor,
+            duties=self.duties,
+            registry=self.registry,
+            existing=existing,
+            zone=self.config.display.zone(),
+        )
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -160,6 +174,7 @@ class Daemon(Service):
         self.registry.startService()
         for part in self._state():
             part.startService()
+        self.duties.owner = str(self.jobs.node.id)
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key), server, self.config.names, self.reactor
@@ -191,6 +206,8 @@ class Daemon(Service):
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
         self.jobs.look_after()
+        self.downtimes.startService()
+        self.duties.startService()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()
@@ -294,6 +311,7 @@ class Daemon(Service):
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
         self.jobs.reconfigure(config.jobs)
+        self.downtimes.zone = config.display.zone()
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
@@ -328,11 +346,12 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, *self._state())
+        parts = (self.logcache, self.downtimes, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:
                 self.log.failure("what is left was not stored", result)
+        await self.duties.stopService()
         for database in self._databases():
             await database.stopService()
         await self.registry.stopService()

@@ -34,6 +34,7 @@ from monrest.livestatus.errors import (
     ProtocolError,
     QueryTimeoutError,
     StoppedError,
+    WithdrawnError,
     connect_error,
     in_seconds,
     tls_error,
@@ -61,10 +62,15 @@ class Outcome:
     error: LivestatusError | None = None
 
 
+def _always() -> bool:
+    return True
+
+
 @define(eq=False)
 class _Transmission:
     lines: tuple[str, ...]
     kind: str
+    allowed: Callable[[], bool]
     done: Deferred[Outcome] = field(factory=Deferred)
     written: int = 0
     verdicts: list[Verdict] = field(factory=list)
@@ -157,13 +163,19 @@ class CommandChannel:
         """Whether nothing is left: no transmission, no connection."""
         return not (self._waiting or self._current or self._connection or self._dying)
 
-    def transmit(self, lines: Sequence[str], kind: str, timeout: float) -> Deferred[Outcome]:
+    def transmit(
+        self,
+        lines: Sequence[str],
+        kind: str,
+        timeout: float,
+        allowed: Callable[[], bool] = _always,
+    ) -> Deferred[Outcome]:
         """Send ``lines`` to a core of this kind, after those that were given earlier.
 
         ``timeout`` seconds include waiting and connecting. Never fails; cancelling ends the wait
-        alone.
+        alone. ``allowed`` is asked right before anything is written: if not, nothing more is.
         """
-        one = _Transmission(tuple(lines), kind)
+        one = _Transmission(tuple(lines), kind, allowed)
         if self._stopped is not None:
             one.end(StoppedError())
             return one.done
@@ -219,6 +231,8 @@ class CommandChannel:
         assert current is not None
         if connection is None:
             self._connect()
+        elif connection.ready and not current.allowed():
+            self._finish(WithdrawnError())
         elif connection.ready:
             if connection.reader is None:
                 connection.reader = reader_for(current.kind)

@@ -80,6 +80,13 @@ class StoppedError(LivestatusError):
         super().__init__("connection closed by monrest")
 
 
+class WithdrawnError(LivestatusError):
+    """Whoever wanted to send may not do it any more."""
+
+    def __init__(self) -> None:
+        super().__init__("withdrawn before it was sent")
+
+
 _BY_ERRNO = {
     errno.ENOENT: "no such socket",
     errno.ENOTSOCK: "not a socket",

@@ -17,13 +17,14 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.auth.commands import contact_filter, is_contact
+from monrest.auth.visibility import visibility
 from monrest.commands.values import Target
 from monrest.concurrency import sliced
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
-from monrest.values import Capabilities, Row, SiteProblem
+from monrest.values import Capabilities, Identity, Row, SiteProblem
 
 _FEW = 20
 """Objects up to which a core is asked for them alone.
@@ -91,6 +92,42 @@ async def commanded(
         else:
             questions.append(_objects(kind, names, contact_filter(kind, user, strict=strict)))
     return await _asked(sites, questions, clock)
+
+
+async def seen(
+    sites: Sequence[Site],
+    targets: Iterable[Target],
+    identity: Identity,
+    clock: IReactorTime,
+    *,
+    strict: bool,
+) -> Found:
+    """Where ``identity`` sees the target, or a member of a group.
+
+    Raise SitesFailed when no site answers at all.
+    """
+    questions = []
+    for kind, names in _by_kind(targets).items():
+        if kind in GROUP_MEMBERS:
+            table = GROUP_MEMBERS[kind]
+            questions.append(_members(kind, names, visibility(identity, table, strict)))
+        else:
+            questions.append(_objects(kind, names, visibility(identity, kind, strict)))
+    return await _asked(sites, questions, clock)
+
+
+def _members(kind: str, targets: Collection[Target], further: CoreFilter | None) -> _Question:
+    wanted = {target.name for target in targets}
+    limits: list[CoreFilter] = []
+    if len(wanted) <= _FEW:
+        limits.append(Any_(tuple(Test("groups", ">=", name) for name in sorted(wanted))))
+    if further is not None:
+        limits.append(further)
+
+    def groups(row: Row) -> Iterable[Target]:
+        return [Target(kind, name) for name in row[0] if name in wanted]
+
+    return _Question(GROUP_MEMBERS[kind], (("groups", "list"),), _joined(limits), groups)
 
 
 def _by_kind(targets: Iterable[Target]) -> dict[str, set[Target]]:

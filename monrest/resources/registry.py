@@ -7,12 +7,14 @@ from functools import lru_cache
 from monrest.resources import (
     api_keys,
     availability,
+    broadcasts,
     commandline,
     commands,
     config_core,
     config_files,
     config_objects,
     core,
+    downtimes,
     editor,
     index,
     instance,
@@ -48,6 +50,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *sessions.ENDPOINTS,
     *api_keys.ENDPOINTS,
     *jobs.ENDPOINTS,
+    *downtimes.ENDPOINTS,
+    *broadcasts.ENDPOINTS,
 )
 
 

@@ -98,7 +98,13 @@ class Router:
             if first is None:
                 return None
             segments = (first, *segments[1:])
+        if len(segments) > 1 and segments[0] == self.app and segments[1] in _SINGULAR:
+            segments = (self.app, f"{segments[1]}s", *segments[2:])
         return _descend(self.root, segments, 0)
+
+
+_SINGULAR = frozenset({"broadcast", "job", "recurring_downtime", "report", "session", "user"})
+"""Words of the front end's own paths that are taken in the singular (frontend-data.md, 1.1)."""
 
 
 def _descend(node: _Node, segments: Sequence[str], at: int) -> tuple[_Node, list[str]] | None:

@@ -5,7 +5,7 @@ auth-and-commands.md, sections 1.10 and 1.11; livestatus.md, sections 7.1 and 15
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import define, field, frozen
@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 
 from monrest.commands.values import CoreCommand
 from monrest.concurrency import shielded, sliced
-from monrest.livestatus.errors import LivestatusError, QueryTimeoutError
+from monrest.livestatus.errors import LivestatusError, QueryTimeoutError, WithdrawnError
 from monrest.livestatus.external import decodes_backslashes, line
 from monrest.sites.site import Site
 from monrest.values import SiteProblem
@@ -51,14 +51,21 @@ class Sent:
 Orders: TypeAlias = Sequence[tuple[Site, tuple[CoreCommand, ...]]]
 
 
-async def send(orders: Orders, clock: IReactorTime) -> tuple[Sent, ...]:
+def _always() -> bool:
+    return True
+
+
+async def send(
+    orders: Orders, clock: IReactorTime, allowed: Callable[[], bool] = _always
+) -> tuple[Sent, ...]:
     """Send to all sites at once, to each in order, and give what became of it in the same order.
 
     Each site has the time-out of its configuration for all of its commands. Equal lines for a
     site are sent once, and nothing is sent twice. Raise BadRequest, before anything is sent, for
-    a command that cannot be written down. Cancelling ends the wait and not the sending.
+    a command that cannot be written down. Cancelling ends the wait and not the sending. ``allowed``
+    is asked right before lines are written to a core: if not, they stay unsent.
     """
-    works = [_Sending(site, commands, clock) for site, commands in orders]
+    works = [_Sending(site, commands, clock, allowed) for site, commands in orders]
     for work in works:
         known = work.site.capabilities
         # Of a core that nobody has seen yet the longer line is tried.
@@ -84,6 +91,7 @@ class _Sending:
     site: Site
     commands: tuple[CoreCommand, ...]
     clock: IReactorTime
+    allowed: Callable[[], bool]
     began: float = field(init=False)
     lines: tuple[str, ...] = field(init=False, default=())
     decodes: bool = field(init=False, default=False)
@@ -142,7 +150,7 @@ class _Sending:
         left = self.began + site.config.timeout - sent
         if left <= 0:
             raise QueryTimeoutError(site.config.timeout)
-        outcome = await site.commands.transmit(lines, site.capabilities.kind, left)
+        outcome = await site.commands.transmit(lines, site.capabilities.kind, left, self.allowed)
         self.written += outcome.written
         for at, verdict in enumerate(outcome.verdicts, first):
             if verdict.refusal:
@@ -156,7 +164,8 @@ class _Sending:
             return
         if isinstance(error, QueryTimeoutError):
             error = QueryTimeoutError(site.config.timeout)
-        site.breaker.failed(error, sent)
+        if not isinstance(error, WithdrawnError):
+            site.breaker.failed(error, sent)
         reason = f"{site.shown(error.reason)}: not known whether it was executed"
         for at in range(first + len(outcome.verdicts), self.written):
             self.doubtful[at] = reason

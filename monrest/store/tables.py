@@ -216,3 +216,67 @@ config_ids = Table(
     Column("objects", LargeBinary, nullable=False),
 )
 """The ids of the objects in a file that was saved, as long as the file has this hash."""
+
+duty_daemons = Table(
+    "duty_daemons",
+    metadata,
+    Column("run", BigInteger, primary_key=True, autoincrement=False),
+    Column("owner", Text, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+)
+"""Runs of daemons that hold duties; ``beat`` grows for as long as one lives."""
+
+duties = Table(
+    "duties",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("run", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
+)
+"""Which daemon does what; ``number`` grows whenever it is another one, 0 is no daemon."""
+
+recurring_downtimes = Table(
+    "recurring_downtimes",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", _DOCUMENT, nullable=False),
+    Column("sites", _DOCUMENT, nullable=False),
+    Column("error", Text),
+    Column("failure", Text),
+    Column("next_at", BigInteger, index=True),
+    Column("version", BigInteger, nullable=False),
+)
+"""Recurring downtimes (frontend-data.md, section 4): ``sites`` are ids with the names they had.
+
+``error`` is what a check found, ``failure`` what went wrong when it came last, ``next_at`` the
+first time that has no occurrence yet; ``version`` grows with every change.
+"""
+
+downtime_occurrences = Table(
+    "downtime_occurrences",
+    metadata,
+    Column(
+        "downtime",
+        BigInteger,
+        ForeignKey("recurring_downtimes.number", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger, nullable=False),
+    Column("open", Boolean, nullable=False, index=True),
+    Column("number", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("accepted", _DOCUMENT, nullable=False),
+)
+"""The times at which downtimes came; of use ``until`` then. ``number`` is that of the duty of who
+works or worked at it, 0 for nobody; ``accepted`` are the commands that each site has taken."""
+
+broadcasts = Table(
+    "broadcasts",
+    metadata,
+    Column("file", Text, primary_key=True),
+    Column("record", _DOCUMENT, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+"""Broadcasts (frontend-data.md, section 3); ``changed`` is the time of the last change."""

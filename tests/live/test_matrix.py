@@ -71,6 +71,12 @@ CHANGE_KEYS = "-ox ooooooooooxooo ooo"
 OWN_RECORD = "-oo onnnnnnnnnnnnn noo"
 USERS = "-ff afffffffffffff ffa"
 LOCK = "-xx oxxxxxxxxxxxxx xxo"
+BROADCASTS_ROLE = "authorized_for_broadcasts"
+OF_HOST = "-oo ononnnnnnnnnnn ooo"
+CHANGE_DOWNTIME = "-ox onxnnnnnnnnnnn xoo"
+BROADCASTS = "-xx oxxxxoxxxxxxxx xxo"
+NO_BROADCAST = "-xx nxxxxnxxxxxxxx xxn"
+MAKE_DOWNTIME = "-ox ooxxxxxxxxxxxx xoo"
 PUBLIC = "ooo oooooooooooooo ooo"
 NO_SESSION = "-bb bbbbbbbbbbbbbb bbb"
 NOBODY = "-nn nnnnnnnnnnnnnn nnn"
@@ -213,6 +219,43 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/jobs/<id>": (OWN_RECORD, "/mon/jobs/{job}", ""),
     "GET /mon/jobs/<id>/output": (OWN_RECORD, "/mon/jobs/{job}/output", ""),
     "DELETE /mon/jobs/<id>": (NOBODY, "/mon/jobs/1", ""),
+    "GET /mon/broadcasts": (OWN, "/mon/broadcasts", ""),
+    "POST /mon/broadcasts": (BROADCASTS, "/mon/broadcasts name=x", "roles: " + BROADCASTS_ROLE),
+    "GET /mon/broadcasts/<file>": (OWN, "/mon/broadcasts/{broadcast}", ""),
+    "POST /mon/broadcasts/<file>": (
+        BROADCASTS,
+        "/mon/broadcasts/{broadcast} name=x",
+        BROADCASTS_ROLE,
+    ),
+    "PATCH /mon/broadcasts/<file>": (
+        BROADCASTS,
+        "/mon/broadcasts/{broadcast} name=x",
+        BROADCASTS_ROLE,
+    ),
+    "DELETE /mon/broadcasts/<file>": (NO_BROADCAST, "/mon/broadcasts/none", BROADCASTS_ROLE),
+    "GET /mon/login": (PUBLIC, "/mon/login", ""),
+    "GET /mon/recurring_downtimes": (BY_HOST, "/mon/recurring_downtimes", ""),
+    "POST /mon/recurring_downtimes": (
+        MAKE_DOWNTIME,
+        "/mon/recurring_downtimes host=web01",
+        "permission denied",
+    ),
+    "GET /mon/recurring_downtimes/<file>": (
+        OF_HOST,
+        "/mon/recurring_downtimes/{recurring}",
+        "",
+    ),
+    "POST /mon/recurring_downtimes/<file>": (
+        CHANGE_DOWNTIME,
+        "/mon/recurring_downtimes/{recurring} host=web01",
+        "permission denied",
+    ),
+    "PATCH /mon/recurring_downtimes/<file>": (
+        CHANGE_DOWNTIME,
+        "/mon/recurring_downtimes/{recurring} duration=5",
+        "permission denied",
+    ),
+    "DELETE /mon/recurring_downtimes/<file>": (NOBODY, "/mon/recurring_downtimes/999", ""),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
     "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
     "GET /mon/sessions": (OWN, "/mon/sessions", ""),
@@ -338,7 +381,12 @@ def known(daemon, admin) -> Mapping[str, str]:
         job = olga.get("/hosts?background=1").json
         login = olga.post_form("/mon/login", [("login", "olga"), ("password", "sesame")])
         assert login.status == 200, login
+    admin.post_form("/mon/broadcasts", [("file", "all"), ("name", "for everybody")])
+    recurring = admin.post_form("/mon/recurring_downtimes", [("host", "web01")])
+    admin.post_form("/mon/recurring_downtimes", [("host", "web02")])
     return {
+        "broadcast": "all",
+        "recurring": recurring.json["file"],
         "comment": admin.rows("/comments?columns=id&host_name=web02")[0]["id"],
         "downtime": admin.rows("/downtimes?columns=id")[0]["id"],
         "job": job["job_id"],

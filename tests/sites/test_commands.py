@@ -420,3 +420,22 @@ async def test_real_sockets_and_a_daemon_that_stops(tmp_path):
     assert gone.quiet
     for site in served:
         await site.stop()
+
+
+def test_what_is_not_allowed_any_more_stays_unsent(town):
+    """Asked when the connection is there, right before the first byte; the site is not to blame."""
+    script, answers = Script(), [True, False]
+    site = town.site(script=script)
+    for allowed in answers:
+        found = outcome(
+            Deferred.fromCoroutine(send([(site, log(1))], town.clock, lambda a=allowed: a))
+        )
+        town.pass_time(1.0)
+        ((sent,),) = found
+        if allowed:
+            check(sent, site, texts(1))
+        else:
+            assert (sent.lines, len(sent.unsent)) == ((), 1)
+            assert reason(sent) == "withdrawn before it was sent"
+    assert len(script.commands) == 1
+    assert site.connected

@@ -2,7 +2,8 @@
 
 ``write`` adds rows for ever and ``count`` increments; both acknowledge on standard output when
 a change is done. ``start`` waits for a line and opens the database. ``fill`` writes until
-nothing more fits into the file size that the process is allowed, then gets more.
+nothing more fits into the file size that the process is allowed, then gets more. ``duty`` adds
+rows with its token for as long as it has the duty, and says when that changes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ sys.path.insert(0, str(Path.cwd()))
 
 from monrest.errors import Unavailable
 from monrest.store.database import Database
-from tests.store.rows import add, add_everywhere, count, increment
+from monrest.store.duties import Duties, DutyLostError
+from tests.store.rows import add, add_everywhere, add_numbered, count, increment
 
 
 def say(text):
@@ -62,13 +64,32 @@ async def fill(database):
     say(await database.run(count))
 
 
+async def duty(database, owner, seconds):
+    duties = Duties(database, reactor, owner, float(seconds))
+    duties.want("count")
+    duties.startService()
+    token = None
+    while True:
+        now = duties.held("count") or token  # as one that is paused after it looked
+        if now is not None and now != token:
+            say(f"held {now.number}")
+        token = now
+        if token is not None:
+            try:
+                await duties.change(token, add_numbered(token.number))
+            except DutyLostError:
+                say(f"refused {token.number}")
+                token = None
+        await task.deferLater(reactor, 0.01)
+
+
 async def main(clock, what, url, *arguments):
     if what == "start":
         say("ready")
         sys.stdin.readline()
     database = Database(reactor, url)
     database.startService()
-    works = {"write": write, "count": add_up, "fill": fill}
+    works = {"write": write, "count": add_up, "fill": fill, "duty": duty}
     try:
         if what in works:
             await works[what](database, *arguments)

@@ -40,6 +40,20 @@ def increment(name):
     return work
 
 
+def add_numbered(token):
+    """Work that adds the next numbered row, with the token of who added it."""
+
+    def work(connection):
+        add(f"{count(connection):09}", failed=token)(connection)
+
+    return work
+
+
+def numbered(connection):
+    """Work: the tokens of the numbered rows in their order."""
+    return list(connection.execute(select(users.c.failed).order_by(users.c.name)).scalars())
+
+
 def names(connection):
     """Work: the names of all users."""
     return set(connection.execute(select(users.c.name)).scalars())

@@ -1,0 +1,1 @@
+"""Broadcasts: their records, their texts and who sees them when."""

@@ -1,0 +1,1 @@
+"""Recurring downtimes: their records, their schedules and the service that triggers them."""

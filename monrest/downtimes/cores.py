@@ -1,0 +1,193 @@
+"""What the cores say about recurring downtimes: which objects there are, which downtimes are set.
+
+frontend-data.md, sections 4.5 and 4.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
+from typing import Any, Protocol
+
+from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.commands.values import Target
+from monrest.downtimes.orders import AUTHOR, Order
+from monrest.downtimes.record import SERVICE, Downtime
+from monrest.downtimes.schedule import cron
+from monrest.errors import BadRequest, SitesFailed
+from monrest.query.model import Every, Pushed, Test
+from monrest.sites.fanout import fan_out
+from monrest.sites.normalise import Layout
+from monrest.sites.site import Site
+from monrest.values import Capabilities, SiteProblem
+
+
+class Found(Protocol):
+    """Which objects exist on which sites."""
+
+    @property
+    def problems(self) -> Mapping[str, SiteProblem]:
+        """The sites that could not say, by id."""
+
+    def on(self, target: Target) -> Set[str]:
+        """The ids of the sites that have ``target``."""
+
+
+Existing = Callable[
+    [Sequence[Site], Iterable[Target], IReactorTime], Coroutine[Deferred[Any], Any, Found]
+]
+"""Asks the cores which of some objects they have; raises SitesFailed when none answers."""
+
+
+@frozen
+class _Silent:
+    """No site answered."""
+
+    problems: Mapping[str, SiteProblem]
+
+    def on(self, _target: Target) -> Set[str]:
+        return frozenset()
+
+
+async def find(
+    existing: Existing, sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime
+) -> Found:
+    """Where the objects are, on whatever sites answer."""
+    targets = set(targets)
+    if not sites or not targets:
+        return _Silent({})
+    try:
+        return await existing(sites, targets, clock)
+    except SitesFailed as error:
+        return _Silent({problem.site: problem for problem in error.problems})
+
+
+def chosen(downtime: Downtime, sites: Sequence[Site]) -> tuple[list[Site], list[str]]:
+    """The sites that a downtime is for, and what is none any more.
+
+    A site whose id was changed is known by its name.
+    """
+    if not downtime.sites:
+        return list(sites), []
+    by_id, by_name = {site.id: site for site in sites}, {site.name: site for site in sites}
+    found: dict[str, Site] = {}
+    unknown: list[str] = []
+    for key, name in downtime.sites.items():
+        site = by_id.get(key) or by_name.get(name)
+        if site is None:
+            unknown.append(key)
+        else:
+            found[site.id] = site
+    return [site for site in sites if site.id in found], unknown
+
+
+# -------------------------------------------------------------------- what is wrong
+
+
+def line(text: str) -> str:
+    """One line of ``error``."""
+    return f"  - ERROR: {text}"
+
+
+def wanted(downtime: Downtime) -> set[Target]:
+    """What has to be looked for to tell what is wrong: of services their hosts as well."""
+    targets = set(downtime.targets())
+    if downtime.target == SERVICE:
+        targets |= {Target("hosts", target.name) for target in targets}
+    return targets
+
+
+def check(
+    downtime: Downtime, sites: Sequence[Site], unknown: Sequence[str], found: Found
+) -> list[str]:
+    """The lines of what is wrong with a downtime; ``sites`` are its own.
+
+    While one of them cannot be asked, nothing is missing.
+    """
+    lines = [line(f"unknown backend: {key}") for key in unknown]
+    for at, entry in enumerate(downtime.record["schedule"]):
+        try:
+            cron(entry, f"schedule.{at}")
+        except BadRequest as error:
+            lines.append(line(f"cannot be scheduled: {error.description}"))
+    keys = {site.id for site in sites}
+    if keys & found.problems.keys():
+        return lines
+
+    def there(target: Target) -> bool:
+        return not keys.isdisjoint(found.on(target))
+
+    if downtime.target != SERVICE:
+        kind = downtime.target
+        return lines + [
+            line(f"{kind} {target.name} not found")
+            for target in downtime.targets()
+            if not there(target)
+        ]
+    return lines + _check_services(downtime, there)
+
+
+def _check_services(downtime: Downtime, there: Callable[[Target], bool]) -> list[str]:
+    hosts, services = downtime.record["host"], downtime.record["service"]
+    lines: list[str] = []
+    for host in hosts:
+        if not there(Target("hosts", host)):
+            lines.append(line(f"host {host} not found"))
+        elif not any(there(Target("services", host, service)) for service in services):
+            lines.append(line(f"host {host} has none of the services"))
+    lines += [
+        line(f"service {service} not found on any of the hosts")
+        for service in services
+        if not any(there(Target("services", host, service)) for host in hosts)
+    ]
+    return lines
+
+
+# -------------------------------------------------------------------- what is set already
+
+_COLUMNS: Layout = (
+    ("host_name", "string"),
+    ("service_description", "string"),
+    ("comment", "string"),
+    ("end_time", "int"),
+    ("host_groups", "list"),
+    ("service_groups", "list"),
+)
+
+
+async def in_effect(
+    site: Site, orders: Iterable[Order], at: int, until: int, comment: str, clock: IReactorTime
+) -> set[str]:
+    """The keys of those orders that a core has followed already; raises SitesFailed.
+
+    That is seen by author, comment, begin and end, which no other occurrence has.
+    """
+    names = tuple(name for name, _ in _COLUMNS)
+    mine = Every((Test("author", "=", AUTHOR), Test("start_time", "=", str(at))))
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        known = tuple(name for name in names if core.has("downtimes", name))
+        return Pushed(table="downtimes", columns=known, filter=mine)
+
+    gathered = await fan_out((site,), plan, _COLUMNS, clock)
+    seen: set[Target] = set()
+    grouped = any(
+        answer.capabilities.has("downtimes", "host_groups") for answer in gathered.answers
+    )
+    anything = False
+    for answer in gathered.answers:
+        for host, service, text, end, host_groups, service_groups in answer.rows:
+            if text != comment or end != until:
+                continue
+            anything = True
+            seen.add(Target("services", host, service) if service else Target("hosts", host))
+            seen.update(Target("hostgroups", one) for one in host_groups if not service)
+            seen.update(Target("servicegroups", one) for one in service_groups if service)
+    return {
+        order.key
+        for order in orders
+        if order.target in seen
+        or (anything and not grouped and order.target.kind in ("hostgroups", "servicegroups"))
+    }

@@ -1,0 +1,325 @@
+"""The scheduler of recurring downtimes: every time that comes is told to the cores once.
+
+frontend-data.md, sections 4.5 and 4.6. It is the duty of one daemon of the database. A time that
+has come becomes a row, and who tells the cores takes that row before. After a failure, or where
+somebody else was at it, the cores are asked first what they have followed already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from typing import Any, ClassVar, Protocol
+
+from attrs import define, field
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.audit import audit
+from monrest.concurrency import Periodic
+from monrest.downtimes import cores, statements
+from monrest.downtimes.orders import AUTHOR, Order, orders_of
+from monrest.downtimes.record import Downtime
+from monrest.downtimes.statements import Occurrence
+from monrest.errors import BadRequest, SitesFailed, Unavailable
+from monrest.sites.commands import Sent, send
+from monrest.sites.site import Site
+from monrest.store.database import Database
+from monrest.store.duties import Duties, DutyLostError, Token
+
+DUTY = "recurring downtimes"
+_LOOK = 5.0
+_CHECK = 600.0
+_AT_ONCE = 20
+_PAUSE = 10.0
+_LONGEST_PAUSE = 60.0
+_REFUSALS = 5
+"""How often a core is told what it refuses."""
+
+
+class HasSites(Protocol):
+    """The configured sites."""
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """All of them."""
+
+
+@define(eq=False)
+class _Round:
+    """One try at an occurrence: what each site has accepted, and what went wrong.
+
+    ``wrong`` is what a check finds as well; ``again``: another try may help.
+    """
+
+    accepted: dict[str, list[str]]
+    wrong: list[str] = field(factory=list)
+    problems: list[str] = field(factory=list)
+    again: bool = False
+
+
+@define(eq=False, kw_only=True)
+class RecurringDowntimes(Service):
+    """``existing`` asks the cores for objects; ``zone``, whose clocks count, may be replaced."""
+
+    log: ClassVar[Logger] = Logger()
+
+    database: Database
+    clock: IReactorTime
+    duties: Duties
+    registry: HasSites
+    existing: cores.Existing
+    zone: tzinfo
+    _planned: tuple[Token, tzinfo] | None = field(init=False, default=None)
+    _working: dict[tuple[int, int], Deferred[None]] = field(init=False, factory=dict)
+    _again: dict[tuple[int, int], float] = field(init=False, factory=dict)
+    _limit: DeferredSemaphore = field(init=False)
+    _periodic: tuple[Periodic, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._limit = DeferredSemaphore(_AT_ONCE)
+        self._periodic = (
+            Periodic(self.clock, _LOOK, self.look, "triggering downtimes"),
+            Periodic(self.clock, _CHECK, self.check_all, "checking recurring downtimes", now=False),
+        )
+
+    # ---------------------------------------------------------------- times that come
+
+    async def look(self) -> None:
+        """Find what has come, and begin with all that is not done."""
+        token = self.duties.held(DUTY)
+        if token is None:
+            return
+        now = self.clock.seconds()
+        try:
+            if self._planned != (token, self.zone):
+                await self.duties.change(token, statements.plan_again(now, self.zone))
+                self._planned = (token, self.zone)
+            if await self.database.run(statements.is_due(now)):
+                late = await self.duties.change(token, statements.plan(now, self.zone))
+                self._missed(late)
+            for one in await self.database.run(statements.unfinished):
+                self._start(one, token)
+        except (Unavailable, DutyLostError) as error:
+            self.log.info("downtimes are not triggered now: {reason}", reason=str(error))
+
+    def _missed(self, late: Mapping[int, int]) -> None:
+        for number, times in late.items():
+            self.log.warn(
+                "recurring downtime {number}: {times} times were over before they were seen",
+                number=number,
+                times=times,
+            )
+
+    def _start(self, one: Occurrence, token: Token) -> None:
+        key = (one.downtime.number, one.at)
+        if key in self._working or self.clock.seconds() < self._again.get(key, 0.0):
+            return
+        work = self._limit.run(lambda: Deferred.fromCoroutine(self._trigger(one, token)))
+        self._working[key] = work
+        work.addErrback(self._broken, key)
+        work.addCallback(self._ended, key)
+
+    def _broken(self, failure: Any, key: tuple[int, int]) -> None:
+        if not failure.check(CancelledError):
+            self.log.failure("recurring downtime {key} failed", failure, key=key)
+            self._again[key] = self.clock.seconds() + _LONGEST_PAUSE
+
+    def _ended(self, _: None, key: tuple[int, int]) -> None:
+        del self._working[key]
+
+    async def _trigger(self, one: Occurrence, token: Token) -> None:
+        """One try: take the row, tell the cores, write down what they said."""
+        key = (one.downtime.number, one.at)
+        if not self.running:
+            return
+        try:
+            if not await self.duties.change(token, statements.begin(one, token.number)):
+                return
+            tried = _Round({site: list(keys) for site, keys in one.accepted.items()})
+            if one.until > self.clock.seconds():
+                await self._tell(one, token, tried)
+            attempts = one.attempts + 1
+            done = not tried.again or one.until <= self.clock.seconds()
+            await self.duties.change(
+                token,
+                statements.note(
+                    one, tried.accepted, _lines(tried.wrong), _lines(tried.problems), done=done
+                ),
+            )
+        except (Unavailable, DutyLostError) as error:
+            self.log.warn(
+                "recurring downtime {number}: {reason}",
+                number=one.downtime.number,
+                reason=str(error),
+            )
+            self._again[key] = self.clock.seconds() + _PAUSE
+            return
+        if done:
+            self._again.pop(key, None)
+            self._told(one, tried)
+        else:
+            self._again[key] = self.clock.seconds() + min(_PAUSE * attempts, _LONGEST_PAUSE)
+
+    def _told(self, one: Occurrence, tried: _Round) -> None:
+        commands = sum(map(len, tried.accepted.values()))
+        audit(
+            AUTHOR,
+            None,
+            "recurring downtime",
+            target=str(one.downtime.number),
+            result="; ".join((*tried.wrong, *tried.problems)) or "ok",
+            at=one.at,
+            commands=commands,
+            sites=",".join(sorted(tried.accepted)),
+        )
+
+    # ---------------------------------------------------------------- telling cores
+
+    async def _tell(self, one: Occurrence, token: Token, tried: _Round) -> None:
+        downtime = one.downtime
+        sites, unknown = cores.chosen(downtime, self.registry.sites)
+        found = await cores.find(self.existing, sites, cores.wanted(downtime), self.clock)
+        tried.wrong += cores.check(downtime, sites, unknown, found)
+        for site in sites:
+            if site.id in found.problems:
+                tried.problems.append(cores.line(f"{site.name}: {found.problems[site.id].reason}"))
+                tried.again = True
+        try:
+            orders = orders_of(downtime, one.at)
+        except BadRequest as error:
+            tried.wrong.append(cores.line(str(error)))
+            return
+        waiting = [
+            Deferred.fromCoroutine(self._one_site(site, left, one, token, tried))
+            for site in sites
+            if site.id not in found.problems
+            and (left := _left(orders, site, found, tried.accepted))
+        ]
+        for good, result in await DeferredList(waiting, consumeErrors=True):
+            if not good:
+                raise result.value  # type: ignore[attr-defined]  # a Failure
+
+    async def _one_site(
+        self, site: Site, orders: Sequence[Order], one: Occurrence, token: Token, tried: _Round
+    ) -> None:
+        accepted = tried.accepted.setdefault(site.id, [])
+        if one.attempts:
+            try:
+                known = await cores.in_effect(
+                    site, orders, one.at, one.until, one.downtime.record["comment"], self.clock
+                )
+            except SitesFailed as error:
+                tried.problems += [
+                    cores.line(f"{problem.name}: {problem.reason}") for problem in error.problems
+                ]
+                tried.again = True
+                return
+            accepted += sorted(known)
+            orders = [order for order in orders if order.key not in known]
+        if not orders:
+            return
+        # The last look before something leaves: a paused daemon may have lost the duty.
+        (sent,) = await send(
+            [(site, tuple(order.command for order in orders))],
+            self.clock,
+            lambda: self.duties.held(DUTY) == token,
+        )
+        self._note(sent, orders, one, accepted, tried)
+
+    def _note(
+        self,
+        sent: Sent,
+        orders: Sequence[Order],
+        one: Occurrence,
+        accepted: list[str],
+        tried: _Round,
+    ) -> None:
+        for at, order in enumerate(orders):
+            if at >= len(sent.lines):
+                reason = sent.problem.reason if sent.problem is not None else "was not sent"
+                tried.problems.append(cores.line(f"{sent.site.name}: {reason}"))
+                tried.again = True
+            elif at in sent.refused:
+                tried.problems.append(
+                    cores.line(f"{sent.site.name}: {order.target.name}: {sent.refused[at]}")
+                )
+                tried.again = tried.again or one.attempts + 1 < _REFUSALS
+            elif at in sent.doubtful:
+                tried.problems.append(cores.line(f"{sent.site.name}: {sent.doubtful[at]}"))
+                tried.again = True
+            else:
+                accepted.append(order.key)
+
+    # ---------------------------------------------------------------- checking
+
+    async def check_all(self) -> None:
+        """Look whether all that is named is there, and keep what is wrong in ``error``."""
+        token = self.duties.held(DUTY)
+        if token is None:
+            return
+        try:
+            downtimes = await self.database.run(statements.everything)
+            await self._check(downtimes, token)
+        except (Unavailable, DutyLostError) as error:
+            self.log.info("recurring downtimes are not checked now: {reason}", reason=str(error))
+
+    async def _check(self, downtimes: Sequence[Downtime], token: Token) -> None:
+        sites = self.registry.sites
+        targets = {target for one in downtimes for target in cores.wanted(one)}
+        found = await cores.find(self.existing, sites, targets, self.clock)
+        for one in downtimes:
+            own, unknown = cores.chosen(one, sites)
+            lines = cores.check(one, own, unknown, found)
+            silent = any(site.id in found.problems for site in own)
+            if lines or not silent:
+                error = _lines(lines)
+                if error != one.error:
+                    await self.duties.change(token, statements.report(one.number, error))
+
+    # ---------------------------------------------------------------- service
+
+    def startService(self) -> None:
+        """Take part; the database and the duties must run."""
+        super().startService()
+        self.duties.want(DUTY)
+        for one in self._periodic:
+            one.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when nothing runs any more; what was begun goes to its end."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        for one in self._periodic:
+            await one.stopService()
+        await DeferredList([_end_of(work) for work in self._working.values()])
+
+
+def _lines(problems: Sequence[str]) -> str | None:
+    return "\n".join(dict.fromkeys(problems)) or None
+
+
+def _end_of(work: Deferred[None]) -> Deferred[None]:
+    """Fire when ``work`` has ended, whose own callbacks go on."""
+    ended: Deferred[None] = Deferred()
+
+    def tell(result: Any) -> Any:
+        ended.callback(None)
+        return result
+
+    work.addBoth(tell)
+    return ended
+
+
+def _left(
+    orders: Sequence[Order], site: Site, found: cores.Found, accepted: Mapping[str, Sequence[str]]
+) -> list[Order]:
+    """What a site has not been told yet."""
+    known = set(accepted.get(site.id, ()))
+    return [
+        order for order in orders if site.id in found.on(order.target) and order.key not in known
+    ]

@@ -1,0 +1,358 @@
+"""The scheduler: once for each time, whatever daemons, cores and the database do meanwhile."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from twisted.internet.defer import Deferred
+
+from monrest.commands.values import Target
+from monrest.config.values import CommandsConfig
+from monrest.downtimes import statements
+from monrest.downtimes.orders import orders_of
+from monrest.downtimes.record import checked
+from monrest.downtimes.service import DUTY
+from tests.downtimes.world import BEGIN, DAILY, NOW, SIX, Core, World
+from tests.fakes.audited import audited
+from tests.fakes.keystore import result
+from tests.fakes.store import sqlite_url
+
+__all__ = ["audited"]
+MINUTELY = [{"type": "cust", "cust": "* * * * *"}]
+
+
+@pytest.fixture
+def world(database_url, monkeypatch):
+    made = World(database_url, monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def two_sites(database_url, monkeypatch):
+    made = World(database_url, monkeypatch, Core("a"), Core("b"))
+    yield made
+    made.close()
+
+
+def commands(world, at=0):
+    return [";".join((one.name, *one.fields)) for one in world.sites[at].obeyed]
+
+
+def test_what_is_sent(world):
+    world.join()
+    world.add(comment="x; y", duration=90)
+    world.add(service=["s"], fixed=0, duration=90, flex_range=200)
+    world.add(childoptions=1)
+    world.add(childoptions=2, target="host")
+    world.pass_(59)
+    assert world.begins() == []
+    world.pass_(120)
+    end = SIX + 7200
+    assert sorted(commands(world)) == sorted([
+        f"SCHEDULE_HOST_DOWNTIME;h;{SIX};{SIX + 5400};1;0;0;(cron);x; y",
+        f"SCHEDULE_SVC_DOWNTIME;h;s;{SIX};{SIX + 12000};0;0;5400;(cron);automatic downtime",
+        f"SCHEDULE_AND_PROPAGATE_TRIGGERED_HOST_DOWNTIME;h;{SIX};{end};1;0;0;(cron);automatic downtime",
+        f"SCHEDULE_AND_PROPAGATE_HOST_DOWNTIME;h;{SIX};{end};1;0;0;(cron);automatic downtime",
+    ])  # fmt: skip
+    assert world.unfinished() == []
+    world.pass_(86400, step=300)
+    assert sorted(set(world.begins())) == [SIX, SIX + 86400]
+    assert len(world.begins()) == 8
+
+
+def test_within_seconds_of_its_time(world):
+    world.join()
+    world.add(schedule=MINUTELY, duration=5)
+    world.pass_(600)
+    assert world.begins() == [BEGIN + 60 * n for n in range(1, 11)]
+
+
+def test_only_one_of_three_daemons_and_never_twice(world):
+    one, *_ = (world.join(name, wrong) for name, wrong in (("x", 0), ("y", 40.0), ("z", -40.0)))
+    world.add(schedule=MINUTELY, duration=5)
+    world.pass_(300)
+    world.kill(one)
+    world.pass_(300)
+    assert len(world.begins()) == len(set(world.begins()))
+    assert set(range(BEGIN + 60, BEGIN + 240, 60)) <= set(world.begins())
+    assert max(world.begins()) >= BEGIN + 480
+
+
+def test_after_a_pause_what_is_of_use_still_comes(world):
+    """Those whose end has passed do not, and are not made up for in another way."""
+    daemon = world.join()
+    world.add(schedule=[{"type": "cust", "cust": "0 * * * *"}], duration=150)
+    world.kill(daemon)
+    world.elapsed += 10 * 3600
+    world.join("again")
+    world.pass_(30)
+    assert world.begins() == [SIX + 3600 * n for n in (8, 9)]
+    ends = {int(one.fields[-6]) - int(one.fields[-7]) for one in world.sites[0].obeyed}
+    assert ends == {9000}
+
+
+@pytest.mark.parametrize("obeyed", [False, True])
+def test_a_daemon_that_dies_between_its_row_and_the_core(world, obeyed):
+    """Nobody knows whether the core was told: the core is asked."""
+    daemon = world.join("first")
+    world.add()
+    core = world.sites[0]
+    core.held = Deferred()
+    world.pass_(70)
+    (one,) = result(world.books.run(statements.unfinished))
+    assert one.attempts == 1
+    if obeyed:
+        core.obeyed += [order.command for order in orders_of(one.downtime, one.at)]
+    world.kill(daemon)
+    core.held = None
+    world.join("second")
+    world.pass_(60)
+    assert world.unfinished() == []
+    assert world.begins() == [SIX]
+
+
+def test_a_frozen_daemon_does_not_send_late(world):
+    """It took the row and was about to write to the core when it was frozen."""
+    frozen, other = world.join("one"), world.join("two")
+    world.add()
+    core = world.sites[0]
+    core.held = held = Deferred()
+    world.pass_(70)
+    assert world.unfinished()
+    core.held = None
+    world.pass_(60, frozen)
+    assert other.duties.held(DUTY)
+    assert world.begins() == [SIX]
+    held.callback(None)
+    world.pass_(120)
+    assert world.begins() == [SIX]
+    assert world.unfinished() == []
+    assert world.get(1).problems is None
+
+
+def test_a_site_that_is_down_is_told_when_it_is_back(two_sites):
+    world = two_sites
+    world.join()
+    world.add()
+    world.sites[1].down = True
+    world.pass_(360)
+    assert (world.begins(0), world.begins(1)) == ([SIX], [])
+    assert world.get(1).problems == "  - ERROR: B: connection refused"
+    world.sites[1].down = False
+    world.pass_(120)
+    assert (world.begins(0), world.begins(1)) == ([SIX], [SIX])
+    assert world.get(1).problems is None
+
+
+def test_a_site_that_stays_down_is_given_up_at_the_end(world, audited):
+    world.join()
+    world.add(duration=30)
+    world.sites[0].down = True
+    world.pass_(1960, step=10)
+    assert world.unfinished() == []
+    world.sites[0].down = False
+    world.pass_(600, step=10)
+    assert world.begins() == []
+
+
+@pytest.mark.parametrize(
+    ("manner", "times"), [("lose", 1), ("swallow", 0), ("vanish", 0), ("refuse", 0)]
+)
+def test_answers_that_get_lost(world, manner, times):
+    """A core that was told and did not say so is not told again; one that was not is."""
+    world.join()
+    world.add()
+    core = world.sites[0]
+    core.manner = manner
+    world.pass_(68)
+    assert len(core.obeyed) == times
+    assert "ERROR: A:" in world.get(1).problems
+    core.manner = "obey"
+    world.pass_(120)
+    assert world.begins() == [SIX]
+    assert world.unfinished() == []
+    assert world.get(1).problems is None
+
+
+def test_what_a_core_refuses_is_tried_some_times(world):
+    world.join()
+    world.add()
+    world.sites[0].manner = "refuse"
+    world.pass_(660, step=5)
+    assert world.unfinished() == []
+    assert world.get(1).problems == "  - ERROR: A: h: no such thing"
+
+
+def test_an_outage_of_the_database(world):
+    daemon = world.join()
+    world.add(schedule=DAILY)
+    world.pass_(50)
+    daemon.database.down = True
+    world.pass_(600)
+    assert world.begins() == []
+    daemon.database.down = False
+    world.pass_(60)
+    assert world.begins() == [SIX]
+
+
+def test_sites(two_sites):
+    """Those that were chosen, also under another id; else all that have the object."""
+    world = two_sites
+    world.join()
+    world.sites[0].objects = {Target("hosts", "h")}
+    world.add(sites=["b"], comment="chosen")
+    world.add(service=["s"], comment="where it is")
+    result(
+        world.books.change(
+            statements.add(1, world.get(1).record, {"old": "B"}, BEGIN, zone=world.daemons[0].zone)
+        )
+    )
+    world.pass_(90)
+    assert [one.name for one in world.sites[0].obeyed] == []
+    assert sorted(one.name for one in world.sites[1].obeyed) == [
+        "SCHEDULE_HOST_DOWNTIME", "SCHEDULE_HOST_DOWNTIME", "SCHEDULE_SVC_DOWNTIME",
+    ]  # fmt: skip
+
+
+def test_a_check_keeps_what_is_wrong_and_forgets_it(world):
+    world.join()
+    wrong = {
+        "unknown backend: gone": world.add(sites=["a", "gone"]),
+        "host x not found": world.add(host=["h", "x"]),
+        "host k has none of the services": world.add(host=["h", "k"], service=["s"]),
+        "hostgroup g not found": world.add(host=[], hostgroup=["g"]),
+        "servicegroup g not found": world.add(host=[], servicegroup=["g"]),
+        "service t not found on any of the hosts": world.add(service=["s", "t"]),
+    }
+    healthy = world.add()
+    world.pass_(700, step=5)
+    for text, number in wrong.items():
+        assert world.get(number).error == f"  - ERROR: {text}"
+    assert world.get(healthy).error is None
+    world.sites[0].objects |= {
+        Target("hosts", "x"), Target("services", "k", "s"), Target("hostgroups", "g"),
+        Target("servicegroups", "g"), Target("services", "h", "t"),
+    }  # fmt: skip
+    world.pass_(700, step=5)
+    assert [world.get(number).error for number in list(wrong.values())[1:]] == [None] * 5
+    world.sites[0].down = True
+    world.sites[0].objects.clear()
+    world.pass_(700, step=5)
+    assert world.get(healthy).error is None, "nobody knows"
+
+
+def test_a_change_neither_loses_nor_repeats(world):
+    """The time has come when the record is changed, and nobody has looked yet."""
+    world.join()
+    number = world.add(schedule=DAILY)
+    world.pass_(57)
+    old = world.get(number)
+    record = checked({**old.record, "comment": "new"}, CommandsConfig())
+    work = statements.replace(old, record, {}, SIX + 1, world.daemons[0].zone)
+    assert result(world.books.change(work))
+    assert not result(world.books.change(work)), "it is another one now"
+    world.pass_(60)
+    assert world.begins() == [SIX]
+    world.pass_(86400, step=300)
+    assert world.begins() == [SIX, SIX + 86400]
+
+
+def test_another_zone(world):
+    """After a reload with other clocks a time comes when those show it."""
+    daemon = world.join()
+    world.add(schedule=DAILY)
+    world.pass_(30)
+    daemon.zone = ZoneInfo("Asia/Tokyo")
+    world.pass_(86400, step=300)
+    assert world.begins() == [NOW + 21 * 3600]
+
+
+def test_removing_one_that_is_due(world):
+    world.join()
+    number = world.add()
+    world.sites[0].down = True
+    world.pass_(120)
+    assert result(world.books.change(statements.remove(number)))
+    world.sites[0].down = False
+    world.pass_(300)
+    assert world.begins() == []
+
+
+def test_numbers(world):
+    assert [world.add() for _ in range(3)] == [1, 2, 3]
+    result(world.books.change(statements.remove(2)))
+    assert [world.add() for _ in range(2)] == [2, 4]
+
+
+# -------------------------------------------------------------------- any order
+
+
+class Cluster(RuleBasedStateMachine):
+    """Daemons freeze, die, lose the database; cores vanish and lose answers: once each time."""
+
+    @initialize()
+    def begin(self):
+        self.patch = pytest.MonkeyPatch()
+        self.folder = tempfile.TemporaryDirectory()
+        self.world = World(sqlite_url(Path(self.folder.name)), self.patch, Core("a"), Core("b"))
+        self.frozen = set()
+        for owner in ("one", "two", "three"):
+            self.world.join(owner)
+        self.world.add(schedule=[{"type": "cust", "cust": "*/10 * * * *"}], duration=240)
+
+    @rule(seconds=st.sampled_from([7, 60, 300]))
+    def pass_(self, seconds):
+        self.world.pass_(seconds, *self.frozen, step=5.0)
+
+    @rule(at=st.integers(0, 2))
+    def freeze_or_thaw(self, at):
+        self.frozen ^= {self.world.daemons[at]}
+
+    @rule(at=st.integers(0, 2))
+    def cut_off_or_back(self, at):
+        store = self.world.daemons[at].database
+        store.down = not store.down
+
+    @rule(at=st.integers(0, 2))
+    def die_and_start(self, at):
+        dead = self.world.daemons[at]
+        self.frozen.discard(dead)
+        self.world.kill(dead)
+        self.world.join(dead.duties.owner)
+
+    @rule(at=st.integers(0, 1), manner=st.sampled_from(["obey", "lose", "swallow", "vanish"]))
+    def behave(self, at, manner):
+        self.world.sites[at].manner = manner
+
+    def teardown(self):
+        if not hasattr(self, "world"):
+            return
+        world = self.world
+        self.frozen.clear()
+        for daemon in world.daemons:
+            daemon.database.down = False
+        for core in world.sites:
+            core.manner = "obey"
+        world.pass_(300, step=5.0)
+        expected = list(range(SIX, int(BEGIN + world.elapsed) + 1, 600))
+        late = [at for at in expected if at + 240 * 60 > BEGIN + world.elapsed]
+        for at in range(2):
+            assert sorted(world.begins(at)) == sorted(set(world.begins(at)))
+            assert set(late) <= set(world.begins(at)) <= set(expected)
+        assert world.unfinished() == []
+        world.close()
+        self.folder.cleanup()
+        self.patch.undo()
+
+
+TestCluster = Cluster.TestCase
+TestCluster.settings = settings(
+    max_examples=12, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,0 +1,163 @@
+"""Recurring downtimes over the API, and what becomes of them in a core."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from datetime import datetime
+
+import pytest
+from harness.cores import EmbeddedCore, Icinga2Core
+from harness.daemon import site
+from harness.expect import refused
+from harness.waiting import until
+
+from tests.fakes.postgres import postgres_server
+
+__all__ = ["postgres_server"]
+
+PATH = "/mon/recurring_downtimes"
+OWN = {"embedded": EmbeddedCore, "icinga2": Icinga2Core}
+
+
+@pytest.fixture(
+    scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
+)
+def own(request, tmp_path_factory, ready):
+    """A core of one's own."""
+    core = OWN[request.param](tmp_path_factory.mktemp(f"downtimes-{request.param}"))
+    try:
+        yield ready(core)
+    finally:
+        core.stop()
+
+
+@pytest.fixture
+def server(own, made):
+    return made([site("s1", f"unix:{own.socket}", name="Site One")]).start()
+
+
+def earlier():
+    """A schedule whose time was an hour ago, and that time."""
+    at = int(time.time()) // 60 * 60 - 3600
+    when = datetime.fromtimestamp(at)
+    return [{"type": "day", "minute": when.minute, "hour": str(when.hour)}], at
+
+
+def create(client, **fields):
+    response = client.post_json(PATH, fields)
+    assert response.status == 200, response
+    assert response.json["message"] == "successfully created downtime."
+    assert response.json["count"] == 1
+    return response.json["file"]
+
+
+def pretend_a_pause(daemon):
+    """Let the daemon find that it has not looked for more than an hour."""
+    with closing(sqlite3.connect(daemon.folder / "var" / "monrest.sqlite", timeout=20)) as base:
+        base.execute("UPDATE recurring_downtimes SET next_at = ?", (int(time.time()) - 3700,))
+        base.commit()
+
+
+def forget(daemon):
+    """Let the daemon not know any more what the core has accepted."""
+    with closing(sqlite3.connect(daemon.folder / "var" / "monrest.sqlite", timeout=20)) as base:
+        base.execute("UPDATE downtime_occurrences SET open = 1, accepted = '{}'")
+        base.commit()
+
+
+def occurrences(daemon):
+    with closing(sqlite3.connect(daemon.folder / "var" / "monrest.sqlite", timeout=20)) as base:
+        return base.execute("SELECT downtime, at, open FROM downtime_occurrences").fetchall()
+
+
+def in_core(client, comment):
+    """Downtimes of a core: host, service, begin, end, fixed, duration, triggered."""
+    rows = client.rows("/downtimes", {"comment": comment, "author": "(cron)"})
+    return sorted(
+        (row["host_name"], row["service_description"], row["start_time"], row["end_time"],
+         row["fixed"], row["duration"], int(row["triggered_by"] != 0))
+        for row in rows
+    )  # fmt: skip
+
+
+def test_what_a_core_is_told_after_a_pause(server, own):
+    """Every type of object, fixed and flexible, with and without children; and nothing twice."""
+    schedule, at = earlier()
+    kinds = {
+        "h": {"host": ["web01"], "target": "host"},
+        "hh": {"host": "web01, web02"},
+        "s": {"host": "web01", "service": "ping,http", "duration": "90"},
+        "hg": {"hostgroup": "web"},
+        "sg": {"servicegroup": ["pings"]},
+        "flex": {"host": "db01", "fixed": 0, "duration": 90, "flex_range": 200},
+        "kids1": {"host": "router1", "childoptions": 1},
+        "kids2": {"host": "router1", "childoptions": 2},
+        "late": {"host": "web01", "duration": 30},
+    }
+    with server.client() as client:
+        for name, fields in kinds.items():
+            create(client, schedule=schedule, comment=f"{name}; of many", **fields)
+        until(lambda: client.rows(PATH) and not occurrences(server), "nothing came")
+        pretend_a_pause(server)
+
+        def found(name):
+            return in_core(client, f"{name}; of many")
+
+        until(lambda: found("kids2"), "the core was told")
+        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "all are done")
+        hour, half = 7200, 5400
+        assert found("h") == [("web01", "", at, at + hour, 1, found("h")[0][5], 0)]
+        assert [row[:4] for row in found("hh")] == [
+            ("web01", "", at, at + hour), ("web02", "", at, at + hour),
+        ]  # fmt: skip
+        assert [row[:5] for row in found("s")] == [
+            ("web01", "http", at, at + half, 1), ("web01", "ping", at, at + half, 1),
+        ]  # fmt: skip
+        assert {row[:2] for row in found("hg")} == {("web01", ""), ("web02", "")}
+        assert {row[1] for row in found("sg")} == {"ping"}
+        assert len(found("sg")) == len(client.rows("/services", {"groups[gte]": "pings"}))
+        assert found("flex") == [("db01", "", at, at + 12000, 0, 5400, 0)]
+        assert [row[0] for row in found("kids1")] == ["leaf01", "router1"]
+        assert [row[0] for row in found("kids2")] == ["leaf01", "router1"]
+        assert [row[6] for row in found("kids1")] == [1, 0]
+        assert [row[6] for row in found("kids2")] == [0, 0]
+        assert found("late") == []
+        assert {row["file"]: row.get("error") for row in client.rows(PATH)} == dict.fromkeys(
+            range(1, 10)
+        )
+        before = everything(client)
+        forget(server)
+        until(
+            lambda: all(not open_ for _, _, open_ in occurrences(server)), "it looked at the core"
+        )
+        assert everything(client) == before
+        for _ in range(2):
+            late = server.log.count("times were over before they were seen")
+            pretend_a_pause(server)
+            if late > 1:
+                server.stop()
+                server.start()
+            until(lambda late=late: server.log.count("times were over") > late, "it looked again")
+    with server.client() as client:
+        assert everything(client) == before
+
+
+def everything(client):
+    rows = client.rows("/downtimes", {"author": "(cron)"})
+    return sorted((row["host_name"], row["service_description"], row["comment"]) for row in rows)
+
+
+def test_a_time_that_comes_while_it_runs(server):
+    with server.client() as client:
+        number = create(
+            client, host="web02", duration=5, comment="each minute",
+            schedule=[{"type": "cust", "cust": "* * * * *"}],
+        )  # fmt: skip
+        (first, *_) = until(lambda: in_core(client, "each minute"), "it came", seconds=90)
+        assert first[2] % 60 == 0
+        assert time.time() - first[2] < 60
+        assert client.request("DELETE", f"{PATH}/{number}").json["count"] == 1
+        refused(client.get(f"{PATH}/{number}"), 404, "no such downtime")
+        assert in_core(client, "each minute"), "what is set stays"
