@@ -31,6 +31,7 @@ from monrest.auth.secret import SecretKeyError, read_or_create
 from monrest.auth.sessions import Sessions
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
+from monrest.bp.service import Processes
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
 from monrest.jobs.service import Jobs
@@ -92,6 +93,7 @@ class Daemon(Service):
     logcache: LogCache = field(init=False)
     threads: Threads = field(init=False)
     jobs: Jobs = field(init=False)
+    bp: Processes = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -119,6 +121,15 @@ class Daemon(Service):
             config=self.config.jobs,
             folder=Path(self.config.server.var_dir),
             describe=describe,
+        )
+        self.bp = Processes(
+            database=self.database,
+            clock=self.reactor,
+            sites=self.registry,
+            threads=self.threads,
+            config=self.config.bp,
+            app=self.config.names.app,
+            zone=self.config.display.zone(),
         )
 
     def setServiceParent(self, parent: Any) -> None:
@@ -176,6 +187,7 @@ class Daemon(Service):
     def _run(self) -> None:
         """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
         self.logcache.startService()
+        self.bp.startService()
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
@@ -215,6 +227,7 @@ class Daemon(Service):
             logcache=self.logcache,
             threads=self.threads,
             jobs=self.jobs,
+            bp=self.bp,
         )
 
         async def answer(request: RestRequest) -> Answer:
@@ -283,6 +296,7 @@ class Daemon(Service):
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
         self.jobs.config = config.jobs
+        await self.bp.reconfigure(config.bp, config.names.app, config.display.zone())
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
@@ -317,7 +331,7 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, *self._state())
+        parts = (self.logcache, self.bp, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:

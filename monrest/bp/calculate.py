@@ -44,8 +44,13 @@ class Options:
 # -------------------------------------------------------------------- what is needed
 
 
-def add_needs(needs: Needs, definition: Definition, options: Options) -> None:
-    """Add what one process looks at; the host of its name too, which tells its backend."""
+def add_needs(
+    needs: Needs, definition: Definition, options: Options, *, members: bool = False
+) -> None:
+    """Add what one process looks at; the host of its name too, which tells its backend.
+
+    ``members``: of groups the members are needed, whatever filters say.
+    """
     needs.hosts.update(definition.host_of(node) for node in definition.exported())
     needs.hosts.add(definition.name)
     general = (*options.default_filter, *definition.filter)
@@ -60,8 +65,8 @@ def add_needs(needs: Needs, definition: Definition, options: Options) -> None:
             else:
                 needs.hosts.add(host)
         elif name == "groupstatus":
-            members = filters_of(general, node.filter).active
-            _add_group(needs, text_at(arguments, 0).lower(), text_at(arguments, 1), members)
+            rows = members or filters_of(general, node.filter).active
+            _add_group(needs, text_at(arguments, 0).lower(), text_at(arguments, 1), rows)
         elif name == "statusfilter":
             _add_searches(needs, arguments)
 

@@ -58,6 +58,14 @@ def _state(value: Any, *, host: bool) -> int:
     return CRITICAL if host and value == 1 else value
 
 
+def matched(rows: Sequence[Row], op: str, pattern: str) -> list[Row]:
+    """Give the services of a host that the operator of a status node finds."""
+    if op == "!=":
+        return [row for row in rows if row[SERVICE] != pattern]
+    found = compile_pattern(expression_of(pattern), ignore_case=True, parameter="status").found
+    return [row for row in rows if found(text(row[SERVICE])) == (op == "~")]
+
+
 @define(eq=False)
 class Leaf:
     """Evaluates what looks at rows, for one process; ``peers`` collects the sites they came from.
@@ -129,14 +137,7 @@ class Leaf:
     def _matching(
         self, host: str, op: str, pattern: str, filters: Filters, *, best: bool
     ) -> Outcome:
-        rows = self.live.by_host.get(host, ())
-        if op == "!=":
-            found = [row for row in rows if row[SERVICE] != pattern]
-        else:
-            matches = compile_pattern(
-                expression_of(pattern), ignore_case=True, parameter="status"
-            ).found
-            found = [row for row in rows if matches(text(row[SERVICE])) == (op == "~")]
+        found = matched(self.live.by_host.get(host, ()), op, pattern)
         if not found:
             return failed("no matching hosts/services found")
         items = [self._item(row, filters) for row in found]

@@ -241,7 +241,8 @@ class Live:
     servicegroups: dict[str, Counts] = field(factory=dict)
     host_index: dict[str, int] = field(factory=dict)
     service_index: dict[str, int] = field(factory=dict)
-    unreachable: frozenset[str] = frozenset()
+    places: dict[str, set[str]] = field(factory=dict)
+    """Hosts by name to the sites that have one of it."""
 
     def take(
         self, question: Question, site: str, rows: Sequence[Row], wanted: frozenset[str]
@@ -256,6 +257,7 @@ class Live:
                 for row in rows[at : at + _SLICE]:
                     row.append(site)
                     self.hosts.setdefault(row[HOST], row)
+                    self.places.setdefault(row[HOST], set()).add(site)
                 yield
         elif question.table == "services":
             self.service_index = _index(question.layout)

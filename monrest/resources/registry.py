@@ -7,6 +7,8 @@ from functools import lru_cache
 from monrest.resources import (
     api_keys,
     availability,
+    bp,
+    bp_objects,
     commandline,
     commands,
     core,
@@ -40,6 +42,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *sessions.ENDPOINTS,
     *api_keys.ENDPOINTS,
     *jobs.ENDPOINTS,
+    *bp.ENDPOINTS,
+    *bp_objects.ENDPOINTS,
 )
 
 
