@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import identity, lines, logs
+from bench import bp, identity, lines, logs
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -103,7 +103,14 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
     broken: list[str] = []
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(WHOLE_RUN)
-    for measure in (lambda p: near(p, hosts, services, broken), far, commanded, cached):
+    parts = (
+        lambda p: near(p, hosts, services, broken),
+        far,
+        commanded,
+        cached,
+        lambda p: bp.calculating(p, hosts, services),
+    )
+    for measure in parts:
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
             processes = Processes(Path(folder))

@@ -10,15 +10,14 @@ from attrs import define, evolve, field, frozen
 
 from monrest.bp import functions
 from monrest.bp.custom import EMPTY, Extensions
-from monrest.bp.filters import Filters, filters_of
-from monrest.bp.functions import Item, Outcome, failed
-from monrest.bp.leaves import Leaf
-from monrest.bp.live import Live, Needs
+from monrest.bp.functions import Outcome, failed
+from monrest.bp.leaves import NO_LAST, Last, Leaf
+from monrest.bp.live import Live
+from monrest.bp.plan import Plan, Step
 from monrest.bp.record import ROOT, Definition, Node
-from monrest.bp.results import NOT_YET, NodeState, Result
-from monrest.bp.search import Moment, columns_of
-from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, listed
-from monrest.bp.syntax import matching_of, text_at
+from monrest.bp.results import NOT_YET, Result
+from monrest.bp.search import Moment
+from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, Item, NodeState, listed
 from monrest.bp.tree import Known, tree
 
 _SLICE = 20
@@ -41,62 +40,6 @@ class Options:
     extensions: Extensions = EMPTY
 
 
-# -------------------------------------------------------------------- what is needed
-
-
-def add_needs(
-    needs: Needs, definition: Definition, options: Options, *, members: bool = False
-) -> None:
-    """Add what one process looks at; the host of its name too, which tells its backend.
-
-    ``members``: of groups the members are needed, whatever filters say.
-    """
-    needs.hosts.update(definition.host_of(node) for node in definition.exported())
-    needs.hosts.add(definition.name)
-    general = (*options.default_filter, *definition.filter)
-    for node in definition.nodes:
-        name, arguments = node.function.name, node.function.arguments
-        if name == "status":
-            host, service, op = (text_at(arguments, at) for at in range(3))
-            if service:
-                needs.services_of.add(host)
-                if matching_of(service, op)[0] != "=":
-                    needs.matched_hosts.add(host)
-            else:
-                needs.hosts.add(host)
-        elif name == "groupstatus":
-            rows = members or filters_of(general, node.filter).active
-            _add_group(needs, text_at(arguments, 0).lower(), text_at(arguments, 1), rows)
-        elif name == "statusfilter":
-            _add_searches(needs, arguments)
-
-
-def _add_group(needs: Needs, kind: str, name: str, members: bool) -> None:
-    if kind == "hostgroup":
-        (needs.member_hostgroups if members else needs.hostgroups).add(name)
-    elif kind == "servicegroup":
-        (needs.member_servicegroups if members else needs.servicegroups).add(name)
-
-
-def _add_searches(needs: Needs, arguments: Sequence[Any]) -> None:
-    searches = [arguments[2]] if isinstance(arguments[2], dict) else arguments[2]
-    if arguments[1] != "services":
-        needs.every_host = True
-        needs.host_columns.update(columns_of(searches, hosts=True))
-    if arguments[1] != "hosts":
-        needs.every_service = True
-        needs.service_columns.update(columns_of(searches, hosts=False))
-
-
-def uses_extensions(definition: Definition, options: Options) -> bool:
-    """Whether code of one's own takes part, which may take any time."""
-    general = (*options.default_filter, *definition.filter)
-    return any(
-        node.function.name == "custom" or filters_of(general, node.filter).others
-        for node in definition.nodes
-    )
-
-
 # -------------------------------------------------------------------- calculation
 
 
@@ -104,21 +47,26 @@ def uses_extensions(definition: Definition, options: Options) -> bool:
 class Calculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
 
+    ``last`` is what the rows were when ``before`` was calculated, as far as that is known.
+
     ``steps`` is to be run in slices; it gives the new result, whose ``time`` is that of before.
     """
 
     number: str
-    definition: Definition
+    plan: Plan
     before: Result
     live: Live
     options: Options
     now: float
     known: Known
+    last: Last = NO_LAST
+    definition: Definition = field(init=False)
     states: dict[str, NodeState] = field(factory=dict, init=False)
     root: Outcome | None = field(default=None, init=False)
     leaf: Leaf = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.definition = self.plan.definition
         self.leaf = Leaf(
             live=self.live,
             hard=self.definition.state_type == "hard",
@@ -129,20 +77,29 @@ class Calculation:
 
     def steps(self) -> Generator[None, None, Result]:
         """Evaluate all nodes and then the process."""
-        general = (*self.options.default_filter, *self.definition.filter)
-        always = filters_of(general, ())
-        for count, node in enumerate(self.definition.order):
+        yield
+        plan = self.plan
+        left: Sequence[Step] = plan.steps
+        if not self.leaf.hard:
+            # Nearly all nodes are services by name; they need no children and come first.
+            missing = self.leaf.services(plan.services, self.states, self.last)
+            left = plan.others if not missing else [*missing, *plan.others]
+        for count, step in enumerate(left):
             if count % _SLICE == 0:
                 yield
-            filters = filters_of(general, node.filter) if node.filter else always
-            outcome = yield from self._outcome(node, filters)
+            node = step.node
+            if node.function.name in _OF_CHILDREN and not step.filters.listening:
+                outcome = self._over(node, node.function.name, self._items(step), {})
+            else:
+                outcome = yield from self._outcome(step)
             self.states[node.id] = self._noted(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
         return self._result()
 
-    def _outcome(self, node: Node, filters: Filters) -> Generator[None, None, Outcome]:
-        items = self._items(node, filters)
+    def _outcome(self, step: Step) -> Generator[None, None, Outcome]:
+        node, filters = step.node, step.filters
+        items = self._items(step)
         extensions = self.options.extensions
         context = {"now": self.now, "id": self.number}
         for one in filters.others:
@@ -184,21 +141,16 @@ class Calculation:
             )
         return failed("no function")
 
-    def _items(self, node: Node, filters: Filters) -> list[Item]:
+    def _items(self, step: Step) -> list[Item]:
         """Give the children as they count."""
+        states, filters = self.states, step.filters
+        if not filters.active:
+            return [(label, states[number]) for number, label in step.children]
         items: list[Item] = []
-        for child in self.definition.children(node):
-            state = self.states[child.id]
-            acknowledged, downtime = state.acknowledged, state.scheduled_downtime_depth
-            items.append(
-                Item(
-                    child.label,
-                    filters.state(state.status, acknowledged, downtime),
-                    state.status_text,
-                    acknowledged,
-                    downtime,
-                )
-            )
+        for number, label in step.children:
+            one = states[number]
+            status = filters.state(one.status, one.acknowledged, one.scheduled_downtime_depth)
+            items.append((label, one._replace(status=status)))
         return items
 
     def _noted(self, node: Node, outcome: Outcome) -> NodeState:
@@ -270,6 +222,7 @@ class Calculation:
         return peer
 
 
+_OF_CHILDREN = frozenset({"worst", "best", "at_least", "not_more", "equals", "fixed"})
 _COUNTING: Mapping[str, Callable[[Sequence[Any], list[Item]], Outcome]] = {
     "at_least": functions.at_least,
     "not_more": functions.not_more,

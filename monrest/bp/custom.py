@@ -17,10 +17,10 @@ from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
-from monrest.bp.functions import Item, Outcome, failed
+from monrest.bp.functions import Outcome, failed
 from monrest.bp.live import Live
 from monrest.bp.record import Definition, Node
-from monrest.bp.states import PENDING
+from monrest.bp.states import PENDING, Item, NodeState
 from monrest.bp.syntax import text_at
 from monrest.values import Row
 
@@ -83,7 +83,7 @@ class Extensions:
                 process.document(),
                 node.document(),
                 list(arguments[1:]),
-                [asdict(one) for one in children],
+                [_child(one) for one in children],
                 LiveView(live),
             )
             return _outcome(given)
@@ -99,7 +99,7 @@ class Extensions:
         children: list[Item],
     ) -> None:
         """Let a filter change the children, in place."""
-        changed = [asdict(one) for one in children]
+        changed = [_child(one) for one in children]
         if self._filter(name, "input", context, process, node, changed, None):
             children[:] = [_item(one) for one in changed]
 
@@ -114,7 +114,7 @@ class Extensions:
     ) -> Outcome:
         """Let a filter change what the function found."""
         changed = asdict(outcome)
-        items = [asdict(one) for one in children]
+        items = [_child(one) for one in children]
         if not self._filter(name, "output", context, process, node, items, changed):
             return outcome
         extra = {key: changed[key] for key in _EXTRA}
@@ -147,16 +147,20 @@ def _outcome(given: Any) -> Outcome:
     return found if not extra else evolve(found, **{k: extra[k] for k in _EXTRA if k in extra})
 
 
+def _child(item: Item) -> dict[str, Any]:
+    label, state = item
+    return {"label": label, **state._asdict()}
+
+
 def _item(given: Mapping[str, Any]) -> Item:
     status = int(given["status"])
     if not 0 <= status <= PENDING:
         raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")
-    return Item(
-        str(given["label"]),
-        status,
-        str(given["status_text"]),
-        int(bool(given["acknowledged"])),
-        int(bool(given["scheduled_downtime_depth"])),
+    return str(given["label"]), NodeState(
+        status=status,
+        status_text=str(given["status_text"]),
+        acknowledged=int(bool(given["acknowledged"])),
+        scheduled_downtime_depth=int(bool(given["scheduled_downtime_depth"])),
     )
 
 

@@ -31,6 +31,11 @@ class Filters:
         """Whether any filter looks at rows, which then must be there."""
         return self.downtime or self.acknowledged or self.unknown or bool(self.others)
 
+    @property
+    def listening(self) -> bool:
+        """Whether any filter has to be called before or after the function."""
+        return self.recursive_output or bool(self.others)
+
     def state(self, state: int, acknowledged: int, downtime: int) -> int:
         """Give the state that a host, a service or a child counts with."""
         if (

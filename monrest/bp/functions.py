@@ -14,7 +14,7 @@ from monrest.bp.states import (
     UNKNOWN,
     WARNING,
     WORDS,
-    Checked,
+    Item,
     counts,
     first_line,
     good,
@@ -46,17 +46,6 @@ class Outcome:
     long_output: str = ""
 
 
-@frozen
-class Item:
-    """A child, or a service that a node is about, with the state it counts with."""
-
-    label: str
-    status: int
-    status_text: str
-    acknowledged: int
-    scheduled_downtime_depth: int
-
-
 def failed(reason: str, *, short: str = "") -> Outcome:
     """Give the outcome of a function that cannot say anything."""
     return Outcome(status=UNKNOWN, short=short or reason, text=reason if short else "")
@@ -66,7 +55,7 @@ def failed(reason: str, *, short: str = "") -> Outcome:
 
 
 def worst_of(
-    items: Sequence[Checked],
+    items: Sequence[Item],
     order: Sequence[str],
     *,
     best: bool = False,
@@ -77,17 +66,15 @@ def worst_of(
     group = worst_group(items, order, best=best)
     if not group:
         return failed(NO_CHILDREN)
-    first = group[0]
+    first = group[0][1]
     word, name = WORDS[first.status], "Best" if best else "Worst"
-    details = "".join(
-        [f"\n- [{one.label}] {WORDS[one.status]} - {first_line(one.status_text)}" for one in group]
-    )
+    details = "".join([f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group])
     ok, warning, critical, unknown, pending = counts(items)
     return Outcome(
         status=first.status,
         short=short or f"{name.lower()} of",
         text=(
-            f"{word} - {name} state is {word}: {listed([one.label for one in group])}{details}"
+            f"{word} - {name} state is {word}: {listed([label for label, _ in group])}{details}"
             f"| services_ok={ok} services_warning={warning} services_unknown={unknown} "
             f"services_critical={critical} services_pending={pending}"
         ),
@@ -99,19 +86,19 @@ def worst_of(
 # -------------------------------------------------------------------- counting
 
 
-def at_least(arguments: Sequence[Any], items: Sequence[Checked]) -> Outcome:
+def at_least(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
     """Critical when no more than the second limit are good, warning when no more than the first."""
     return _limited(arguments, items, ">=", lambda count, limit: count <= limit)
 
 
-def not_more(arguments: Sequence[Any], items: Sequence[Checked]) -> Outcome:
+def not_more(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
     """Critical when more than the second limit are good, warning when more than the first."""
     return _limited(arguments, items, "<=", lambda count, limit: count > limit)
 
 
 def _limited(
     arguments: Sequence[Any],
-    items: Sequence[Checked],
+    items: Sequence[Item],
     sign: str,
     beyond: Callable[[float, float], bool],
 ) -> Outcome:
@@ -123,7 +110,7 @@ def _limited(
         return failed("warning threshold must be numeric")
     if critical is None:
         return failed("critical threshold must be numeric")
-    count = sum(map(good, items))
+    count = good(items)
     status = WARNING if beyond(count, warning) else OK
     if beyond(count, critical):
         status = CRITICAL
@@ -144,7 +131,7 @@ def _available(
     )
 
 
-def equals(arguments: Sequence[Any], items: Sequence[Checked]) -> Outcome:
+def equals(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
     """Critical unless exactly so many are good."""
     given = text_at(arguments, 0)
     limit = thresholds.number(given, len(items))
@@ -152,7 +139,7 @@ def equals(arguments: Sequence[Any], items: Sequence[Checked]) -> Outcome:
         return failed("threshold must be numeric")
     if not items:
         return failed(NO_CHILDREN)
-    count = sum(map(good, items))
+    count = good(items)
     status = OK if count == limit else CRITICAL
     return _available(status, f"= {given}", count, len(items), limit, limit)
 

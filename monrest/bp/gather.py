@@ -44,7 +44,8 @@ async def gather(sites: Sequence[Site], needs: Needs, clock: IReactorTime) -> An
         if isinstance(outcome, Failure):
             outcome.raiseException()
         problems.update((one.site, one) for one in outcome.problems)
-        for answer in outcome.answers:
+        # The first of several sites that have an object counts, so it is taken last.
+        for answer in reversed(outcome.answers):
             site = answer.site
             work = live.take(question, site.id, answer.rows, wanted)
             try:

@@ -86,7 +86,7 @@ HOSTGROUP_COLUMNS: Layout = (
 
 _FEW = 50
 """Names up to which a core is asked for them alone; it tests every row against each of them."""
-_SLICE = 1000
+_SLICE = 2000
 
 
 @define
@@ -108,6 +108,20 @@ class Needs:
     every_service: bool = False
     host_columns: dict[str, CoreType] = field(factory=dict)
     service_columns: dict[str, CoreType] = field(factory=dict)
+
+    def add(self, other: Needs) -> None:
+        """Add what other nodes look at."""
+        self.hosts |= other.hosts
+        self.services_of |= other.services_of
+        self.matched_hosts |= other.matched_hosts
+        self.hostgroups |= other.hostgroups
+        self.servicegroups |= other.servicegroups
+        self.member_hostgroups |= other.member_hostgroups
+        self.member_servicegroups |= other.member_servicegroups
+        self.every_host |= other.every_host
+        self.every_service |= other.every_service
+        self.host_columns |= other.host_columns
+        self.service_columns |= other.service_columns
 
     def questions(self) -> list[Question]:
         """Give what to ask, at most one question for each table."""
@@ -247,16 +261,17 @@ class Live:
     def take(
         self, question: Question, site: str, rows: Sequence[Row], wanted: frozenset[str]
     ) -> Generator[None]:
-        """Add the rows of one site; ``wanted`` are hosts whose services are asked for by host.
+        """Add the rows of one site, which come before those of sites that were taken earlier.
 
-        Raises TypeError and ValueError for a site that lies about its types.
+        ``wanted`` are hosts whose services are looked for by a pattern. Raises TypeError and
+        ValueError for a site that lies about its types.
         """
         if question.table == "hosts":
             self.host_index = _index(question.layout)
             for at in range(0, len(rows), _SLICE):
                 for row in rows[at : at + _SLICE]:
                     row.append(site)
-                    self.hosts.setdefault(row[HOST], row)
+                    self.hosts[row[HOST]] = row
                     self.places.setdefault(row[HOST], set()).add(site)
                 yield
         elif question.table == "services":
@@ -271,17 +286,24 @@ class Live:
             yield
 
     def _services(self, site: str, rows: Sequence[Row], wanted: frozenset[str]) -> Generator[None]:
-        services, by_host = self.services, self.by_host
         for at in range(0, len(rows), _SLICE):
-            for row in rows[at : at + _SLICE]:
+            some = rows[at : at + _SLICE]
+            for row in some:
                 row.append(site)
-                key = (row[0], row[1])
-                if key in services:
-                    continue
-                services[key] = row
-                if row[0] in wanted:
-                    by_host.setdefault(row[0], []).append(row)
+            self.services.update(zip([(row[0], row[1]) for row in some], some, strict=True))
             yield
+        if not wanted:
+            return
+        found: dict[str, list[Row]] = {}
+        for count, row in enumerate(rows):
+            if count % _SLICE == _SLICE - 1:
+                yield
+            if row[HOST] in wanted:
+                found.setdefault(row[HOST], []).append(row)
+        for host, mine in found.items():
+            names = {row[SERVICE] for row in mine}
+            others = self.by_host.get(host, ())
+            self.by_host[host] = mine + [row for row in others if row[SERVICE] not in names]
 
 
 def _index(layout: Layout) -> dict[str, int]:

@@ -11,36 +11,9 @@ from typing import Any
 import orjson
 from attrs import field, frozen
 
-from monrest.bp.states import PENDING
+from monrest.bp.states import PENDING, NodeState
 
 NOT_YET = "not yet checked"
-
-
-@frozen
-class NodeState:
-    """The state of a node.
-
-    ``last_check`` is 0 for a node that is checked together with its process. ``bp_ref`` is the
-    number of the process whose service this node is about, ``bp_ref_peer`` the site it is on.
-    """
-
-    status: int = PENDING
-    status_text: str = ""
-    short_desc: str = ""
-    last_check: int = 0
-    last_state_change: int = 0
-    acknowledged: int = 0
-    scheduled_downtime_depth: int = 0
-    bp_ref: str | None = None
-    bp_ref_peer: str | None = None
-
-    def same_state(self, other: NodeState) -> bool:
-        """Whether nothing has changed that parents look at."""
-        return (
-            self.status == other.status
-            and self.acknowledged == other.acknowledged
-            and self.scheduled_downtime_depth == other.scheduled_downtime_depth
-        )
 
 
 UNCHECKED = NodeState(status_text=NOT_YET)
@@ -76,20 +49,8 @@ def stored(result: Result) -> bytes:
         {
             **{name: getattr(result, name) for name in _GENERAL},
             "affected_peers": result.affected_peers,
-            "nodes": {
-                number: (
-                    one.status,
-                    one.status_text,
-                    one.short_desc,
-                    one.last_check,
-                    one.last_state_change,
-                    one.acknowledged,
-                    one.scheduled_downtime_depth,
-                    one.bp_ref,
-                    one.bp_ref_peer,
-                )
-                for number, one in result.nodes.items()
-            },
+            # A slice is a plain tuple, which is a list in JSON.
+            "nodes": {number: one[:] for number, one in result.nodes.items()},
         }
     )
 

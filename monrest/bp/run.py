@@ -5,25 +5,29 @@ frontend-data.md, section 2.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import tzinfo
+from functools import partial
 from typing import ClassVar
 
-from attrs import define, evolve, field
-from twisted.internet.defer import CancelledError
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.bp import custom
-from monrest.bp.calculate import Calculation, Options, add_needs, uses_extensions
+from monrest.bp.calculate import Calculation, Options
 from monrest.bp.filters import BUILT_IN
 from monrest.bp.gather import Answers, gather
+from monrest.bp.leaves import NO_LAST, Last
 from monrest.bp.live import Needs
+from monrest.bp.plan import Plan, add_needs, plan
+from monrest.bp.record import Definition
 from monrest.bp.references import Key, references
 from monrest.bp.results import Result
 from monrest.bp.search import Moment
 from monrest.bp.statements import Stored
-from monrest.bp.states import DEFAULT_ORDER
+from monrest.bp.states import DEFAULT_ORDER, NodeState
 from monrest.bp.tree import Known
 from monrest.concurrency import Threads, sliced
 from monrest.config.values import BpConfig
@@ -37,6 +41,15 @@ _EXTENSION_SECONDS = 30.0
 
 class FailedError(RestError):
     """A calculation went wrong; the description says why."""
+
+
+@frozen(eq=False)
+class Memory:
+    """What a calculation saw, for the next one of the same process."""
+
+    plan: Plan
+    variable: str
+    last: Last
 
 
 @define(eq=False, kw_only=True)
@@ -57,6 +70,8 @@ class Runner:
     timer: Callable[[], float]
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
+    _plans: dict[int, Plan] = field(factory=dict, init=False)
+    _memory: dict[int, Memory] = field(factory=dict, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
     async def run(
@@ -66,44 +81,64 @@ class Runner:
         began = self.timer()
         options = await self._options(processes)
         needs = Needs()
-        for one in processes:
-            add_needs(needs, one.definition, options)
+        plans = {one.nr: self._plan(one) for one in processes}
+        for made in plans.values():
+            needs.add(made.needs)
         answers = await gather(self.sites.select(), needs, self.clock)
-        asked = self.timer() - began
         away = frozenset(problem.site for problem in answers.problems)
         states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
-        done: list[tuple[Stored, Result]] = []
+        batch = Batch(
+            asked=self.timer() - began,
+            timer=self.timer,
+            strict=strict,
+            states=states,
+        )
+        extended: list[tuple[Stored, Calculation]] = []
+        plain: list[tuple[Stored, Calculation]] = []
         for one in processes:
             if self._waits(one, away):
                 continue
-            began = self.timer()
             calculation = Calculation(
                 number=one.id,
-                definition=one.definition,
+                plan=plans[one.nr],
                 before=one.result,
                 live=answers.live,
                 options=options,
                 now=self.clock.seconds(),
                 known=Known(states),
+                last=self._last(one, plans[one.nr]),
             )
+            (extended if plans[one.nr].extended else plain).append((one, calculation))
+        await sliced(batch.run(plain), self.clock)
+        for one, calculation in extended:
+            # Code of others may take any time: not on the reactor, and not for ever.
+            work = partial(batch.alone, one, calculation)
             try:
-                result = await self._result(calculation)
-            except Exception as error:
-                if isinstance(error, CancelledError):
-                    raise
-                self.log.failure("business process {nr} cannot be calculated", nr=one.nr)
-                if strict:
-                    reason = str(error) or type(error).__name__
-                    raise FailedError("calculation failed", reason) from error
-                continue
-            states[one.id] = (one.definition, result.nodes)
-            done.append((one, evolve(result, time=round(asked + self.timer() - began, 6))))
-        return done, answers
+                await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
+            except TooLate:
+                batch.failed(one, f"not done within {_EXTENSION_SECONDS:g} s")
+        for one, calculation, result in batch.done:
+            last = Last(calculation.leaf.rows, result.nodes)
+            self._memory[one.nr] = Memory(calculation.plan, options.variable, last)
+        return [(one, result) for one, _, result in batch.done], answers
+
+    def _last(self, process: Stored, made: Plan) -> Last:
+        """Give the rows from which the present result was calculated, if that was done here."""
+        memory = self._memory.get(process.nr)
+        if (
+            memory is None
+            or memory.last.states is not process.result.nodes
+            or memory.plan is not made
+            or memory.variable != self.variable
+        ):
+            return NO_LAST
+        return memory.last
 
     async def objects(self, process: Stored) -> set[Key]:
         """Give the hosts and services that a process refers to."""
         needs = Needs()
-        add_needs(needs, process.definition, await self._options([process]), members=True)
+        general = (*self.config.default_filter, *process.definition.filter)
+        add_needs(needs, process.definition, general, members=True)
         answers = await gather(self.sites.select(), needs, self.clock)
         moment = Moment(self.clock.seconds(), self.zone)
         return await sliced(references(process.definition, answers.live, moment), self.clock)
@@ -120,12 +155,13 @@ class Runner:
         )
         return True
 
-    async def _result(self, calculation: Calculation) -> Result:
-        if not uses_extensions(calculation.definition, calculation.options):
-            return await sliced(calculation.steps(), self.clock)
-        # Code of others may take any time: not on the reactor, and not for ever.
-        work = self.threads.run(lambda: _at_once(calculation))
-        return await work.addTimeout(_EXTENSION_SECONDS, self.clock)
+    def _plan(self, process: Stored) -> Plan:
+        """Give what was worked out before, unless the definition or the filters changed."""
+        made = self._plans.get(process.nr)
+        general = self.config.default_filter
+        if made is None or made.definition is not process.definition or made.general != general:
+            made = self._plans[process.nr] = plan(process.definition, general)
+        return made
 
     async def _options(self, processes: Iterable[Stored]) -> Options:
         config = self.config
@@ -159,11 +195,41 @@ class Runner:
         self._told = frozenset(wrong)
 
 
-def _at_once(calculation: Calculation) -> Result:
-    steps = calculation.steps()
-    while True:
+@define(eq=False, kw_only=True)
+class Batch:
+    """Calculations of one run; ``asked`` is how many seconds the questions before them took."""
+
+    log: ClassVar[Logger] = Logger()
+
+    asked: float
+    timer: Callable[[], float]
+    strict: bool
+    states: dict[str, tuple[Definition, Mapping[str, NodeState]]]
+    done: list[tuple[Stored, Calculation, Result]] = field(factory=list, init=False)
+
+    def run(self, work: Sequence[tuple[Stored, Calculation]]) -> Generator[None]:
+        """Do them one after the other."""
+        for process, calculation in work:
+            yield from self._one(process, calculation)
+
+    def alone(self, process: Stored, calculation: Calculation) -> None:
+        """Do one of them at once, in a thread."""
+        for _ in self._one(process, calculation):
+            pass
+
+    def _one(self, process: Stored, calculation: Calculation) -> Generator[None]:
+        began = self.timer()
         try:
-            next(steps)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
+            result = yield from calculation.steps()
+        except Exception as error:  # noqa: BLE001  the other processes go on
+            self.failed(process, str(error) or type(error).__name__)
+            return
+        took = round(self.asked + self.timer() - began, 6)
+        self.states[process.id] = (process.definition, result.nodes)
+        self.done.append((process, calculation, evolve(result, time=took)))
+
+    def failed(self, process: Stored, reason: str) -> None:
+        """Note that a process keeps what it has; raise FailedError if somebody waits for it."""
+        if self.strict:
+            raise FailedError("calculation failed", reason)
+        self.log.failure("business process {nr} cannot be calculated", nr=process.nr)

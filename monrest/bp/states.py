@@ -6,7 +6,7 @@ frontend-data.md, section 2.5, functions worst and best.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, TypeAlias
 
 OK, WARNING, CRITICAL, UNKNOWN, PENDING = range(5)
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING")
@@ -40,50 +40,63 @@ DEFAULT_ORDER = (
 _LONGEST_LABELS = 150
 
 
-class Checked(Protocol):
-    """Something with a state: a child of a node, or a service that a node is about."""
+class NodeState(NamedTuple):
+    """The state of a node; tens of thousands of them are made in one run.
 
-    @property
-    def label(self) -> str:
-        """What it is called."""
+    ``last_check`` is 0 for a node that is checked together with its process. ``bp_ref`` is the
+    number of the process whose service this node is about, ``bp_ref_peer`` the site it is on.
+    """
 
-    @property
-    def status(self) -> int:
-        """0 to 4."""
+    status: int = PENDING
+    status_text: str = ""
+    short_desc: str = ""
+    last_check: int = 0
+    last_state_change: int = 0
+    acknowledged: int = 0
+    scheduled_downtime_depth: int = 0
+    bp_ref: str | None = None
+    bp_ref_peer: str | None = None
 
-    @property
-    def status_text(self) -> str:
-        """What it says, with performance data."""
-
-    @property
-    def acknowledged(self) -> int:
-        """0 or 1."""
-
-    @property
-    def scheduled_downtime_depth(self) -> int:
-        """0 when it is not in downtime."""
-
-
-def good(one: Checked) -> bool:
-    """Whether a child counts as available."""
-    return one.status in (OK, PENDING)
+    def same_state(self, other: NodeState) -> bool:
+        """Whether nothing has changed that parents look at."""
+        return (
+            self.status == other.status
+            and self.acknowledged == other.acknowledged
+            and self.scheduled_downtime_depth == other.scheduled_downtime_depth
+        )
 
 
-def group_of(one: Checked) -> str:
-    """Give the group of the state order to which a child belongs."""
-    word = WORDS[one.status].lower()
-    if one.acknowledged and one.status != OK:
-        return f"acknowledged_{word}"
-    return f"downtime_{word}" if one.scheduled_downtime_depth else word
+Item: TypeAlias = tuple[str, NodeState]
+"""The label of a child, or of a service that a node is about, and the state it counts with."""
+
+_GROUPS = tuple(
+    tuple(
+        f"acknowledged_{word.lower()}"
+        if acknowledged and word != "OK"
+        else ("downtime_" if downtime else "") + word.lower()
+        for acknowledged in (False, True)
+        for downtime in (False, True)
+    )
+    for word in WORDS
+)
 
 
-def worst_group(
-    children: Sequence[Checked], order: Sequence[str], *, best: bool = False
-) -> list[Checked]:
-    """Give the children of the first group that has any; with ``best`` from the other end."""
-    groups: dict[str, list[Checked]] = {}
-    for one in children:
-        groups.setdefault(group_of(one), []).append(one)
+def good(items: Sequence[Item]) -> int:
+    """How many items count as available."""
+    states = [state[0] for _, state in items]
+    return states.count(OK) + states.count(PENDING)
+
+
+def worst_group(items: Sequence[Item], order: Sequence[str], *, best: bool = False) -> list[Item]:
+    """Give the items of the first group that has any; with ``best`` from the other end."""
+    groups: dict[str, list[Item]] = {}
+    for one in items:
+        status, _, _, _, _, acknowledged, downtime, _, _ = one[1]
+        name = _GROUPS[status][2 * acknowledged + downtime]
+        if name in groups:
+            groups[name].append(one)
+        else:
+            groups[name] = [one]
     for name in reversed(order) if best else order:
         if name in groups:
             return groups[name]
@@ -104,9 +117,7 @@ def first_line(text: str) -> str:
     return text.partition("\n")[0].partition("|")[0].strip()
 
 
-def counts(children: Sequence[Checked]) -> list[int]:
-    """How many children are in each state."""
-    found = [0] * len(WORDS)
-    for one in children:
-        found[one.status] += 1
-    return found
+def counts(items: Sequence[Item]) -> list[int]:
+    """How many items are in each state."""
+    states = [state[0] for _, state in items]
+    return [states.count(one) for one in range(len(WORDS))]

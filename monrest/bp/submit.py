@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import frozen
 
 from monrest.bp.record import ROOT, Definition, Node
-from monrest.bp.results import NodeState, Result
-from monrest.bp.states import PENDING
+from monrest.bp.results import Result
+from monrest.bp.states import PENDING, NodeState
 from monrest.commands.values import CoreCommand
 
 DOWNTIME_SECONDS = 86400

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from attrs import field, frozen
 
 from monrest.bp.record import ROOT, Definition
-from monrest.bp.results import UNCHECKED, NodeState
-from monrest.bp.states import OK, WORDS, first_line
+from monrest.bp.results import UNCHECKED
+from monrest.bp.states import OK, WORDS, NodeState, first_line
 
 _INDENT = "\u2002" * 3
 _DEEPEST = 20

@@ -178,7 +178,8 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     """Answer POST /mon/bp: make a draft."""
     _writable(context, request.identity)
     values = given(request)
-    start = number_of(str(values.get("id") or 1).strip())
+    first = values.get("id")
+    start = 1 if first in (None, "") else number_of(str(first).strip())
     if start is None:
         raise BadRequest("invalid id", "id: expected a number above 0, the first one to try")
     made = await context.bp.create(values, start)
