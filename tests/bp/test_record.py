@@ -83,7 +83,9 @@ def test_children_come_first_whatever_the_order():
 
 
 def test_a_deep_chain_is_no_problem():
-    nodes = [{"depends": ["n0"]}] + [{"id": f"n{at}", "depends": [f"n{at + 1}"]} for at in range(4000)]
+    nodes = [{"depends": ["n0"]}] + [
+        {"id": f"n{at}", "depends": [f"n{at + 1}"]} for at in range(4000)
+    ]
     assert len(read({"name": "a", "nodes": nodes}).order) == 4001
 
 

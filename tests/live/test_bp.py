@@ -122,9 +122,7 @@ def create(client, document):
 def alive(client, document):
     """Make a process and make it live."""
     made = create(client, document)
-    assert patch(client, made["id"], {}).json == {
-        "message": "business process sucessfully updated"
-    }
+    assert patch(client, made["id"], {}).json == {"message": "business process sucessfully updated"}
     return made["id"]
 
 
@@ -140,7 +138,9 @@ def by_id(process):
 
 
 def test_a_draft_has_every_field(admin):
-    made = create(admin, {**SHOP, "template": " tpl ", "rankDir": "LR", "filter": ["unknown_filter"]})
+    made = create(
+        admin, {**SHOP, "template": " tpl ", "rankDir": "LR", "filter": ["unknown_filter"]}
+    )
     nodes = made.pop("nodes")
     assert made == {
         "affected_peers": None,
@@ -273,10 +273,12 @@ def test_a_change_of_the_state_is_noticed(admin, core):
     core.command("PROCESS_SERVICE_CHECK_RESULT;db01;ping;2;CRITICAL - gone")
     try:
         until(
-            lambda: core.ask(
-                "GET services\nColumns: state\nFilter: host_name = db01\nFilter: description = ping"
-            )
-            == [[2]],
+            lambda: (
+                core.ask(
+                    "GET services\nColumns: state\nFilter: host_name = db01\nFilter: description = ping"
+                )
+                == [[2]]
+            ),
             "the core knows it",
         )
         found = refreshed(admin, number)
@@ -405,7 +407,8 @@ def test_groups_patterns_and_searches_refer_to_objects(admin):
     assert {host for host, service in found if service is None} == {"web01", "web02", "leaf01"}
     pings = {(row["host_name"], "ping") for row in admin.rows("/services?description=ping")}
     web = {
-        (row["host_name"], row["description"]) for row in admin.rows("/services?host_groups[gte]=web")
+        (row["host_name"], row["description"])
+        for row in admin.rows("/services?host_groups[gte]=web")
     }
     assert {one for one in found if one[1]} == pings | web | {("router1", "uplink 1+1")}
     nodes = refreshed(admin, 1)["nodes"]
@@ -485,7 +488,10 @@ def test_who_may_see_and_change_what(daemon, admin):
         ({"nodes": {"a": 1}}, "nodes"),
         ({"nodes": [1]}, "nodes[0]"),
         ({"nodes": [{"id": "x", "label": "no root"}]}, "node1"),
-        ({"nodes": [{"label": "a"}, {"id": "node1", "label": "b"}, {"id": "node1"}]}, "nodes[2].id"),
+        (
+            {"nodes": [{"label": "a"}, {"id": "node1", "label": "b"}, {"id": "node1"}]},
+            "nodes[2].id",
+        ),
         ({"nodes": [{"label": "a", "function": "nothing()"}]}, "nodes[0].function"),
         ({"nodes": [{"label": "a", "function": ["Worst"]}]}, "nodes[0].function"),
         ({"nodes": [{"label": "a", "function": "status()"}]}, "nodes[0].function"),
@@ -530,8 +536,8 @@ def test_many_write_at_once(daemon, admin):
 
     def make():
         with daemon.client() as client:
-            for _ in range(5):
-                answers.append(client.post_json("/mon/bp", {"name": "same"}).json["data"])
+            made = [client.post_json("/mon/bp", {"name": "same"}) for _ in range(5)]
+            answers.extend(one.json["data"] for one in made)
 
     threads = [threading.Thread(target=make) for _ in range(8)]
     for one in threads:
