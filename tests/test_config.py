@@ -237,7 +237,7 @@ def test_the_sample_is_good_and_shows_every_default():
     text = SAMPLE.read_text()
     shown = tomllib.loads(text)
     tables = [table for table in fields(resolve_types(Config)) if table.name != "sites"]
-    assert len(tables) == 10
+    assert len(tables) == 11
     for table in tables:
         assert set(shown[table.name]) == {key.name for key in fields(table.type)}
 

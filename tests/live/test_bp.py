@@ -600,3 +600,44 @@ def test_read_only_for_all(made, core):
     with daemon.client() as client:
         refused(client.post_json("/mon/bp", SHOP), 403, "read-only", "bp.read_only")
         assert client.rows("/mon/bp") == []
+
+
+def test_flags_of_nodes_reach_the_core(made, core):
+    daemon = made(
+        [site("s1", f"unix:{core.socket}")],
+        sections={"bp": {"refresh_interval": 0, "sync_downtime_ack_state": 2}},
+    )
+    daemon.start()
+    nodes = [
+        {"label": "Shop", "function": "worst()", "depends": ["f"]},
+        {
+            "id": "f",
+            "label": "Front ends",
+            "function": "worst()",
+            "depends": ["w"],
+            "create_obj": 1,
+        },
+        {"id": "w", "label": "w", "function": "status('web01', 'http')"},
+    ]
+
+    def flags():
+        rows = core.ask(
+            "GET services\nColumns: description acknowledged\nFilter: host_name = Web Shop"
+        )
+        return dict(rows)
+
+    with daemon.client() as client:
+        alive(client, {"name": "Web Shop", "nodes": nodes})
+        assert refreshed(client, 1)["nodes"][1]["acknowledged"] == 1
+        until(lambda: flags() == {"Shop": 1, "Front ends": 1}, "both are acknowledged")
+        (comment, *_) = core.ask(
+            "GET comments\nColumns: author comment\nFilter: host_name = Web Shop\n"
+            "Filter: service_description = Front ends"
+        )
+        assert comment == ["(mon)", "automatic acknowledgment, all child nodes are acknowledged."]
+        assert (
+            patch(client, 1, {"nodes": {"2": {"function": "status('web02', 'http')"}}}).status
+            == 200
+        )
+        refreshed(client, 1)
+        until(lambda: flags() == {"Shop": 0, "Front ends": 0}, "the acknowledgements are gone")
