@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import identity, lines, logs, objects, reports
+from bench import bp, identity, lines, logs, objects, reports
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -120,6 +120,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
         cached,
         reported,
         lambda p: object_files(p, hosts, services),
+        lambda p: bp.calculating(p, hosts, services),
     )
     for measure in measures:
         with ExitStack() as stack:

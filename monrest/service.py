@@ -31,6 +31,7 @@ from monrest.auth.secret import SecretKeyError, read_or_create
 from monrest.auth.sessions import Sessions
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
+from monrest.bp.service import Processes
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
 from monrest.downtimes.service import RecurringDowntimes
@@ -99,6 +100,7 @@ class Daemon(Service):
     jobs: Jobs = field(init=False)
     duties: Duties = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
+    bp: Processes = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -137,6 +139,15 @@ class Daemon(Service):
             duties=self.duties,
             registry=self.registry,
             existing=existing,
+            zone=self.config.display.zone(),
+        )
+        self.bp = Processes(
+            database=self.database,
+            clock=self.reactor,
+            sites=self.registry,
+            threads=self.threads,
+            config=self.config.bp,
+            app=self.config.names.app,
             zone=self.config.display.zone(),
         )
 
@@ -196,6 +207,7 @@ class Daemon(Service):
     def _run(self) -> None:
         """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
         self.logcache.startService()
+        self.bp.startService()
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
@@ -242,6 +254,7 @@ class Daemon(Service):
             staging=self.staging,
             threads=self.threads,
             jobs=self.jobs,
+            bp=self.bp,
         )
 
         async def answer(request: RestRequest) -> Answer:
@@ -312,6 +325,7 @@ class Daemon(Service):
         self.sessions.config = self.users.config = config.auth
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = config.display.zone()
+        await self.bp.reconfigure(config.bp, config.names.app, config.display.zone())
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
@@ -346,7 +360,7 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, self.downtimes, *self._state())
+        parts = (self.logcache, self.downtimes, self.bp, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:

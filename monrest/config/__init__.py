@@ -6,6 +6,7 @@ from monrest.config.addresses import Address, Listener, parse_address, parse_lis
 from monrest.config.load import ConfigError, load, loads
 from monrest.config.values import (
     AuthConfig,
+    BpConfig,
     ClusterConfig,
     Config,
     ConfigTool,
@@ -25,6 +26,7 @@ from monrest.config.values import (
 __all__ = [
     "Address",
     "AuthConfig",
+    "BpConfig",
     "ClusterConfig",
     "Config",
     "ConfigError",

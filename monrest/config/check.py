@@ -44,6 +44,7 @@ def problems_of(config: Config) -> list[str]:
         *_commands(config.commands),
         *_front_end(config),
         *_object_configuration(config),
+        *_bp(config),
         *_sites(config.sites),
     ]
 
@@ -177,6 +178,30 @@ def _logcache(logcache: LogcacheConfig) -> Iterator[str]:
         if not (math.isfinite(value) and (value >= least or (value == 0 and key[0] != "f"))):
             never = "" if key[0] == "f" else "0 (never) or "
             yield f"logcache.{key}: expected {never}at least {least} seconds, got {value}"
+
+
+_STATE_GROUP = re.compile(
+    "(acknowledged_|downtime_)?(up|down|unreachable|ok|warning|critical|unknown|pending)"
+)
+
+
+def _bp(config: Config) -> Iterator[str]:
+    bp = config.bp
+    if not 0 <= bp.refresh_interval <= 60:
+        yield f"bp.refresh_interval: expected 0 (never) to 60 minutes, got {bp.refresh_interval}"
+    if bp.sync_downtime_ack_state not in (0, 1, 2):
+        value = bp.sync_downtime_ack_state
+        yield f"bp.sync_downtime_ack_state: expected 0, 1 or 2, got {value}"
+    if bp.result_backend and bp.result_backend not in (site.id for site in config.sites):
+        yield f"bp.result_backend: expected the id of a site, got {bp.result_backend!r}"
+    for index, name in enumerate(bp.default_filter):
+        if not re.fullmatch("[A-Za-z0-9_]{1,100}", name):
+            yield f"bp.default_filter[{index}]: expected the name of a filter, got {name!r}"
+    for index, name in enumerate(bp.default_state_order):
+        if not _STATE_GROUP.fullmatch(name):
+            yield f"bp.default_state_order[{index}]: expected a group of states, got {name!r}"
+    if bp.functions_dir and not Path(bp.functions_dir).is_dir():
+        yield f"bp.functions_dir: expected a directory, got {bp.functions_dir}"
 
 
 def _front_end(config: Config) -> Iterator[str]:

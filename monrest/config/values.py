@@ -110,6 +110,26 @@ class JobsConfig:
 
 
 @frozen(kw_only=True)
+class BpConfig:
+    """The table ``[bp]``: business processes (frontend-data.md, section 2).
+
+    ``refresh_interval`` in minutes, 0: never by itself. ``result_backend`` is the site that gets
+    the results; empty: the only one there is. ``default_filter`` are filters of every process.
+    ``default_state_order`` are groups of states, the worst first; empty: as in the reference.
+    ``sync_downtime_ack_state``: 0 off, 1 acknowledgements and downtimes are passed on to parents,
+    2 also to the core. ``functions_dir`` has Python files with functions and filters of one's own.
+    """
+
+    refresh_interval: int = 1
+    result_backend: str = ""
+    default_filter: tuple[str, ...] = ()
+    default_state_order: tuple[str, ...] = ()
+    sync_downtime_ack_state: int = 1
+    functions_dir: str = ""
+    read_only: bool = False
+
+
+@frozen(kw_only=True)
 class LogcacheConfig:
     """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``.
 
@@ -277,6 +297,7 @@ class Config:
     auth: AuthConfig = AuthConfig()
     commands: CommandsConfig = CommandsConfig()
     jobs: JobsConfig = JobsConfig()
+    bp: BpConfig = BpConfig()
     logcache: LogcacheConfig = LogcacheConfig()
     cluster: ClusterConfig = ClusterConfig()
     lmd: LmdConfig = LmdConfig()

@@ -7,6 +7,8 @@ from functools import lru_cache
 from monrest.resources import (
     api_keys,
     availability,
+    bp,
+    bp_objects,
     broadcasts,
     commandline,
     commands,
@@ -52,6 +54,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *jobs.ENDPOINTS,
     *downtimes.ENDPOINTS,
     *broadcasts.ENDPOINTS,
+    *bp.ENDPOINTS,
+    *bp_objects.ENDPOINTS,
 )
 
 

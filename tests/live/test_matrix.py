@@ -31,6 +31,7 @@ from monrest.values import ROLES
 SYSTEM = "authorized_for_system_information"
 NO_KEYS = "no permission to"
 NO_COMMAND = "you are not allowed to run this command"
+BP = "authorized_for_business_processes"
 NO_SYSTEM_COMMAND = "you don' have the system_commands role"
 NO_LINE = "authorized_for_configuration_information"
 NO_OBJECTS = "insufficient permissions for user"
@@ -80,6 +81,10 @@ MAKE_DOWNTIME = "-ox ooxxxxxxxxxxxx xoo"
 PUBLIC = "ooo oooooooooooooo ooo"
 NO_SESSION = "-bb bbbbbbbbbbbbbb bbb"
 NOBODY = "-nn nnnnnnnnnnnnnn nnn"
+PROCESSES = "-ff afffffafffffff ffa"
+PROCESS = "-nn onnnnnonnnnnnn nno"
+WRITE_PROCESS = "-xx oxxxxxoxxxxxxx xxo"
+NO_PROCESS = "-xx nxxxxxnxxxxxxx xxn"
 DELETE_KEY = "-nx nnnnnnnnnnxnnn nnn"
 
 TEST = "test_only=1"
@@ -256,6 +261,15 @@ TABLE: dict[str, tuple[str, str, str]] = {
         "permission denied",
     ),
     "DELETE /mon/recurring_downtimes/<file>": (NOBODY, "/mon/recurring_downtimes/999", ""),
+    "GET /mon/bp": (PROCESSES, "/mon/bp", ""),
+    "POST /mon/bp": (WRITE_PROCESS, "/mon/bp name=x", BP),
+    "GET /mon/bp/<nr>": (PROCESS, "/mon/bp/{process}", ""),
+    "POST /mon/bp/<nr>": (WRITE_PROCESS, "/mon/bp/{process} name=x", BP),
+    "PATCH /mon/bp/<nr>": (WRITE_PROCESS, "/mon/bp/{process} template=x", BP),
+    "DELETE /mon/bp/<nr>": (NO_PROCESS, "/mon/bp/1000000", BP),
+    "POST /mon/bp/<nr>/refresh": (PROCESS, "/mon/bp/{process}/refresh", ""),
+    "GET /mon/bp/<nr>/objects": (PROCESS, "/mon/bp/{process}/objects", ""),
+    "GET /mon/bp/<nr>/objects/recursive": (PROCESS, "/mon/bp/{process}/objects/recursive", ""),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
     "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
     "GET /mon/sessions": (OWN, "/mon/sessions", ""),
@@ -391,6 +405,7 @@ def known(daemon, admin) -> Mapping[str, str]:
         "downtime": admin.rows("/downtimes?columns=id")[0]["id"],
         "job": job["job_id"],
         "key": key["hashed_key"],
+        "process": admin.post_json("/mon/bp", {"name": "known"}).json["data"]["id"],
         "session": admin.rows("/mon/sessions?columns=hashed_key")[0]["hashed_key"],
     }
 

@@ -1,0 +1,170 @@
+"""The line about business processes: calculating many of them against the raw queries behind it.
+
+A process of its own, which has the reactor: ``python -m bench.bp --site SOCKET``. It makes the
+processes in a database of its own, calculates all of them in turns with reading the same answers
+of the site by blocking calls, and prints the medians as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import orjson
+from twisted.internet.defer import Deferred
+
+from bench.clients import BrokenRunError, Livestatus
+from bench.processes import Processes
+from bench.report import Line, times
+from monrest.bp.service import Processes as BusinessProcesses
+from monrest.concurrency import Threads, pause
+from monrest.config.values import BpConfig, SiteConfig
+from monrest.sites.registry import Registry
+from monrest.store.database import Database
+
+PROCESSES = 200
+NODES = 50
+BRANCHES = 4
+ROUNDS = 15
+CHANGED = 4
+TABLES = ("hosts", "services", "hostgroups", "servicegroups")
+
+
+def calculating(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
+    """All processes together, from the question to the stored results."""
+    core = processes.core("bp-core", hosts, services)
+    socket = processes.replay("bp-sites", {"bp": core})["bp"]
+    child = processes.python("bp", "-m", "bench.bp", f"--site={socket}", ready=False)
+    if child.wait(120) != 0:
+        raise BrokenRunError(f"business processes: {processes.log('bp')}")
+    processes.running.remove(child)
+    found = json.loads((processes.folder / "bp.log").read_text().splitlines()[-1])
+    yield times(
+        f"{PROCESSES} business processes of {NODES} nodes over {services} services",
+        found["ours"],
+        found["raw"],
+        2,
+        beside=f" raw queries + loads ({found['bytes'] / 1e6:.1f} MB)",
+    )
+
+
+def definition(at: int, names: list[list[str]]) -> dict[str, Any]:
+    """A root over branches over services, which are other ones for each process."""
+    leaves = NODES - BRANCHES - 1
+    branches = [f"b{number}" for number in range(BRANCHES)]
+    nodes: list[dict[str, Any]] = [
+        {"id": "node1", "label": "root", "function": "worst()", "depends": branches}
+    ]
+    for number, branch in enumerate(branches):
+        children = [f"s{leaf}" for leaf in range(number, leaves, BRANCHES)]
+        function = "at_least('60%', '40%')" if number % 2 else "worst()"
+        nodes.append({"id": branch, "label": branch, "function": function, "depends": children})
+    for leaf in range(leaves):
+        host, service = names[(at * leaves + leaf) % len(names)]
+        nodes.append({"id": f"s{leaf}", "label": service, "function": ["status", host, service]})
+    return {"name": f"process {at}", "nodes": nodes}
+
+
+def checked_again(service: BusinessProcesses) -> None:
+    """Make it look as if every fourth service had been checked since the run before.
+
+    The site always answers the same, which would spare the work on what has not changed; runs
+    come every minute, and most services are checked every five.
+    """
+    for memory in service._runner._memory.values():
+        rows = memory.last.rows
+        assert isinstance(rows, list)
+        rows[::CHANGED] = [None] * len(rows[::CHANGED])
+
+
+async def measure(reactor: Any, path: str, folder: str) -> dict[str, float]:
+    """Medians in seconds of both, and how many bytes the site has answered."""
+    raw = Livestatus(path)
+    names = orjson.loads(
+        raw.body(
+            "GET services\nColumns: host_name description\nOutputFormat: json\n"
+            "ResponseHeader: fixed16\nKeepAlive: on\n\n"
+        )
+    )
+    database = Database(reactor, f"sqlite:///{folder}/bp.sqlite")
+    database.startService()
+    threads = Threads(reactor, 2, "bench")
+    threads.startService()
+    site = SiteConfig(id="bp", name="bp", address=f"unix:{path}")
+    registry = Registry(reactor, (site,))
+    registry.startService()
+    while not registry.sites[0].connected:
+        await pause(reactor, 0.05)
+    service = BusinessProcesses(
+        database=database,
+        clock=reactor,
+        sites=registry,
+        threads=threads,
+        config=BpConfig(refresh_interval=0),
+        app="mon",
+    )
+    for at in range(PROCESSES):
+        made = await service.create(definition(at, names))
+        await service.patch(made.nr, {})
+    await service.regularly()
+    raw.seen()
+    await service.regularly()
+    requests = raw.seen(*TABLES)
+    size = sum(len(raw.body(request)) for request in requests)
+    if size < 1_000_000:
+        raise BrokenRunError(f"only {size} bytes for {requests}")
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    ours: list[float] = []
+    limit: list[float] = []
+    for _ in range(ROUNDS):
+        checked_again(service)
+        started = time.perf_counter()
+        await service.regularly()
+        ours.append(time.perf_counter() - started)
+        limit.append(raw.seconds(requests))
+    states = {one.result.last_check for one in await service.several()}
+    if 0 in states:
+        raise BrokenRunError("a process was not calculated")
+    await registry.stopService()
+    await threads.stopService()
+    await database.stopService()
+    return {"ours": median(ours), "raw": median(limit), "bytes": float(size)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.bp")
+    parser.add_argument("--site", required=True)
+    options = parser.parse_args()
+    from twisted.internet import reactor
+
+    status = 1
+
+    async def run() -> None:
+        nonlocal status
+        with tempfile.TemporaryDirectory(prefix="monrest-bench-bp-") as folder:
+            found = await measure(reactor, options.site, str(Path(folder)))
+        print(json.dumps(found), flush=True)
+        status = 0
+
+    def ended(result: object) -> None:
+        if result is not None:
+            print(result, file=sys.stderr)
+        reactor.stop()  # type: ignore[attr-defined]  # the module is the reactor
+
+    reactor.callWhenRunning(lambda: Deferred.fromCoroutine(run()).addBoth(ended))  # type: ignore[attr-defined]
+    reactor.run()  # type: ignore[attr-defined]
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

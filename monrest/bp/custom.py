@@ -1,0 +1,207 @@
+"""Functions and filters of one's own, in Python files of a folder (frontend-data.md, 2.5 and 2.8).
+
+``def NAME_function(context, process, node, args, children, livedata)`` gives ``(status, short)``
+and, if wanted, a text and a dictionary of attributes of the node. ``def NAME_filter(stage,
+context, process, node, children, outcome)`` is called before the function (stage ``input``, where
+it may change the dictionaries in ``children``) and after it (``output``, where it may change the
+dictionary ``outcome``). They run in a thread; what they raise is told in the node.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from attrs import asdict, evolve, field, frozen
+
+from monrest.bp.functions import Outcome, failed
+from monrest.bp.live import Live
+from monrest.bp.record import Definition, Node
+from monrest.bp.states import PENDING, Item, NodeState
+from monrest.bp.syntax import text_at
+from monrest.values import Row
+
+_NO_OUTPUT = "(no output)"
+_EXTRA = (
+    "last_check",
+    "last_state_change",
+    "acknowledged",
+    "scheduled_downtime_depth",
+    "output",
+    "long_output",
+)
+
+
+@frozen(eq=False)
+class LiveView:
+    """What the cores said, for functions of one's own; rows are dictionaries by column."""
+
+    _live: Live
+
+    def host(self, name: str) -> dict[str, Any] | None:
+        """Give a host that some node of a process names."""
+        return _named(self._live.hosts.get(name), self._live.host_index)
+
+    def service(self, host: str, description: str) -> dict[str, Any] | None:
+        """Give a service of a host that some node of a process names."""
+        return _named(self._live.services.get((host, description)), self._live.service_index)
+
+
+def _named(row: Row | None, index: Mapping[str, int]) -> dict[str, Any] | None:
+    return None if row is None else {name: row[at] for name, at in index.items()}
+
+
+@frozen(eq=False)
+class Extensions:
+    """What a folder has; ``stamp`` says which state of it, ``problems`` what is wrong there."""
+
+    functions: Mapping[str, Callable[..., Any]] = field(factory=dict)
+    filters: Mapping[str, Callable[..., Any]] = field(factory=dict)
+    stamp: tuple[tuple[str, int], ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def call(
+        self,
+        arguments: Sequence[Any],
+        context: Mapping[str, Any],
+        process: Definition,
+        node: Node,
+        children: Sequence[Item],
+        live: Live,
+    ) -> Outcome:
+        """Give what the function says that the first argument names."""
+        name = text_at(arguments, 0)
+        function = self.functions.get(name)
+        if function is None:
+            return failed(f"no file found for custom function: {name}", short="UNKNOWN")
+        try:
+            given = function(
+                dict(context),
+                process.document(),
+                node.document(),
+                list(arguments[1:]),
+                [_child(one) for one in children],
+                LiveView(live),
+            )
+            return _outcome(given)
+        except Exception as error:  # noqa: BLE001  code of others: the node tells what happened
+            return failed(str(error) or type(error).__name__, short="UNKNOWN")
+
+    def before(
+        self,
+        name: str,
+        context: Mapping[str, Any],
+        process: Definition,
+        node: Node,
+        children: list[Item],
+    ) -> None:
+        """Let a filter change the children, in place."""
+        changed = [_child(one) for one in children]
+        if self._filter(name, "input", context, process, node, changed, None):
+            children[:] = [_item(one) for one in changed]
+
+    def after(
+        self,
+        name: str,
+        context: Mapping[str, Any],
+        process: Definition,
+        node: Node,
+        children: Sequence[Item],
+        outcome: Outcome,
+    ) -> Outcome:
+        """Let a filter change what the function found."""
+        changed = asdict(outcome)
+        items = [_child(one) for one in children]
+        if not self._filter(name, "output", context, process, node, items, changed):
+            return outcome
+        extra = {key: changed[key] for key in _EXTRA}
+        return _outcome((changed["status"], changed["short"], changed["text"], extra))
+
+    def _filter(self, name: str, stage: str, *arguments: Any) -> bool:
+        """Call a filter; one that is missing is no filter."""
+        function = self.filters.get(name)
+        if function is None:
+            return False
+        context, process, node, children, outcome = arguments
+        function(stage, dict(context), process.document(), node.document(), children, outcome)
+        return True
+
+
+EMPTY = Extensions(MappingProxyType({}), MappingProxyType({}))
+
+
+def _outcome(given: Any) -> Outcome:
+    status, short, *more = given
+    status = int(status)
+    if not 0 <= status <= PENDING:
+        raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")
+    found = Outcome(
+        status=status,
+        short=str(short or "") or _NO_OUTPUT,
+        text=str((more[0] if more else "") or ""),
+    )
+    extra = more[1] if len(more) > 1 else None
+    return found if not extra else evolve(found, **{k: extra[k] for k in _EXTRA if k in extra})
+
+
+def _child(item: Item) -> dict[str, Any]:
+    label, state = item
+    return {"label": label, **state._asdict()}
+
+
+def _item(given: Mapping[str, Any]) -> Item:
+    status = int(given["status"])
+    if not 0 <= status <= PENDING:
+        raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")
+    return str(given["label"]), NodeState(
+        status=status,
+        status_text=str(given["status_text"]),
+        acknowledged=int(bool(given["acknowledged"])),
+        scheduled_downtime_depth=int(bool(given["scheduled_downtime_depth"])),
+    )
+
+
+# -------------------------------------------------------------------- loading
+
+
+def load(folder: str, known: Extensions = EMPTY) -> Extensions:
+    """Read the files of a folder, in the order of their names, unless they are ``known`` already.
+
+    Blocks. Files that cannot be read or run are left out and told in ``problems``.
+    """
+    if not folder:
+        return EMPTY
+    try:
+        paths = sorted(Path(folder).glob("*.py"))
+        stamp = tuple((str(path), path.stat().st_mtime_ns) for path in paths)
+    except OSError as error:
+        return Extensions(problems=(f"{folder}: {error.strerror}",))
+    if known is not EMPTY and known.stamp == stamp:
+        return known
+    functions: dict[str, Callable[..., Any]] = {}
+    filters: dict[str, Callable[..., Any]] = {}
+    problems: list[str] = []
+    for path in paths:
+        try:
+            names = _run(path)
+        except Exception as error:  # noqa: BLE001  code of others: the log tells what happened
+            problems.append(f"{path}: {type(error).__name__}: {error}")
+            continue
+        for name, value in names.items():
+            if callable(value) and name.endswith("function"):
+                functions[name] = value
+            elif callable(value) and name.endswith("filter"):
+                filters[name] = value
+    return Extensions(functions, filters, stamp, tuple(problems))
+
+
+def _run(path: Path) -> dict[str, Any]:
+    spec = importlib.util.spec_from_file_location(f"monrest_bp_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return vars(module)

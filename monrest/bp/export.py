@@ -1,0 +1,91 @@
+"""The objects of the cores that stand for processes and their nodes (frontend-data.md, 2.10).
+
+Pure: what is to be there. Putting it into the configuration of a core is done by an ``Exporter``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, Protocol
+
+from attrs import frozen
+
+from monrest.bp.record import ROOT, Definition, Node
+
+HOST_TEMPLATE = "{app}-bp-template"
+SERVICE_TEMPLATE = "{app}-bp-node-template"
+
+
+@frozen
+class CoreObject:
+    """A host or a service; attributes by their names in object files, lists as texts."""
+
+    type: Literal["host", "service"]
+    attributes: Mapping[str, str]
+
+
+class Exporter(Protocol):
+    """Makes a core have exactly these objects for processes, and no others."""
+
+    async def export(self, objects: Sequence[CoreObject]) -> None:
+        """Change the configuration and reload the core, if anything differs.
+
+        Raises RestError with the message ``reload command failed`` when that fails.
+        """
+
+
+def objects_of(processes: Iterable[tuple[str, Definition]], app: str) -> tuple[CoreObject, ...]:
+    """Give the objects of all live processes: hosts by name, then services by host and name.
+
+    ``processes`` are numbers with definitions; ``app`` is the word in names of variables.
+    """
+    hosts: dict[str, CoreObject] = {}
+    services: dict[tuple[str, str], CoreObject] = {}
+    for number, definition in processes:
+        for node in definition.exported():
+            host = definition.host_of(node)
+            if node.id == ROOT and definition.create_host_object:
+                hosts.setdefault(host, CoreObject("host", _host(number, definition, node, app)))
+            service = CoreObject("service", _service(number, definition, node, app))
+            services.setdefault((host, node.label), service)
+    ordered = (*(hosts[name] for name in sorted(hosts)), *(services[k] for k in sorted(services)))
+    return tuple(ordered)
+
+
+def _host(number: str, definition: Definition, node: Node, app: str) -> dict[str, str]:
+    return {
+        "host_name": definition.host_of(node),
+        "alias": f"Business Process: {node.label}",
+        "use": definition.template or HOST_TEMPLATE.format(app=app),
+        **_identity(number, node, app),
+        **_common(node),
+        **node.host_object_attributes,
+    }
+
+
+def _service(number: str, definition: Definition, node: Node, app: str) -> dict[str, str]:
+    return {
+        "host_name": definition.host_of(node),
+        "service_description": node.label,
+        "display_name": node.label,
+        "use": node.template or SERVICE_TEMPLATE.format(app=app),
+        **_identity(number, node, app),
+        **_common(node),
+        **node.service_object_attributes,
+    }
+
+
+def _identity(number: str, node: Node, app: str) -> dict[str, str]:
+    word = app.upper()
+    return {f"_{word}_BP_ID": number, f"_{word}_NODE_ID": node.id}
+
+
+def _common(node: Node) -> dict[str, str]:
+    given = {
+        "contacts": ",".join(node.contacts),
+        "contact_groups": ",".join(node.contactgroups),
+        "notification_period": node.notification_period,
+        "max_check_attempts": node.max_check_attempts,
+        "event_handler": node.event_handler,
+    }
+    return {name: value for name, value in given.items() if value}

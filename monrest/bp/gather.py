@@ -1,0 +1,116 @@
+"""Asking the cores for all that processes look at: each table once for each site (section 2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+from attrs import frozen
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from monrest.bp.live import Layout, Live, Needs, Question
+from monrest.concurrency import sliced
+from monrest.errors import SitesFailed
+from monrest.query.model import CoreFilter, Pushed, Test
+from monrest.query.pushdown import both
+from monrest.sites.fanout import Gathered, fan_out
+from monrest.sites.site import Site
+from monrest.values import Capabilities, Row, SiteProblem
+
+_SLICE = 500
+LIE = "the core sent rows of wrong types"
+
+
+@frozen
+class Answers:
+    """What was learned, and which sites could not say everything."""
+
+    live: Live
+    problems: tuple[SiteProblem, ...] = ()
+
+
+async def gather(sites: Sequence[Site], needs: Needs, clock: IReactorTime) -> Answers:
+    """Ask all sites at once; those that fail or lie are told as problems."""
+    questions = needs.questions()
+    live = Live()
+    problems: dict[str, SiteProblem] = {}
+    if not sites or not questions:
+        return Answers(live)
+    waiting = [Deferred.fromCoroutine(ask(sites, one, clock)) for one in questions]
+    wanted = frozenset(needs.matched_hosts)
+    outcomes = await DeferredList(waiting, consumeErrors=True)
+    for question, (_, outcome) in zip(questions, outcomes, strict=True):
+        if isinstance(outcome, Failure):
+            outcome.raiseException()
+        problems.update((one.site, one) for one in outcome.problems)
+        # The first of several sites that have an object counts, so it is taken last.
+        for answer in reversed(outcome.answers):
+            site = answer.site
+            work = live.take(question, site.id, answer.rows, wanted)
+            try:
+                await sliced(work, clock)
+            except (TypeError, ValueError):
+                problems[site.id] = SiteProblem(site.id, site.name, LIE)
+    return Answers(live, tuple(problems.values()))
+
+
+async def ask(sites: Sequence[Site], question: Question, clock: IReactorTime) -> Gathered:
+    """Ask one question; that no site answers at all is no error."""
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        known = core.tables.get(question.table)
+        return question.pushed(known) if known else None
+
+    try:
+        return await fan_out(sites, plan, question.layout, clock)
+    except SitesFailed as error:
+        return Gathered((), error.problems, 0.0)
+
+
+_CARRIERS: Mapping[str, Layout] = {
+    "hosts": (("name", "string"), ("custom_variables", "dict")),
+    "services": (("host_name", "string"), ("description", "string"), ("custom_variables", "dict")),
+}
+
+
+async def carriers(
+    sites: Sequence[Site],
+    table: str,
+    variable: str,
+    seen: CoreFilter | None,
+    clock: IReactorTime,
+) -> dict[tuple[str, str, str], str]:
+    """Which hosts or services carry the number of a process: (site, host, service) to number.
+
+    ``seen`` is the visibility filter of the asker, None for everybody's eyes. Raises SitesFailed
+    when no site answers.
+    """
+    layout = _CARRIERS[table]
+    columns = tuple(name for name, _ in layout)
+    has = Test("custom_variable_names", ">=", variable)
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        if not core.has(table, "custom_variables"):
+            return None
+        # Icinga 2 has no such list to search in (icinga2-livestatus.md): all rows are looked at.
+        limit = seen if core.kind == "icinga2" else both(seen, has)
+        return Pushed(table=table, columns=columns, filter=limit)
+
+    found: dict[tuple[str, str, str], str] = {}
+    if not sites:
+        return found
+    gathered = await fan_out(sites, plan, layout, clock)
+    for answer in gathered.answers:
+        await sliced(_carried(answer.site.id, answer.rows, variable, found), clock)
+    return found
+
+
+def _carried(
+    site: str, rows: Sequence[Row], variable: str, found: dict[tuple[str, str, str], str]
+) -> Generator[None]:
+    for at, (host, *service, variables) in enumerate(rows):
+        if at % _SLICE == _SLICE - 1:
+            yield
+        if isinstance(variables, dict) and variable in variables:
+            found[site, str(host), str(service[0]) if service else ""] = str(variables[variable])

@@ -1,0 +1,337 @@
+"""What the cores say about hosts, services and groups, for all processes of one run.
+
+frontend-data.md, section 2.7: each table is asked at most once for each site, however many
+processes there are. Rows of hosts and services have the same layout, so that a node needs not
+know which it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from attrs import define, field, frozen
+
+from monrest.query.model import Any_, CoreFilter, Pushed, Test
+from monrest.query.schema import CoreType
+from monrest.values import Row
+
+Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
+
+_CHECKED: Layout = (
+    ("state", "int"),
+    ("has_been_checked", "int"),
+    ("state_type", "int"),
+    ("last_hard_state", "int"),
+    ("last_hard_state_change", "time"),
+    ("last_check", "time"),
+    ("last_state_change", "time"),
+    ("acknowledged", "int"),
+    ("scheduled_downtime_depth", "int"),
+    ("plugin_output", "string"),
+    ("long_plugin_output", "string"),
+)
+HOST_COLUMNS: Layout = (
+    ("name", "string"),
+    ("display_name", "string"),
+    *_CHECKED,
+    ("custom_variables", "dict"),
+)
+SERVICE_COLUMNS: Layout = (
+    ("host_name", "string"),
+    ("description", "string"),
+    *_CHECKED,
+    ("host_custom_variables", "dict"),
+)
+(
+    HOST,
+    SERVICE,
+    STATE,
+    CHECKED,
+    STATE_TYPE,
+    HARD_STATE,
+    HARD_CHANGE,
+    LAST_CHECK,
+    LAST_CHANGE,
+    ACKNOWLEDGED,
+    DOWNTIME,
+    OUTPUT,
+    LONG_OUTPUT,
+    VARIABLES,
+) = range(len(HOST_COLUMNS))
+"""Positions in the rows of both; what a status filter needs follows, and last the site's id."""
+
+PEER = -1
+
+_SERVICES: Layout = (
+    ("num_services", "int"),
+    ("num_services_ok", "int"),
+    ("num_services_warn", "int"),
+    ("num_services_crit", "int"),
+    ("num_services_unknown", "int"),
+    ("num_services_pending", "int"),
+    ("worst_service_state", "int"),
+)
+SERVICEGROUP_COLUMNS: Layout = (("name", "string"), *_SERVICES)
+HOSTGROUP_COLUMNS: Layout = (
+    ("name", "string"),
+    *_SERVICES,
+    ("num_hosts", "int"),
+    ("num_hosts_up", "int"),
+    ("num_hosts_down", "int"),
+    ("num_hosts_unreach", "int"),
+    ("num_hosts_pending", "int"),
+    ("worst_host_state", "int"),
+)
+
+_FEW = 50
+"""Names up to which a core is asked for them alone; it tests every row against each of them."""
+_SLICE = 2000
+
+
+@define
+class Needs:
+    """What the nodes of all processes look at; ``member_…`` are groups whose members are rows.
+
+    ``matched_hosts`` are those whose services are looked for by a pattern. ``every_host`` and
+    ``every_service``: a status filter has to look at all of them.
+    """
+
+    hosts: set[str] = field(factory=set)
+    services_of: set[str] = field(factory=set)
+    matched_hosts: set[str] = field(factory=set)
+    hostgroups: set[str] = field(factory=set)
+    servicegroups: set[str] = field(factory=set)
+    member_hostgroups: set[str] = field(factory=set)
+    member_servicegroups: set[str] = field(factory=set)
+    every_host: bool = False
+    every_service: bool = False
+    host_columns: dict[str, CoreType] = field(factory=dict)
+    service_columns: dict[str, CoreType] = field(factory=dict)
+
+    def add(self, other: Needs) -> None:
+        """Add what other nodes look at."""
+        self.hosts |= other.hosts
+        self.services_of |= other.services_of
+        self.matched_hosts |= other.matched_hosts
+        self.hostgroups |= other.hostgroups
+        self.servicegroups |= other.servicegroups
+        self.member_hostgroups |= other.member_hostgroups
+        self.member_servicegroups |= other.member_servicegroups
+        self.every_host |= other.every_host
+        self.every_service |= other.every_service
+        self.host_columns |= other.host_columns
+        self.service_columns |= other.service_columns
+
+    def questions(self) -> list[Question]:
+        """Give what to ask, at most one question for each table."""
+        found: list[Question] = []
+        if self.member_hostgroups:
+            self.host_columns["groups"] = "list"
+            self.service_columns["host_groups"] = "list"
+        if self.member_servicegroups:
+            self.service_columns["groups"] = "list"
+        if self.every_host or self.hosts or self.member_hostgroups:
+            limit = _limit(("name", "=", self.hosts), ("groups", ">=", self.member_hostgroups))
+            layout = _layout(HOST_COLUMNS, self.host_columns)
+            found.append(Question("hosts", layout, None if self.every_host else limit))
+        if (
+            self.every_service
+            or self.services_of
+            or self.member_hostgroups
+            or self.member_servicegroups
+        ):
+            limit = _limit(
+                ("host_name", "=", self.services_of),
+                ("host_groups", ">=", self.member_hostgroups),
+                ("groups", ">=", self.member_servicegroups),
+            )
+            layout = _layout(SERVICE_COLUMNS, self.service_columns)
+            found.append(Question("services", layout, None if self.every_service else limit))
+        for table, layout, names in (
+            ("hostgroups", HOSTGROUP_COLUMNS, self.hostgroups),
+            ("servicegroups", SERVICEGROUP_COLUMNS, self.servicegroups),
+        ):
+            if names:
+                found.append(Question(table, layout, _limit(("name", "=", names))))
+        return found
+
+
+@frozen
+class Question:
+    """One table, what is wanted of it, and of which rows (None: of all)."""
+
+    table: str
+    layout: Layout
+    filter: CoreFilter | None
+
+    def pushed(self, known: Iterable[str]) -> Pushed:
+        """Give what a core is asked that has the ``known`` columns."""
+        has = frozenset(known)
+        columns = tuple(name for name, _ in self.layout if name in has)
+        return Pushed(table=self.table, columns=columns, filter=self.filter)
+
+
+def _layout(base: Layout, more: dict[str, CoreType]) -> Layout:
+    present = {name for name, _ in base}
+    return (*base, *((name, kind) for name, kind in more.items() if name not in present))
+
+
+def _limit(*limits: tuple[str, str, set[str]]) -> CoreFilter | None:
+    """Give the rows that have any of the names; None for all when the names are many."""
+    if sum(len(names) for _, _, names in limits) > _FEW:
+        return None
+    return Any_(
+        tuple(Test(column, op, name) for column, op, names in limits for name in sorted(names))
+    )
+
+
+@define
+class Counts:
+    """How many members of a group are in which state, and the worst of their states."""
+
+    total: int = 0
+    ok: int = 0
+    warning: int = 0
+    critical: int = 0
+    unknown: int = 0
+    pending: int = 0
+    worst: int = 0
+    hosts: int = 0
+    hosts_up: int = 0
+    hosts_bad: int = 0
+    worst_host: int = 0
+    peers: set[str] = field(factory=set)
+
+    def add_service(self, state: int, *, checked: bool) -> None:
+        """Count one service."""
+        self.total += 1
+        if not checked and state == 0:
+            self.pending += 1
+        elif state == 0:
+            self.ok += 1
+        elif state == 1:
+            self.warning += 1
+        elif state == 2:
+            self.critical += 1
+        else:
+            self.unknown += 1
+        self.worst = worse(self.worst, state)
+
+    def add_host(self, state: int) -> None:
+        """Count one host; a pending one is up."""
+        self.hosts += 1
+        self.hosts_up += state == 0
+        self.hosts_bad += state != 0
+        self.worst_host = max(self.worst_host, state)
+
+    @property
+    def good(self) -> int:
+        """Services that count as available."""
+        return self.ok + self.pending + self.warning
+
+    @property
+    def bad(self) -> int:
+        """Services that do not."""
+        return self.critical + self.unknown
+
+
+_SEVERITY = (0, 1, 3, 2)
+
+
+def worse(first: int, second: int) -> int:
+    """Give the worse of two states of services: critical, unknown, warning, ok."""
+    return max(first, second, key=lambda state: _SEVERITY[state] if 0 <= state <= 3 else 2)
+
+
+@define(eq=False)
+class Live:
+    """The rows by name; of an object that several sites have, those of the first site count."""
+
+    hosts: dict[str, Row] = field(factory=dict)
+    services: dict[tuple[str, str], Row] = field(factory=dict)
+    by_host: dict[str, list[Row]] = field(factory=dict)
+    hostgroups: dict[str, Counts] = field(factory=dict)
+    servicegroups: dict[str, Counts] = field(factory=dict)
+    host_index: dict[str, int] = field(factory=dict)
+    service_index: dict[str, int] = field(factory=dict)
+    places: dict[str, set[str]] = field(factory=dict)
+    """Hosts by name to the sites that have one of it."""
+
+    def take(
+        self, question: Question, site: str, rows: Sequence[Row], wanted: frozenset[str]
+    ) -> Generator[None]:
+        """Add the rows of one site, which come before those of sites that were taken earlier.
+
+        ``wanted`` are hosts whose services are looked for by a pattern. Raises TypeError and
+        ValueError for a site that lies about its types.
+        """
+        if question.table == "hosts":
+            self.host_index = _index(question.layout)
+            for at in range(0, len(rows), _SLICE):
+                for row in rows[at : at + _SLICE]:
+                    row.append(site)
+                    self.hosts[row[HOST]] = row
+                    self.places.setdefault(row[HOST], set()).add(site)
+                yield
+        elif question.table == "services":
+            self.service_index = _index(question.layout)
+            yield from self._services(site, rows, wanted)
+        else:
+            groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
+            for row in rows:
+                name, *numbers = row
+                _add(groups.setdefault(name, Counts()), [int(one) for one in numbers])
+                groups[name].peers.add(site)
+            yield
+
+    def _services(self, site: str, rows: Sequence[Row], wanted: frozenset[str]) -> Generator[None]:
+        for at in range(0, len(rows), _SLICE):
+            some = rows[at : at + _SLICE]
+            for row in some:
+                row.append(site)
+            self.services.update(zip([(row[0], row[1]) for row in some], some, strict=True))
+            yield
+        if not wanted:
+            return
+        found: dict[str, list[Row]] = {}
+        for count, row in enumerate(rows):
+            if count % _SLICE == _SLICE - 1:
+                yield
+            if row[HOST] in wanted:
+                found.setdefault(row[HOST], []).append(row)
+        for host, mine in found.items():
+            names = {row[SERVICE] for row in mine}
+            others = self.by_host.get(host, ())
+            self.by_host[host] = mine + [row for row in others if row[SERVICE] not in names]
+
+
+def _index(layout: Layout) -> dict[str, int]:
+    return {name: at for at, (name, _) in enumerate(layout)}
+
+
+def _add(counts: Counts, numbers: Sequence[int]) -> None:
+    total, ok, warning, critical, unknown, pending, worst, *of_hosts = numbers
+    counts.total += total
+    counts.ok += ok
+    counts.warning += warning
+    counts.critical += critical
+    counts.unknown += unknown
+    counts.pending += pending
+    counts.worst = worse(counts.worst, worst)
+    if of_hosts:
+        hosts, up, down, unreachable, pending_hosts, worst_host = of_hosts
+        counts.hosts += hosts
+        counts.hosts_up += up + pending_hosts
+        counts.hosts_bad += down + unreachable
+        counts.worst_host = max(counts.worst_host, worst_host)
+
+
+def number(value: Any) -> int:
+    """Give a number of a row; 0 for what is none, such as a lie."""
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def text(value: Any) -> str:
+    """Give a text of a row."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,85 @@
+"""Which hosts and services a process is about (frontend-data.md, section 2.2, objects); pure."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeAlias
+
+from monrest.bp.leaves import matched
+from monrest.bp.live import HOST, SERVICE, Live
+from monrest.bp.record import Definition, Node
+from monrest.bp.search import Moment, test_of
+from monrest.bp.syntax import matching_of, text_at
+from monrest.values import Row
+
+Key: TypeAlias = tuple[str, str]
+"""A host and a service; no service: the host itself."""
+
+_SLICE = 500
+
+
+def references(
+    definition: Definition, live: Live, moment: Moment
+) -> Generator[None, None, set[Key]]:
+    """Give everything that the nodes refer to and that is there.
+
+    ``live`` has what ``add_needs`` adds with members.
+    """
+    found: set[Key] = set()
+    for node in definition.nodes:
+        yield
+        if node.function.name == "status":
+            found |= _status(node, live)
+        elif node.function.name == "groupstatus":
+            yield from _group(node, live, found)
+        elif node.function.name == "statusfilter":
+            yield from _searches(node, live, moment, found)
+    return found
+
+
+def _status(node: Node, live: Live) -> set[Key]:
+    host, service, op = (text_at(node.function.arguments, at) for at in range(3))
+    if not service:
+        return {(host, "")} if host in live.hosts else set()
+    op, pattern, _ = matching_of(service, op)
+    if op == "=":
+        return {(host, service)} if (host, service) in live.services else set()
+    return {_key(row) for row in matched(live.by_host.get(host, ()), op, pattern)}
+
+
+def _group(node: Node, live: Live, found: set[Key]) -> Generator[None]:
+    kind, name = (text_at(node.function.arguments, at) for at in range(2))
+    of_hosts = kind.lower() == "hostgroup"
+    at = live.service_index.get("host_groups" if of_hosts else "groups")
+    for count, row in enumerate(live.services.values() if at is not None else ()):
+        if count % _SLICE == _SLICE - 1:
+            yield
+        if at is not None and isinstance(row[at], list) and name in row[at]:
+            found.add(_key(row))
+    at = live.host_index.get("groups") if of_hosts else None
+    for row in live.hosts.values() if at is not None else ():
+        if at is not None and isinstance(row[at], list) and name in row[at]:
+            found.add((row[HOST], ""))
+
+
+def _searches(node: Node, live: Live, moment: Moment, found: set[Key]) -> Generator[None]:
+    kind, searches = node.function.arguments[1], node.function.arguments[2]
+    searches = [searches] if isinstance(searches, dict) else searches
+    if kind != "services":
+        test = test_of(searches, live.host_index, moment, hosts=True)
+        for count, row in enumerate(live.hosts.values()):
+            if count % _SLICE == _SLICE - 1:
+                yield
+            if test(row):
+                found.add((row[HOST], ""))
+    if kind != "hosts":
+        test = test_of(searches, live.service_index, moment, hosts=False)
+        for count, row in enumerate(live.services.values()):
+            if count % _SLICE == _SLICE - 1:
+                yield
+            if test(row):
+                found.add(_key(row))
+
+
+def _key(row: Row) -> Key:
+    return row[HOST], row[SERVICE]

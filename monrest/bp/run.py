@@ -1,0 +1,235 @@
+"""Calculating many processes together: what is asked once for all of them, then one by one.
+
+frontend-data.md, section 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import tzinfo
+from functools import partial
+from typing import ClassVar
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import TimeoutError as TooLate
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.bp import custom
+from monrest.bp.calculate import Calculation, Options
+from monrest.bp.filters import BUILT_IN
+from monrest.bp.gather import Answers, gather
+from monrest.bp.leaves import NO_LAST, Last
+from monrest.bp.live import Needs
+from monrest.bp.plan import Plan, add_needs, plan
+from monrest.bp.record import Definition
+from monrest.bp.references import Key, references
+from monrest.bp.results import Result
+from monrest.bp.search import Moment
+from monrest.bp.statements import Stored
+from monrest.bp.states import DEFAULT_ORDER, NodeState
+from monrest.bp.tree import Known
+from monrest.concurrency import Threads, sliced
+from monrest.config.values import BpConfig
+from monrest.errors import RestError
+from monrest.sites.registry import Sites
+
+_PATIENCE = 180.0
+"""Seconds for which a process waits for a site that it was calculated from before."""
+_EXTENSION_SECONDS = 30.0
+
+
+class FailedError(RestError):
+    """A calculation went wrong; the description says why."""
+
+
+@frozen(eq=False)
+class Memory:
+    """What a calculation saw, for the next one of the same process."""
+
+    plan: Plan
+    variable: str
+    last: Last
+
+
+@define(eq=False, kw_only=True)
+class Runner:
+    """Calculates; ``variable`` is the custom variable with the number of a process.
+
+    ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    clock: IReactorTime
+    sites: Sites
+    threads: Threads
+    config: BpConfig
+    zone: tzinfo
+    variable: str
+    timer: Callable[[], float]
+    choose: Callable[[], int]
+    _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
+    _plans: dict[int, Plan] = field(factory=dict, init=False)
+    _memory: dict[int, Memory] = field(factory=dict, init=False)
+    _told: frozenset[str] = field(default=frozenset(), init=False)
+
+    async def run(
+        self, processes: Sequence[Stored], known: Mapping[int, Stored], *, strict: bool = False
+    ) -> tuple[list[tuple[Stored, Result]], Answers]:
+        """Give new results; processes whose site is away, or that fail, keep what they have."""
+        began = self.timer()
+        options = await self._options(processes)
+        needs = Needs()
+        plans = {one.nr: self._plan(one) for one in processes}
+        for made in plans.values():
+            needs.add(made.needs)
+        answers = await gather(self.sites.select(), needs, self.clock)
+        away = frozenset(problem.site for problem in answers.problems)
+        states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
+        batch = Batch(
+            asked=self.timer() - began,
+            timer=self.timer,
+            strict=strict,
+            states=states,
+        )
+        extended: list[tuple[Stored, Calculation]] = []
+        plain: list[tuple[Stored, Calculation]] = []
+        for one in processes:
+            if self._waits(one, away):
+                continue
+            calculation = Calculation(
+                number=one.id,
+                plan=plans[one.nr],
+                before=one.result,
+                live=answers.live,
+                options=options,
+                now=self.clock.seconds(),
+                known=Known(states),
+                last=self._last(one, plans[one.nr]),
+            )
+            (extended if plans[one.nr].extended else plain).append((one, calculation))
+        await sliced(batch.run(plain), self.clock)
+        for one, calculation in extended:
+            # Code of others may take any time: not on the reactor, and not for ever.
+            work = partial(batch.alone, one, calculation)
+            try:
+                await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
+            except TooLate:
+                batch.failed(one, f"not done within {_EXTENSION_SECONDS:g} s")
+        for one, calculation, result in batch.done:
+            last = Last(calculation.leaf.rows, result.nodes)
+            self._memory[one.nr] = Memory(calculation.plan, options.variable, last)
+        return [(one, result) for one, _, result in batch.done], answers
+
+    def _last(self, process: Stored, made: Plan) -> Last:
+        """Give the rows from which the present result was calculated, if that was done here."""
+        memory = self._memory.get(process.nr)
+        if (
+            memory is None
+            or memory.last.states is not process.result.nodes
+            or memory.plan is not made
+            or memory.variable != self.variable
+        ):
+            return NO_LAST
+        return memory.last
+
+    async def objects(self, process: Stored) -> set[Key]:
+        """Give the hosts and services that a process refers to."""
+        needs = Needs()
+        general = (*self.config.default_filter, *process.definition.filter)
+        add_needs(needs, process.definition, general, members=True)
+        answers = await gather(self.sites.select(), needs, self.clock)
+        moment = Moment(self.clock.seconds(), self.zone)
+        return await sliced(references(process.definition, answers.live, moment), self.clock)
+
+    def _waits(self, process: Stored, away: frozenset[str]) -> bool:
+        """Whether a site that a process was calculated from is away, but not for long."""
+        gone = sorted(away.intersection(process.result.affected_peers or ()))
+        if not gone or self.clock.seconds() - process.result.last_check >= _PATIENCE:
+            return False
+        self.log.warn(
+            "business process {nr} is not calculated: no answer from {sites}",
+            nr=process.nr,
+            sites=", ".join(gone),
+        )
+        return True
+
+    def _plan(self, process: Stored) -> Plan:
+        """Give what was worked out before, unless the definition or the filters changed."""
+        made = self._plans.get(process.nr)
+        general = self.config.default_filter
+        if made is None or made.definition is not process.definition or made.general != general:
+            made = self._plans[process.nr] = plan(process.definition, general)
+        return made
+
+    async def _options(self, processes: Iterable[Stored]) -> Options:
+        config = self.config
+        folder, before = config.functions_dir, self._extensions
+        if folder or before is not custom.EMPTY:
+            self._extensions = await self.threads.run(lambda: custom.load(folder, before))
+        self._tell(processes)
+        return Options(
+            variable=self.variable,
+            choose=self.choose,
+            default_filter=config.default_filter,
+            order=config.default_state_order or DEFAULT_ORDER,
+            flags=config.sync_downtime_ack_state > 0,
+            zone=self.zone,
+            extensions=self._extensions,
+        )
+
+    def _tell(self, processes: Iterable[Stored]) -> None:
+        """Log what is wrong with files of functions, and filters that are missing; once each."""
+        known = {*BUILT_IN, *self._extensions.filters}
+        wrong = set(self._extensions.problems)
+        wrong.update(f"no such filter: {one}" for one in {*self.config.default_filter} - known)
+        for process in processes:
+            used = {*process.definition.filter}
+            used.update(*(node.filter for node in process.definition.nodes))
+            wrong.update(
+                f"business process {process.nr}: no such filter: {o}" for o in used - known
+            )
+        for text in sorted(wrong - self._told):
+            self.log.warn("{text}", text=text)
+        self._told = frozenset(wrong)
+
+
+@define(eq=False, kw_only=True)
+class Batch:
+    """Calculations of one run; ``asked`` is how many seconds the questions before them took."""
+
+    log: ClassVar[Logger] = Logger()
+
+    asked: float
+    timer: Callable[[], float]
+    strict: bool
+    states: dict[str, tuple[Definition, Mapping[str, NodeState]]]
+    done: list[tuple[Stored, Calculation, Result]] = field(factory=list, init=False)
+
+    def run(self, work: Sequence[tuple[Stored, Calculation]]) -> Generator[None]:
+        """Do them one after the other."""
+        for process, calculation in work:
+            yield from self._one(process, calculation)
+
+    def alone(self, process: Stored, calculation: Calculation) -> None:
+        """Do one of them at once, in a thread."""
+        for _ in self._one(process, calculation):
+            pass
+
+    def _one(self, process: Stored, calculation: Calculation) -> Generator[None]:
+        began = self.timer()
+        try:
+            result = yield from calculation.steps()
+        except Exception as error:  # noqa: BLE001  the other processes go on
+            self.failed(process, str(error) or type(error).__name__)
+            return
+        took = round(self.asked + self.timer() - began, 6)
+        self.states[process.id] = (process.definition, result.nodes)
+        self.done.append((process, calculation, evolve(result, time=took)))
+
+    def failed(self, process: Stored, reason: str) -> None:
+        """Note that a process keeps what it has; raise FailedError if somebody waits for it."""
+        if self.strict:
+            raise FailedError("calculation failed", reason)
+        self.log.failure("business process {nr} cannot be calculated", nr=process.nr)

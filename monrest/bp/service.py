@@ -1,0 +1,348 @@
+"""All business processes: reading, changing, calculating them, and doing so every few minutes.
+
+They and their results are in the database, so that every daemon on it knows them; one daemon, the
+one that has the duty, calculates them regularly. All of them are calculated together, with one
+question for each table and site (frontend-data.md, sections 2.2, 2.7, 2.9 and 2.11).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import UTC, tzinfo
+from typing import Any, ClassVar
+
+from attrs import define, evolve, field, frozen
+from sqlalchemy import Connection
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, DeferredLock, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.bp import statements
+from monrest.bp.deliver import Delivery
+from monrest.bp.duty import DUTY, Alone, Duty
+from monrest.bp.export import Exporter, objects_of
+from monrest.bp.gather import Answers, carriers
+from monrest.bp.merge import merged
+from monrest.bp.references import Key
+from monrest.bp.results import Result, stored
+from monrest.bp.run import FailedError, Runner
+from monrest.bp.statements import Calculated, Stored
+from monrest.concurrency import Periodic, Threads, shielded, sliced
+from monrest.config.values import BpConfig
+from monrest.errors import BadRequest, Unavailable
+from monrest.query.model import CoreFilter
+from monrest.sites.registry import Sites
+from monrest.sites.site import Site
+from monrest.store.database import Database
+from monrest.values import SiteProblem
+
+_WORKERS = 1
+
+
+@frozen
+class Refreshed:
+    """A process after a calculation, and the sites that could not say what they know."""
+
+    process: Stored
+    problems: tuple[SiteProblem, ...] = ()
+
+
+@define(eq=False, kw_only=True)
+class Processes(Service):
+    """``config`` may be replaced by ``reconfigure``; ``app`` is the word in names of variables.
+
+    ``exporter`` puts objects into the configuration of a core; None: there is none that takes
+    them. ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    database: Database
+    clock: IReactorTime
+    sites: Sites
+    threads: Threads
+    config: BpConfig
+    app: str
+    duty: Duty = field()
+    zone: tzinfo = UTC
+    exporter: Exporter | None = None
+    timer: Callable[[], float] = time.perf_counter
+    choose: Callable[[], int] = lambda: secrets.randbelow(4)
+    _known: dict[int, Stored] = field(factory=dict, init=False)
+    _lock: DeferredLock = field(factory=DeferredLock, init=False)
+    _exporting: DeferredLock = field(factory=DeferredLock, init=False)
+    _delivery: Delivery = field(init=False)
+    _runner: Runner = field(init=False)
+    _periodic: Periodic | None = field(default=None, init=False)
+
+    @duty.default
+    def _alone(self) -> Duty:
+        return Alone(self.database)
+
+    def __attrs_post_init__(self) -> None:
+        self._delivery = Delivery(self.clock)
+        self._runner = Runner(
+            clock=self.clock,
+            sites=self.sites,
+            threads=self.threads,
+            config=self.config,
+            zone=self.zone,
+            variable=self.variable,
+            timer=self.timer,
+            choose=self.choose,
+        )
+
+    @property
+    def variable(self) -> str:
+        """The custom variable with the number of a process."""
+        return f"{self.app.upper()}_BP_ID"
+
+    # ---------------------------------------------------------------- life
+
+    def startService(self) -> None:
+        """Begin to calculate regularly; the database and the sites must run."""
+        super().startService()
+        self.duty.want(DUTY)
+        self._begin()
+
+    def stopService(self) -> Deferred[None]:
+        """Fires when no regular calculation runs any more."""
+        super().stopService()
+        return self._end()
+
+    async def reconfigure(self, config: BpConfig, app: str, zone: tzinfo) -> None:
+        """Go on with another configuration."""
+        await self._end()
+        self.config = self._runner.config = config
+        self.app, self.zone = app, zone
+        self._runner.variable, self._runner.zone = self.variable, zone
+        if self.running:
+            self._begin()
+
+    def _begin(self) -> None:
+        if self.config.refresh_interval > 0:
+            seconds = 60.0 * self.config.refresh_interval
+            self._periodic = Periodic(
+                self.clock, seconds, self.regularly, "calculating business processes"
+            )
+            self._periodic.startService()
+
+    def _end(self) -> Deferred[None]:
+        periodic, self._periodic = self._periodic, None
+        return succeed(None) if periodic is None else periodic.stopService()
+
+    # ---------------------------------------------------------------- reading
+
+    async def several(self) -> list[Stored]:
+        """Give all of them, drafts too, by name. Raises Unavailable."""
+        found = await self._load()
+        return sorted(found.values(), key=lambda one: one.definition.name)
+
+    async def get(self, number: int) -> Stored | None:
+        """Give one of them. Raises Unavailable."""
+        found = await self.database.run(statements.several(dict(self._known), number))
+        self._known.update(found)
+        return found.get(number)
+
+    async def _load(self) -> dict[int, Stored]:
+        found = await self.database.run(statements.several(dict(self._known)))
+        self._known = dict(found)
+        return found
+
+    async def objects(self, process: Stored) -> set[Key]:
+        """Give the hosts and services that a process refers to, whoever asks."""
+        return await self._runner.objects(process)
+
+    async def carriers(
+        self, table: str, sites: Sequence[Site], seen: CoreFilter | None
+    ) -> dict[tuple[str, str, str], str]:
+        """Give the hosts or services that carry the number of a process; see ``carriers``."""
+        return await carriers(sites, table, self.variable, seen, self.clock)
+
+    async def statistics(self) -> dict[str, float]:
+        """Give the figures ``business_process_…`` of ``/mon/stats`` (section 11.3).
+
+        Those of runs are absent before the first one.
+        """
+        return await self.database.run(statements.figures)
+
+    # ---------------------------------------------------------------- changing
+
+    async def create(self, document: Mapping[str, Any], start: int = 1) -> Stored:
+        """Make a draft under the first free number from ``start``.
+
+        Raises BadRequest and Conflict for what is wrong, Unavailable.
+        """
+        work = statements.create(document, start, self.clock.seconds())
+        number = await self.database.change(work)
+        await self.export()
+        return await self._after(number)
+
+    async def replace(self, number: int, document: Mapping[str, Any]) -> Stored | None:
+        """Make this the definition of a live process; None when there is none of this number.
+
+        Raises as ``create``.
+        """
+        return await self._change(number, lambda _: document)
+
+    async def patch(self, number: int, document: Mapping[str, Any]) -> Stored | None:
+        """Merge into the definition and make it live, as ``replace``."""
+        return await self._change(number, lambda before: patched(before, document))
+
+    async def _change(
+        self, number: int, made: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> Stored | None:
+        work = statements.change(number, made, self.clock.seconds())
+        if not await self.database.change(work):
+            return None
+        await self.export()
+        return await self._after(number)
+
+    async def _after(self, number: int) -> Stored:
+        found = await self.get(number)
+        if found is None:
+            raise Unavailable("cannot read the business process", "it was removed meanwhile")
+        return found
+
+    async def delete(self, number: int) -> bool:
+        """Delete a process; False when there is none. Raises Unavailable."""
+        if not await self.database.change(statements.remove(number)):
+            return False
+        self._known.pop(number, None)
+        await self.export()
+        return True
+
+    async def export(self) -> None:
+        """Have the core's configuration hold the objects of all live processes.
+
+        Raises RestError when that fails; what is stored stays.
+        """
+        if self.exporter is None:
+            return
+        await shielded(self._export(self.exporter))
+
+    async def _export(self, exporter: Exporter) -> None:
+        await self._exporting.acquire()
+        try:
+            known = await self._load()
+            live = [(one.id, one.definition) for one in known.values() if _usable(one)]
+            await exporter.export(objects_of(live, self.app))
+        finally:
+            self._exporting.release()
+
+    # ---------------------------------------------------------------- calculating
+
+    async def regularly(self) -> None:
+        """Calculate all live processes, if that is this daemon's duty and there are any."""
+        token = self.duty.held(DUTY)
+        if token is None:
+            return
+        await self._lock.acquire()
+        try:
+            await self._all(token)
+        except Unavailable as error:
+            self.log.warn("business processes are not calculated: {error}", error=str(error))
+        finally:
+            self._lock.release()
+
+    async def _all(self, token: Any) -> None:
+        began = self.timer()
+        known = await self._load()
+        live = [one for one in known.values() if _usable(one)]
+        if not live:
+            return
+        done, answers = await self._runner.run(live, known)
+        await self._deliver(done, answers)
+        figures = {
+            "business_process_duration_seconds": self.timer() - began,
+            "business_process_last_update": self.clock.seconds(),
+            "business_process_worker_total": float(_WORKERS),
+        }
+        # A duty that is another daemon's meanwhile: its results are newer.
+        await self._store(done, lambda work: self.duty.change(token, work), figures)
+
+    async def refresh(self, process: Stored) -> Refreshed:
+        """Calculate one process now and submit its results; a draft's are for nobody.
+
+        Raises FailedError when it cannot be calculated, Unavailable.
+        """
+        if process.broken:
+            raise FailedError("calculation failed", process.broken)
+        return await shielded(self._refresh(process))
+
+    async def _refresh(self, process: Stored) -> Refreshed:
+        await self._lock.acquire()
+        try:
+            return await self._refreshed(process)
+        finally:
+            self._lock.release()
+
+    async def _refreshed(self, process: Stored) -> Refreshed:
+        known = await self._load()
+        process = known.get(process.nr, process)
+        done, answers = await self._runner.run([process], known, strict=True)
+        if not process.draft:
+            await self._deliver(done, answers)
+        await self._store(done, self.database.change)
+        return Refreshed(await self._after(process.nr), answers.problems)
+
+    async def _deliver(self, done: Sequence[tuple[Stored, Result]], answers: Answers) -> None:
+        """Send results to the core, if there is one that wants them."""
+        site = self._delivery.target(self.config.result_backend, self.sites.sites)
+        if site is None or not done:
+            return
+        results = [(one.definition, result, one.result.time) for one, result in done]
+        synchronise = self.config.sync_downtime_ack_state > 1
+        await self._delivery.deliver(site, results, answers.live, self.app, synchronise=synchronise)
+
+    async def _store(
+        self,
+        done: Sequence[tuple[Stored, Result]],
+        change: Callable[[Callable[[Connection], None]], Any],
+        figures: Mapping[str, float] | None = None,
+    ) -> None:
+        rows: list[Calculated] = []
+        await sliced(_written(done, rows), self.clock)
+        stamp = statements.new_stamp()
+        await change(statements.store(rows, stamp, figures or {}))
+        for one, result in done:
+            # If it was changed meanwhile the stamp is another one and it is read again.
+            self._known[one.nr] = evolve(one, stamp=stamp, result=result)
+
+
+def _written(done: Iterable[tuple[Stored, Result]], rows: list[Calculated]) -> Generator[None]:
+    for one, result in done:
+        rows.append(Calculated(one.nr, one.version, stored(result)))
+        yield
+
+
+def _usable(process: Stored) -> bool:
+    return not process.draft and not process.broken
+
+
+def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
+    """Give a definition with a patch merged into it (section 2.2, PATCH).
+
+    Where the patch has a function without arguments of its own, the old ones go.
+    """
+    nodes = list(before.get("nodes") or ())
+    given = patch.get("nodes")
+    if isinstance(given, list):
+        given = {str(at): one for at, one in enumerate(given)}
+    for name, node in (given or {}).items() if isinstance(given, Mapping) else ():
+        if (
+            isinstance(node, Mapping)
+            and node.get("function")
+            and "function_args" not in node
+            and name.isascii()
+            and name.isdigit()
+            and int(name[:9]) < len(nodes)
+        ):
+            at = int(name[:9])
+            nodes[at] = {key: one for key, one in nodes[at].items() if key != "function_args"}
+    if not isinstance(patch, Mapping):
+        raise BadRequest("invalid value", "request body: expected an object")
+    return merged({**before, "nodes": nodes}, patch)

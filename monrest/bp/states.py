@@ -1,0 +1,123 @@
+"""States of nodes: their words, their order, and what many of them are together.
+
+frontend-data.md, section 2.5, functions worst and best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+OK, WARNING, CRITICAL, UNKNOWN, PENDING = range(5)
+WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING")
+"""The words of the states, at their numbers."""
+
+DEFAULT_ORDER = (
+    "down",
+    "unreachable",
+    "unknown",
+    "critical",
+    "warning",
+    "acknowledged_down",
+    "acknowledged_unreachable",
+    "acknowledged_unknown",
+    "acknowledged_critical",
+    "acknowledged_warning",
+    "downtime_down",
+    "downtime_unreachable",
+    "downtime_unknown",
+    "downtime_critical",
+    "downtime_warning",
+    "downtime_up",
+    "downtime_ok",
+    "up",
+    "ok",
+    "downtime_pending",
+    "pending",
+)
+"""Groups of states, the worst first."""
+
+_LONGEST_LABELS = 150
+
+
+class NodeState(NamedTuple):
+    """The state of a node; tens of thousands of them are made in one run.
+
+    ``last_check`` is 0 for a node that is checked together with its process. ``bp_ref`` is the
+    number of the process whose service this node is about, ``bp_ref_peer`` the site it is on.
+    """
+
+    status: int = PENDING
+    status_text: str = ""
+    short_desc: str = ""
+    last_check: int = 0
+    last_state_change: int = 0
+    acknowledged: int = 0
+    scheduled_downtime_depth: int = 0
+    bp_ref: str | None = None
+    bp_ref_peer: str | None = None
+
+    def same_state(self, other: NodeState) -> bool:
+        """Whether nothing has changed that parents look at."""
+        return (
+            self.status == other.status
+            and self.acknowledged == other.acknowledged
+            and self.scheduled_downtime_depth == other.scheduled_downtime_depth
+        )
+
+
+Item: TypeAlias = tuple[str, NodeState]
+"""The label of a child, or of a service that a node is about, and the state it counts with."""
+
+_GROUPS = tuple(
+    tuple(
+        f"acknowledged_{word.lower()}"
+        if acknowledged and word != "OK"
+        else ("downtime_" if downtime else "") + word.lower()
+        for acknowledged in (False, True)
+        for downtime in (False, True)
+    )
+    for word in WORDS
+)
+
+
+def good(items: Sequence[Item]) -> int:
+    """How many items count as available."""
+    states = [state[0] for _, state in items]
+    return states.count(OK) + states.count(PENDING)
+
+
+def worst_group(items: Sequence[Item], order: Sequence[str], *, best: bool = False) -> list[Item]:
+    """Give the items of the first group that has any; with ``best`` from the other end."""
+    groups: dict[str, list[Item]] = {}
+    for one in items:
+        status, _, _, _, _, acknowledged, downtime, _, _ = one[1]
+        name = _GROUPS[status][2 * acknowledged + downtime]
+        if name in groups:
+            groups[name].append(one)
+        else:
+            groups[name] = [one]
+    for name in reversed(order) if best else order:
+        if name in groups:
+            return groups[name]
+    return []
+
+
+def listed(labels: Sequence[str]) -> str:
+    """Give ``a``, ``a and b`` or ``a, b and c``, cut when it is long."""
+    first, last = ", ".join(labels[:-1]), "".join(labels[-1:])
+    text = f"{first} and {last}" if first else last
+    if len(text) > _LONGEST_LABELS:
+        return text[: _LONGEST_LABELS - 3] + "..."
+    return text
+
+
+def first_line(text: str) -> str:
+    """Give the first line of a status text without performance data."""
+    return text.partition("\n")[0].partition("|")[0].strip()
+
+
+def counts(items: Sequence[Item]) -> list[int]:
+    """How many items are in each state."""
+    states = [state[0] for _, state in items]
+    return [states.count(one) for one in range(len(WORDS))]

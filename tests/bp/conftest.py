@@ -1,0 +1,37 @@
+"""Business processes on SQLite and on PostgreSQL, without threads, on a clock."""
+
+import pytest
+
+from tests.fakes.postgres import database_url, postgres_server, postgres_url
+from tests.fakes.sites import Town
+from tests.fakes.store import InlineThreads, inline_database
+
+__all__ = ["database_url", "postgres_server", "postgres_url"]
+
+NOW = 1_700_000_000
+
+
+@pytest.fixture
+def town():
+    town = Town()
+    town.clock.advance(NOW)
+    return town
+
+
+@pytest.fixture
+def clock(town):
+    return town.clock
+
+
+@pytest.fixture
+def database(clock, database_url):
+    database = inline_database(clock, database_url)
+    yield database
+    database.stopService()
+
+
+@pytest.fixture
+def threads():
+    threads = InlineThreads(None, 1, "test")
+    threads.startService()
+    return threads

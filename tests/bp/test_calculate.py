@@ -1,0 +1,487 @@
+"""Whole calculations over rows: what each kind of node finds, filters, texts, bookkeeping."""
+
+from __future__ import annotations
+
+import pytest
+
+from monrest.bp.calculate import Calculation, Options
+from monrest.bp.custom import load
+from monrest.bp.live import HOST_COLUMNS, HOSTGROUP_COLUMNS, SERVICE_COLUMNS, Live, Needs, Question
+from monrest.bp.plan import plan
+from monrest.bp.record import read
+from monrest.bp.results import NOTHING, restored, stored
+from monrest.bp.tree import Known
+
+NOW = 1_700_000_000
+
+
+def row(layout, **values):
+    empty = {"string": "", "int": 0, "float": 0.0, "list": [], "dict": {}, "time": 0}
+    known = {"has_been_checked": 1, "state_type": 1, "last_check": 5, "last_state_change": 4}
+    return [values.get(name, known.get(name, empty[kind])) for name, kind in layout]
+
+
+def drained(steps):
+    """The value of a generator."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+class Town:
+    """What the cores say; ``more`` columns are added to the layouts as a definition needs them."""
+
+    def __init__(self):
+        self.hosts, self.services, self.hostgroups = [], [], []
+        self.before = NOTHING
+        self.now = NOW
+
+    def host(self, name, state=0, *, site="s1", **values):
+        self.hosts.append((site, {"name": name, "state": state, **values}))
+        return self
+
+    def service(self, host, description, state=0, *, site="s1", **values):
+        given = {"host_name": host, "description": description, "state": state}
+        output = f"{description} says"
+        self.services.append((site, {**given, "plugin_output": output, **values}))
+        return self
+
+    def group(self, name, **values):
+        self.hostgroups.append(("s1", {"name": name, **values}))
+        return self
+
+    def calculate(self, nodes, *, known=None, default_filter=(), **definition):
+        made = plan(read({"name": "P", "nodes": nodes, **definition}), default_filter)
+        self.options = Options(
+            variable="MON_BP_ID",
+            choose=lambda: 2,
+            default_filter=default_filter,
+            extensions=getattr(self, "extensions", Options(variable="", choose=int).extensions),
+        )
+        needs = Needs()
+        needs.add(made.needs)
+        live = Live()
+        rows = {"hosts": self.hosts, "services": self.services, "hostgroups": self.hostgroups}
+        for question in needs.questions():
+            for site in ("s2", "s1"):  # the first site is taken last
+                found = [
+                    row(question.layout, **one)
+                    for at, one in rows.get(question.table, ())
+                    if at == site
+                ]
+                for _ in live.take(question, site, found, frozenset(needs.matched_hosts)):
+                    pass
+        calculation = Calculation(
+            number="7",
+            plan=made,
+            before=self.before,
+            live=live,
+            options=self.options,
+            now=self.now,
+            known=Known(known or {}),
+        )
+        self.before = drained(calculation.steps())
+        assert restored(stored(self.before)) == self.before
+        return self.before
+
+
+@pytest.fixture
+def town():
+    return Town()
+
+
+def leaf(function, **more):
+    return [{"label": "root", "function": function, **more}]
+
+
+def test_layouts_are_alike():
+    assert [kind for _, kind in HOST_COLUMNS] == [kind for _, kind in SERVICE_COLUMNS]
+    assert HOSTGROUP_COLUMNS[0] == ("name", "string")
+
+
+def test_a_service_by_name(town):
+    town.service("h", "s", 1, acknowledged=1, scheduled_downtime_depth=3, long_plugin_output="more")
+    found = town.calculate(
+        [*leaf("worst", depends=["a"]), {"id": "a", "function": "status('h', 's')"}]
+    )
+    state = found.nodes["a"]
+    assert state.status == 1
+    assert state.status_text == "s says\nmore"
+    assert state.short_desc == "s says"
+    assert (state.acknowledged, state.scheduled_downtime_depth) == (1, 1)
+    assert (state.last_check, state.last_state_change) == (5, 4)
+    assert found.affected_peers == ("s1",)
+    assert (found.last_check, found.last_state_change) == (NOW, NOW)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("status('h', 'gone')", "no such service"),
+        ("status('gone')", "no such host"),
+        ("status('h', 'xx*')", "no matching hosts/services found"),
+        ("groupstatus('hostgroup', 'gone')", "no such hostgroup"),
+        ("groupstatus('servicegroup', 'gone')", "no such servicegroup"),
+    ],
+)
+def test_what_is_not_there_is_unknown(town, function, reason):
+    town.host("h").service("h", "s")
+    found = town.calculate(leaf(function))
+    assert (found.status, found.status_text) == (3, reason)
+    assert found.affected_peers == ()
+
+
+@pytest.mark.parametrize(("state", "status"), [(0, 0), (1, 2), (2, 2), ("lie", 3), (9, 3)])
+def test_hosts_that_are_down_are_critical(town, state, status):
+    town.host("h", state, plugin_output="out")
+    assert town.calculate(leaf("status('h')")).status == status
+
+
+def test_only_services_tell_of_linked_processes(town):
+    town.host("h", custom_variables={"MON_BP_ID": "3"})
+    town.service("h", "s", host_custom_variables={"MON_BP_ID": "3"})
+    nodes = [
+        *leaf("worst", depends=["a", "b"]),
+        {"id": "a", "function": "status('h', 's')"},
+        {"id": "b", "function": "status('h')"},
+    ]
+    found = town.calculate(nodes)
+    assert (found.nodes["a"].bp_ref, found.nodes["a"].bp_ref_peer) == ("3", "s1")
+    assert (found.nodes["b"].bp_ref, found.nodes["b"].bp_ref_peer) == (None, None)
+
+
+def test_hard_states_only(town):
+    soft = {"state_type": 0, "last_hard_state": 0, "last_hard_state_change": 3}
+    town.service("h", "s", 2, **soft)
+    found = town.calculate(leaf("status('h', 's')"), state_type="hard")
+    assert (found.status, found.status_text) == (0, "no plugin output yet")
+    assert found.nodes["node1"].last_state_change == 3
+    town.services.clear()
+    town.service("h", "s", 2)
+    assert town.calculate(leaf("status('h', 's')"), state_type="hard").status == 2
+    town.services.clear()
+    town.service("h", "s", 0, **{**soft, "last_hard_state": 2})
+    found = town.calculate(leaf("status('h', 's')"), state_type="hard")
+    assert (found.status, found.status_text) == (2, "s says\n")  # the text of before stays
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "short"),
+    [
+        ("'h', 's*'", 2, "worst of h: ~ s*"),
+        ("'h', 'b:s*'", 0, "best of h: ~ s*"),
+        ("'h', 's1', '!='", 2, "worst of h: != s1"),
+        ("'h', 'S1', '~'", 0, "worst of h: ~ S1"),
+        ("'h', '*2', '~'", 2, "worst of h: ~ *2"),
+        ("'h', 's2|x', '!='", 0, "worst of h: !~ s2|x"),
+    ],
+)
+def test_services_of_a_host_by_pattern(town, arguments, status, short):
+    town.service("h", "s1").service("h", "s2", 2).service("h", "x", 1).service("other", "s3", 3)
+    found = town.calculate(leaf(f"status({arguments})"))
+    assert found.status == status
+    assert found.nodes["node1"].short_desc == short
+
+
+def test_the_first_site_counts(town):
+    town.service("h", "s", 2, site="s2").service("h", "s", 0, site="s1").service(
+        "h", "t", 1, site="s2"
+    )
+    found = town.calculate(leaf("status('h', '*')"))
+    assert found.status == 1
+    assert found.affected_peers == ("s1", "s2")
+
+
+GROUP = {
+    "num_services": 6, "num_services_ok": 2, "num_services_warn": 1, "num_services_crit": 1,
+    "num_services_unknown": 1, "num_services_pending": 1, "worst_service_state": 2,
+    "num_hosts": 3, "num_hosts_up": 1, "num_hosts_down": 1, "num_hosts_pending": 1,
+    "worst_host_state": 1,
+}  # fmt: skip
+
+
+def test_a_host_group(town):
+    town.group("g", **GROUP)
+    found = town.calculate(leaf("groupstatus('hostgroup', 'g')"))
+    assert found.nodes["node1"].short_desc == "g (hostgroup)"
+    assert found.status_text == (
+        "CRITICAL - 2/3 hosts up, 4/6 services up|"
+        "hosts_up=2 hosts_down=1 services_up=4 services_down=2"
+    )
+    assert town.calculate(leaf("groupstatus('hostgroup', 'g', 2, 3, 3)")).status == 0
+    assert town.calculate(leaf("groupstatus('hostgroup', 'g', 1, '50%')")).status == 1
+
+
+def test_with_a_filter_the_members_of_a_group_are_counted(town):
+    town.host("h", 1, groups=["g"], scheduled_downtime_depth=1)
+    town.service("h", "a", 2, host_groups=["g"], scheduled_downtime_depth=1)
+    town.service("h", "b", 3, host_groups=["g"]).service("k", "c", 2, host_groups=[])
+    function = "groupstatus('hostgroup', 'g')"
+    assert town.calculate(leaf(function), filter=["downtime_filter"]).status_text == (
+        "UNKNOWN - 1/1 hosts up, 1/2 services up|"
+        "hosts_up=1 hosts_down=0 services_up=1 services_down=1"
+    )
+    both = leaf(function, filter=["unknown_filter"])
+    assert town.calculate(both, default_filter=("downtime_filter",)).status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("downtime_filter", {"scheduled_downtime_depth": 1}),
+        ("acknowledged_filter", {"acknowledged": 1}),
+        ("unknown_filter", {"state": 3}),
+    ],
+)
+def test_filters(town, name, values):
+    town.service("h", "s", **{"state": 2, **values})
+    nodes = [*leaf("worst", depends=["a"]), {"id": "a", "function": "status('h', 's')"}]
+    assert town.calculate(nodes).status == values.get("state", 2)
+    found = town.calculate(nodes, filter=[name])
+    assert (found.status, found.nodes["a"].status) == (0, 0)
+    assert found.nodes["a"].status_text == "s says\n"  # the text stays
+    nodes[0]["filter"] = [name]
+    found = town.calculate(nodes)
+    assert (found.status, found.nodes["a"].status) == (0, values.get("state", 2))
+
+
+def searched(aggregation, kind, *filters, limits=(), **search):
+    function = ["statusfilter", aggregation, kind, [{"text_filter": list(filters), **search}]]
+    return leaf([*function, *limits])
+
+
+WEB = {"type": "host", "op": "~", "value": "^web"}
+
+
+@pytest.fixture
+def web(town):
+    town.host("web1").host("web2", 1, acknowledged=1).host("db")
+    town.service("web1", "http", 2).service("web2", "http", 1, acknowledged=1)
+    town.service("db", "http", 3)
+    return town
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "kind", "limits", "status", "counts"),
+    [
+        ("worst", "both", (), 2, "1/2 hosts up, 1/2 services up"),
+        ("worst", "services", (), 2, "1/2 services up"),
+        ("worst", "hosts", (), 2, "1/2 hosts up"),
+        ("best", "hosts", (), 0, "1/2 hosts up"),
+        ("best", "services", (), 1, "1/2 services up"),
+        ("threshold", "both", ("", "", 2, ""), 0, "1/2 hosts up, 1/2 services up"),
+        ("threshold", "both", (1, "", "", ""), 1, "1/2 hosts up, 1/2 services up"),
+        ("threshold", "services", (1, 1, "", "50%"), 2, "1/2 services up"),
+    ],
+)
+def test_searches(web, aggregation, kind, limits, status, counts):
+    found = web.calculate(searched(aggregation, kind, WEB, limits=limits))
+    assert found.status == status
+    assert counts in found.status_text.splitlines()[0]
+
+
+def test_what_a_search_says(web):
+    found = web.calculate(searched("worst", "both", WEB, {"type": "service", "value": "http"}))
+    node = found.nodes["node1"]
+    assert node.short_desc == "host~^web & service=http"
+    lines = node.status_text.splitlines()
+    assert lines[0].startswith("CRITICAL - ")
+    assert "[CRITICAL] web1 - http - http says" in lines
+    # The host is handled, but there is nothing handled that makes up for the service.
+    assert node.acknowledged == 0
+    assert web.calculate(searched("worst", "hosts", WEB)).nodes["node1"].acknowledged == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ({"type": "search", "value": "web1"}, 1),
+        ({"type": "host", "op": "!=", "value": "web1"}, 2),
+        ({"type": "plugin output", "op": "~", "value": "HTTP"}, 3),
+        ({"type": "custom variable", "val_pre": "level", "value": "gold"}, 1),
+        ({"type": "custom variable", "val_pre": "level", "op": "!=", "value": "gold"}, 3),
+        ({"type": "contact", "value": "olga"}, 1),
+        ({"type": "contact", "op": "!=", "value": "olga"}, 3),
+        ({"type": "latency", "op": ">=", "value": 2}, 1),
+        ({"type": "last check", "op": ">=", "value": "-1m"}, 1),
+        ({"type": "duration", "op": ">=", "value": "1h"}, 3),
+        ({"type": "duration", "op": "<=", "value": "1h"}, 1),
+        ({"type": "comment", "op": "~", "value": "disk"}, 1),
+        ({"type": "downtime duration", "op": ">=", "value": "1h"}, 1),
+        ({"type": "dependency", "value": "db;http"}, 1),
+    ],
+)
+def test_kinds_of_text_filters(web, text, count):
+    web.service(
+        "x",
+        "special",
+        plugin_output="else",
+        custom_variables={"LEVEL": "gold"},
+        contacts=["olga"],
+        latency=3.5,
+        last_check=NOW - 10,
+        last_state_change=NOW - 60,
+        comments_with_info=[[1, "ann", "new disks"]],
+        downtimes_with_info=[[1, "ann", "c", 0, 100, 4000, 1, 0, 0]],
+        depends_exec=[["db", "http"]],
+    )
+    expected = count if text["type"] != "host" else 3
+    found = web.calculate(searched("threshold", "services", text))
+    assert f"/{expected} services up" in found.status_text
+
+
+@pytest.mark.parametrize(
+    ("search", "count"),
+    [
+        ({"servicestatustypes": 16}, 1),
+        ({"servicestatustypes": 4 + 8}, 2),
+        ({"servicestatustypes": 31}, 3),
+        ({"hoststatustypes": 4}, 1),
+        ({"serviceprops": 4}, 1),
+        ({"serviceprops": 8}, 2),
+    ],
+)
+def test_states_and_properties_of_searches(web, search, count):
+    web.services[1][1]["host_state"] = 1
+    for _, one in web.services:
+        one["host_has_been_checked"] = 1
+    found = web.calculate(searched("threshold", "services", **search))
+    assert f"/{count} services up" in found.status_text
+
+
+def test_the_text_of_a_process(town):
+    town.service("h", "a", 2).service("h", "b", 2).service("h", "c", 0)
+    names = ["a", "b", "c"]
+    nodes = [
+        *leaf("worst", depends=names),
+        *({"id": one, "label": one.upper(), "function": f"status('h', '{one}')"} for one in names),
+    ]
+    assert town.calculate(nodes).status_text == "CRITICAL - A and B critical"
+    nodes[0]["function"] = "best"
+    assert town.calculate(nodes).status_text == "OK - everything is fine"
+    nodes[0]["function"] = "at_least(2, 0)"
+    assert town.calculate(nodes).status_text == (
+        "WARNING - WARNING - 1/3 nodes are available|good=1;2.000000;0.000000;0;3"
+    )
+
+
+def test_times_of_changes(town):
+    nodes = [*leaf("worst", depends=["a"]), {"id": "a", "function": "fixed('OK')"}]
+    first = town.calculate(nodes)
+    assert first.nodes["a"].last_state_change == NOW
+    town.now += 60
+    again = town.calculate(nodes)
+    assert (again.last_check, again.last_state_change) == (NOW + 60, NOW)
+    assert again.nodes["a"].last_state_change == NOW
+    town.now += 60
+    nodes[1]["function"] = "fixed('CRITICAL')"
+    after = town.calculate(nodes)
+    assert (after.status, after.last_state_change) == (2, NOW + 120)
+    assert after.nodes["node1"].last_state_change == NOW + 120
+
+
+def test_all_parents_of_a_shared_child_follow_at_once(town):
+    nodes = [
+        *leaf("worst", depends=["p", "q"]),
+        {"id": "p", "function": "worst", "depends": ["c"]},
+        {"id": "q", "function": "worst", "depends": ["c"]},
+        {"id": "c", "function": "fixed(0)"},
+    ]
+    town.calculate(nodes)
+    nodes[3]["function"] = "fixed(2)"
+    found = town.calculate(nodes)
+    assert [found.nodes[one].status for one in ("p", "q", "node1")] == [2, 2, 2]
+
+
+def test_the_tree_of_all_that_is_wrong(town):
+    below = read(
+        {
+            "name": "B",
+            "nodes": [
+                {"label": "B", "function": "worst", "depends": ["x"]},
+                {"id": "x", "label": "deep", "function": "status('P', 'root')"},
+            ],
+        }
+    )
+    town.service("P", "root", 2, host_custom_variables={"MON_BP_ID": "7"})
+    town.service("B", "B", 2, host_custom_variables={"MON_BP_ID": "9"})
+    states = Town()
+    states.service("P", "root", 2, host_custom_variables={"MON_BP_ID": "7"})
+    theirs = states.calculate([*below.document()["nodes"]])
+    nodes = [
+        *leaf("worst", depends=["link", "fine"], filter=["add_recursive_output_filter"]),
+        {"id": "link", "label": "to B", "function": "status('B', 'B')"},
+        {"id": "fine", "label": "fine", "function": "fixed(0)"},
+    ]
+    found = town.calculate(nodes, known={"9": (below, theirs.nodes)})
+    indent = "\u2002" * 3
+    assert found.status_text == (
+        "CRITICAL - to B critical\n- [to B] CRITICAL - B says\n"
+        f"{indent}- [deep] CRITICAL - root says [CIRCULAR DEPENDENCY]"
+    )
+
+
+CODE = """
+def half_function(context, process, node, args, children, livedata):
+    host = livedata.host("h")
+    return 1, f"{args[0]} of {host['name']}", "", {"output": "instead", "long_output": "and more"}
+
+def broken_function(*_):
+    raise RuntimeError("no luck")
+
+def quiet_filter(stage, context, process, node, children, outcome):
+    if stage == "input":
+        for child in children:
+            child["status"] = 0
+    elif outcome["status"] == 3:
+        outcome["status"] = 1
+"""
+
+
+def test_functions_and_filters_of_ones_own(town, tmp_path):
+    (tmp_path / "own.py").write_text(CODE)
+    (tmp_path / "wrong.py").write_text("def (")
+    town.extensions = load(str(tmp_path))
+    assert len(town.extensions.problems) == 1
+    assert "wrong.py" in town.extensions.problems[0]
+    assert load(str(tmp_path), town.extensions) is town.extensions
+    town.host("h")
+    nodes = [
+        *leaf("custom('half_function', 5)", depends=["a"]),
+        {"id": "a", "function": "status('h')"},
+    ]
+    found = town.calculate(nodes)
+    assert (found.status, found.status_text) == (1, "instead\nand more")
+    assert found.nodes["node1"].short_desc == "5 of h"
+    found = town.calculate(leaf("custom('broken_function')"))
+    assert (found.status, found.status_text) == (3, "no luck")
+    found = town.calculate(leaf("custom('none_function')"))
+    assert (found.status, found.nodes["node1"].short_desc) == (3, "UNKNOWN")
+    assert found.status_text == "no file found for custom function: none_function"
+    bad = {"id": "a", "function": "fixed(2)"}
+    assert town.calculate([*leaf("worst", depends=["a"]), bad], filter=["quiet_filter"]).status == 0
+    assert town.calculate(leaf("fixed('x')"), filter=["quiet_filter"]).status == 1
+
+
+def test_questions_are_few_whatever_is_asked():
+    needs = Needs()
+    needs.hosts |= {f"h{at}" for at in range(60)}
+    needs.services_of |= {"a"}
+    needs.hostgroups |= {"g"}
+    found = needs.questions()
+    assert [one.table for one in found] == ["hosts", "services", "hostgroups"]
+    assert found[0].filter is None  # too many names: all rows come faster
+    assert isinstance(found[1], Question)
+    assert found[1].filter is not None
+
+
+def test_a_site_that_lies_about_its_names():
+    live = Live()
+    question = Question("services", SERVICE_COLUMNS, None)
+    with pytest.raises(TypeError):
+        for _ in live.take(
+            question, "s", [row(SERVICE_COLUMNS, host_name=[], description="x")], frozenset()
+        ):
+            pass

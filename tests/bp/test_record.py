@@ -1,0 +1,211 @@
+"""Reading definitions: syntax of functions, ids, names, order, cycles, links, exports."""
+
+from __future__ import annotations
+
+import pytest
+
+from monrest.bp.export import objects_of
+from monrest.bp.links import check_links
+from monrest.bp.record import cleaned, read, unique
+from monrest.bp.syntax import matching_of, parse
+from monrest.errors import BadRequest, Conflict
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("worst()", "worst", ()),
+        ("Worst", "worst", ()),
+        ("at_least(50%)", "at_least", (50,)),
+        ("at_least(-1)", "at_least", (1,)),
+        ("at_least(1.5)", "at_least", (1, 5)),
+        ("at_least('50%', 2)", "at_least", ("50%", 2)),
+        ("status('h (a)', \"it's\", '=')", "status", ("h (a)", "it's", "=")),
+        ("fixed('OK', '')", "fixed", ("OK", "")),
+        ("equals('7')", "equals", (7,)),
+        (" best ( ) ", "best", ()),
+    ],
+)
+def test_functions_as_text(text, name, arguments):
+    found = parse(text)
+    assert (found.name, found.arguments) == (name, arguments)
+
+
+def test_functions_as_list_and_arguments_that_override():
+    assert parse(["status", "h", 5]).arguments == ("h", 5)
+    assert parse("status('a')", ["b"]).arguments == ("b",)
+    assert parse("status('a')", []).arguments == ("a",)
+
+
+@pytest.mark.parametrize("given", ["none()", ["Worst"], 5, [], [1], "worst) (", {"a": 1}])
+def test_what_is_no_function(given):
+    with pytest.raises(BadRequest):
+        parse(given)
+
+
+@pytest.mark.parametrize(
+    ("service", "op", "found"),
+    [
+        ("ping", "", ("=", "ping", False)),
+        ("p*", "", ("~", "p*", False)),
+        ("p*", "!=", ("!~", "p*", False)),
+        ("b:ping", "~", ("~", "ping", True)),
+        ("w:ping", "!=", ("!=", "ping", False)),
+        ("b:ping", "=", ("=", "b:ping", False)),
+        ("b:p*", "", ("~", "p*", True)),
+    ],
+)
+def test_operators_of_status(service, op, found):
+    assert matching_of(service, op) == found
+
+
+def test_ids_and_the_root():
+    made = read({"name": "a", "nodes": [{"label": "x"}, {"id": "node2", "label": "y"}, {}]})
+    assert [node.id for node in made.nodes] == ["node1", "node2", "node3"]
+    assert [node.create_obj for node in made.nodes] == [1, 0, 0]
+    assert made.nodes[2].label == "node3"
+
+
+def test_children_come_first_whatever_the_order():
+    made = read(
+        {
+            "name": "a",
+            "nodes": [
+                {"label": "r", "depends": ["a", "b", "gone"]},
+                {"id": "a", "depends": ["c"]},
+                {"id": "b", "depends": ["c"]},
+                {"id": "c"},
+            ],
+        }
+    )
+    assert [node.id for node in made.order] == ["c", "a", "b", "node1"]
+    assert [node.id for node in made.children(made.by_id["node1"])] == ["a", "b"]
+
+
+def test_a_deep_chain_is_no_problem():
+    nodes = [{"depends": ["n0"]}] + [
+        {"id": f"n{at}", "depends": [f"n{at + 1}"]} for at in range(4000)
+    ]
+    assert len(read({"name": "a", "nodes": nodes}).order) == 4001
+
+
+def test_what_is_stored_is_read_as_it_was():
+    document = {
+        "name": "Shop",
+        "template": "t",
+        "rankDir": "LR",
+        "state_type": "hard",
+        "filter": ["unknown_filter"],
+        "create_host_object": 0,
+        "nodes": [
+            {
+                "id": "node1",
+                "label": "x",
+                "create_obj": 1,
+                "function": "at_least",
+                "function_args": ["50%", 2],
+                "depends": ["b"],
+                "contacts": ["a", "b"],
+                "max_check_attempts": "3",
+                "data": {"free": [1]},
+                "service_object_attributes": {"notes": "n"},
+            },
+            {"id": "b", "label": "y", "function": "fixed", "function_args": [0]},
+        ],
+    }
+    assert read(document).document() == document
+    assert read({**document, "unknown": 5}).document() == document
+
+
+def test_names():
+    assert cleaned(" Fn <Test>, (x)`~!$%^&*|'\"?= ") == "Fn Test x"
+    assert unique("a", frozenset({"a", "a 2"})) == "a 3"
+    assert unique("b", frozenset({"a"})) == "b"
+
+
+def node(*arguments):
+    return {"id": "n", "label": "n", "function": "status", "function_args": list(arguments)}
+
+
+def linked(name, *references):
+    return {"name": name, "nodes": [{"id": "node1", "label": name}, *references]}
+
+
+def test_cycles_of_links_are_named():
+    documents = {
+        1: linked("A", node("B", "B")),
+        2: linked("B", node("C", "C*")),
+        3: linked("C", node("A", "A")),
+    }
+    with pytest.raises(Conflict) as caught:
+        check_links(2, documents)
+    assert "B (2) -> C (3) -> A (1) -> B (2)" in caught.value.description
+    # A host alone, another service, and what others do among themselves are no cycle of this one.
+    check_links(1, {1: linked("A", node("B", "B")), 2: linked("B", node("A"))})
+    check_links(1, {1: linked("A", node("B", "B")), 2: linked("B", node("A", "other"))})
+    check_links(4, {**documents, 4: linked("D", node("A", "A"))})
+
+
+def test_objects_of_the_core():
+    shop = read(
+        {
+            "name": "Shop",
+            "nodes": [
+                {"label": "All", "contacts": ["b", "a"], "notification_period": "24x7"},
+                {"id": "x", "label": "part", "create_obj": 1, "template": "mine"},
+                {"id": "y", "label": "part", "create_obj": 1},
+                {"id": "z", "label": "inner"},
+            ],
+        }
+    )
+    other = read({"name": "Above", "create_host_object": 0, "nodes": [{"label": "All"}]})
+    found = objects_of([("7", shop), ("2", other)], "mon")
+    assert [(one.type, dict(one.attributes)) for one in found] == [
+        (
+            "host",
+            {
+                "host_name": "Shop",
+                "alias": "Business Process: All",
+                "use": "mon-bp-template",
+                "_MON_BP_ID": "7",
+                "_MON_NODE_ID": "node1",
+                "contacts": "b,a",
+                "notification_period": "24x7",
+            },
+        ),
+        (
+            "service",
+            {
+                "host_name": "Above",
+                "service_description": "All",
+                "display_name": "All",
+                "use": "mon-bp-node-template",
+                "_MON_BP_ID": "2",
+                "_MON_NODE_ID": "node1",
+            },
+        ),
+        (
+            "service",
+            {
+                "host_name": "Shop",
+                "service_description": "All",
+                "display_name": "All",
+                "use": "mon-bp-node-template",
+                "_MON_BP_ID": "7",
+                "_MON_NODE_ID": "node1",
+                "contacts": "b,a",
+                "notification_period": "24x7",
+            },
+        ),
+        (
+            "service",
+            {
+                "host_name": "Shop",
+                "service_description": "part",
+                "display_name": "part",
+                "use": "mine",
+                "_MON_BP_ID": "7",
+                "_MON_NODE_ID": "x",
+            },
+        ),
+    ]

@@ -1,0 +1,262 @@
+"""The service: numbers, versions, duties, exports, waiting for sites; on both databases."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from twisted.internet.defer import Deferred
+
+from monrest.bp import statements
+from monrest.bp.results import NodeState, Result, stored
+from monrest.bp.service import DUTY, Processes
+from monrest.bp.statements import Calculated
+from monrest.config.values import BpConfig
+from monrest.errors import BadRequest, RestError
+from monrest.sites.registry import SiteList
+
+FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
+
+
+class Duty:
+    """A duty that is held when the test says so; ``done`` counts fenced changes."""
+
+    def __init__(self, database):
+        self.database, self.token, self.wanted, self.done = database, "t", [], 0
+
+    def want(self, name):
+        self.wanted.append(name)
+
+    def held(self, name):
+        assert name == DUTY
+        return self.token
+
+    async def change(self, token, work):
+        assert token == self.token
+        self.done += 1
+        return await self.database.change(work)
+
+
+class Exporter:
+    """Remembers what it was given."""
+
+    def __init__(self):
+        self.given, self.error = [], None
+
+    async def export(self, objects):
+        self.given.append([one.attributes["host_name"] for one in objects if one.type == "host"])
+        if self.error:
+            raise self.error
+
+
+class Setting:
+    def __init__(self, clock, database, threads, sites=()):
+        self.clock, self.database = clock, database
+        self.duty, self.exporter = Duty(database), Exporter()
+        self.made = [self.processes(threads, sites) for _ in range(2)]
+        self.service = self.made[0]
+
+    def processes(self, threads, sites):
+        return Processes(
+            database=self.database,
+            clock=self.clock,
+            sites=SiteList(tuple(sites)),
+            threads=threads,
+            config=BpConfig(),
+            app="mon",
+            duty=self.duty,
+            exporter=self.exporter,
+            timer=self.clock.seconds,
+            choose=lambda: 1,
+        )
+
+    def wait(self, work):
+        """The result of a coroutine that needs nothing but turns of the clock."""
+        found = []
+        Deferred.fromCoroutine(work).addBoth(found.append)
+        for _ in range(1000):
+            if found:
+                break
+            self.clock.advance(0)
+        assert found
+        if isinstance(found[0], Exception) or hasattr(found[0], "raiseException"):
+            found[0].raiseException()
+        return found[0]
+
+    def alive(self, document):
+        made = self.wait(self.service.create(document))
+        return self.wait(self.service.patch(made.nr, {}))
+
+
+@pytest.fixture
+def setting(clock, database, threads):
+    return Setting(clock, database, threads)
+
+
+def test_a_draft_is_for_a_day(setting, clock):
+    wait, service = setting.wait, setting.service
+    assert wait(service.create({})).nr == 1
+    live = setting.alive({"name": "kept"})
+    clock.advance(86_401)
+    assert wait(service.create({})).nr == 1
+    assert [one.nr for one in wait(service.several())] == [1, live.nr]
+
+
+def test_the_regular_run_calculates_live_ones(setting, clock):
+    wait, service = setting.wait, setting.service
+    setting.alive(FIXED)
+    wait(service.create({**FIXED, "name": "draft"}))
+    assert wait(service.statistics()) == {"business_process_total": 1}
+    clock.advance(5)
+    wait(service.regularly())
+    draft, live = (wait(service.get(nr)) for nr in (2, 1))
+    assert draft.result.last_check == 0
+    assert (live.result.status, live.result.status_text) == (2, "bad")
+    assert live.result.last_check == int(clock.seconds())
+    assert wait(service.statistics()) == {
+        "business_process_duration_seconds": 0.0,
+        "business_process_last_update": clock.seconds(),
+        "business_process_total": 1,
+        "business_process_worker_total": 1.0,
+    }
+    # Another daemon of the same database knows the same.
+    assert wait(setting.made[1].get(1)).result == live.result
+
+
+def test_only_who_has_the_duty_calculates(setting):
+    setting.alive(FIXED)
+    setting.duty.token = None
+    setting.wait(setting.service.regularly())
+    assert setting.wait(setting.service.get(1)).result.last_check == 0
+    setting.duty.token = "mine"
+    setting.wait(setting.service.regularly())
+    assert setting.wait(setting.service.get(1)).result.last_check > 0
+    assert setting.duty.done == 1
+
+
+def test_it_runs_every_interval_until_it_is_stopped(setting, clock):
+    service = setting.service
+    setting.alive(FIXED)
+    service.startService()
+    assert setting.duty.wanted == [DUTY]
+    times = []
+    for _ in range(3):
+        times.append(setting.wait(service.get(1)).result.last_check)
+        clock.advance(60)
+    assert times[1] == times[0] + 60
+    assert times[2] == times[1] + 60
+    setting.wait(service.reconfigure(BpConfig(refresh_interval=0), "mon", service.zone))
+    before = setting.wait(service.get(1)).result.last_check
+    clock.advance(3600)
+    assert setting.wait(service.get(1)).result.last_check == before
+    setting.wait(_stopped(service))
+    assert not clock.getDelayedCalls()
+
+
+async def _stopped(service):
+    await service.stopService()
+
+
+def test_a_result_for_what_was_changed_meanwhile_is_dropped(setting, database):
+    wait, service = setting.wait, setting.service
+    old = setting.alive(FIXED)
+    changed = wait(service.patch(1, {"name": "Q"}))
+    late = Calculated(1, old.version, stored(Result(status=1)))
+    wait(_change(database, statements.store([late], 5)))
+    assert wait(service.get(1)).result.status == 4
+    mine = evolve(late, version=changed.version)
+    wait(_change(database, statements.store([mine], 6)))
+    assert wait(service.get(1)).result.status == 1
+    assert wait(service.delete(1))
+    wait(_change(database, statements.store([mine], 7)))
+    assert wait(service.get(1)) is None
+
+
+async def _change(database, work):
+    return await database.change(work)
+
+
+def test_two_daemons_see_each_others_changes(setting):
+    wait, (first, second) = setting.wait, setting.made
+    setting.alive(FIXED)
+    assert wait(second.get(1)).definition.name == "P"
+    wait(second.patch(1, {"nodes": [{"function": "fixed(1, 'half')"}]}))
+    wait(first.regularly())
+    assert wait(second.get(1)).result.status_text == "half"
+    wait(second.delete(1))
+    assert wait(first.several()) == []
+    assert wait(first.create({"name": "new"})).definition.name == "new"
+    assert wait(second.get(1)).result.last_check == 0
+
+
+def test_what_is_wrong_changes_nothing(setting):
+    wait, service = setting.wait, setting.service
+    live = setting.alive(FIXED)
+    for work in (
+        service.replace(1, {"rankDir": "TB"}),
+        service.patch(1, {"nodes": [{"function": "nothing()"}]}),
+        service.patch(1, {"nodes": {"x": None}}),
+    ):
+        with pytest.raises(BadRequest):
+            wait(work)
+    assert wait(service.get(1)) == live
+    assert wait(service.replace(2, FIXED)) is None
+    assert wait(service.delete(2)) is False
+
+
+def test_every_write_exports_all_live_processes(setting):
+    wait, service = setting.wait, setting.service
+    setting.alive(FIXED)
+    wait(service.create({**FIXED, "name": "draft"}))
+    setting.alive({**FIXED, "name": "R"})
+    wait(service.delete(1))
+    assert setting.exporter.given == [[], ["P"], ["P"], ["P"], ["P", "R"], ["R"]]
+    setting.exporter.error = RestError("reload command failed")
+    with pytest.raises(RestError, match="reload command failed"):
+        wait(service.patch(3, {"name": "S"}))
+    assert wait(service.get(3)).definition.name == "S"
+
+
+def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting, database):
+    wait, service = setting.wait, setting.service
+    setting.alive(FIXED)
+
+    def spoil(connection):
+        table = statements.bp_processes
+        broken = {"name": "P", "nodes": [{"id": "x", "label": "x"}]}
+        connection.execute(table.update().values(definition=broken, version=1))
+
+    wait(_change(database, spoil))
+    found = wait(service.get(1))
+    assert (found.result.status, found.definition.name) == (3, "P")
+    assert "node1" in found.result.status_text
+    wait(service.regularly())
+    assert wait(service.replace(1, FIXED)).broken == ""
+    assert wait(service.refresh(wait(service.get(1)))).process.result.status == 2
+
+
+def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads):
+    site = town.site("a", up=False)
+    town.pass_time(30, 1)
+    setting = Setting(clock, database, threads, [site])
+    wait, service = setting.wait, setting.service
+    nodes = [{"label": "r", "function": "status('h', 's')"}]
+    live = setting.alive({"name": "P", "nodes": nodes})
+    before = Result(
+        status=1,
+        last_check=int(clock.seconds()),
+        affected_peers=("a",),
+        nodes={"node1": NodeState(status=1)},
+    )
+    calculated = Calculated(1, live.version, stored(before))
+    wait(_change(database, statements.store([calculated], 1)))
+    clock.advance(100)
+    wait(service.regularly())
+    assert wait(service.get(1)).result == before
+    done = wait(service.refresh(wait(service.get(1))))
+    assert [one.site for one in done.problems] == ["a"]
+    clock.advance(100)
+    wait(service.regularly())
+    after = wait(service.get(1)).result
+    assert (after.status, after.status_text) == (3, "no such service")
+    assert after.affected_peers == ()
+    town.stop()
