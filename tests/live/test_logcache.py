@@ -124,6 +124,6 @@ def test_a_database_of_its_own(embedded, made, tmp_path):
         refused(answer, 502, "no backend available", "away: ")
         answer = client.request("POST", "/mon/logcache/update")
         assert (answer.status, answer.json["code"]) == (200, 200)
-        (error,) = answer.json["errors"]
-        assert error.startswith("away: ")
+        # The other one may be busy with its first import.
+        assert answer.json["errors"][0].startswith("away: ")
         assert answer.headers["x-mon-failed-sites"] == "away"

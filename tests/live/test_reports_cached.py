@@ -86,6 +86,9 @@ def cached(request, liar, tmp_path_factory):
         with daemon.start().client() as client:
             job = background(client, "/mon/logcache/update", "POST")
             assert ended(client, job)["rc"] == 0
+            query = {"time[gte]": "-8d", "time[lt]": "-1m", "columns": "time,lineno,message"}
+            told = client.rows("/logs", {**query, "logcache": "0"})
+            assert client.rows("/logs", query) == told
         yield daemon
     finally:
         liar.lie(None)
