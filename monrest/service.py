@@ -20,44 +20,27 @@ from twisted.internet.interfaces import IListeningPort
 from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
-from monrest import __version__
 from monrest.audit import audit
 from monrest.auth.authenticate import Authenticator
-from monrest.auth.contacts import Contacts
-from monrest.auth.keys import Keys
 from monrest.auth.passwords import Passwords
 from monrest.auth.proxies import Proxies
 from monrest.auth.secret import SecretKeyError, read_or_create
-from monrest.auth.sessions import Sessions
-from monrest.auth.slowdown import Slowdown
-from monrest.auth.users import Users
-from monrest.bp.service import Processes
-from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
-from monrest.downtimes.service import RecurringDowntimes
-from monrest.jobs.service import Jobs
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
-from monrest.logs.cache import LogCache
-from monrest.objectconfig.staging import Staging
-from monrest.resources.declare import Context
+from monrest.parts import Parts
 from monrest.resources.dispatch import dispatch
-from monrest.resources.lookups import existing
 from monrest.resources.registry import router
-from monrest.sites.registry import Registry
-from monrest.store.database import Database, StoreError
-from monrest.store.duties import Duties
+from monrest.store.database import StoreError
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, Caller, Identity, RestRequest
 from monrest.web.app import Api
-from monrest.web.errors import describe
 from monrest.web.front import FrontResource
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
 
 _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""
-_THREADS = 4
 _COLLECT_AFTER = (100_000, 50, 50)
 
 
@@ -86,21 +69,7 @@ class Daemon(Service):
     core: IService | None = None
     on_ready: Callable[[str, str], None] | None = None
     on_stopped: Callable[[], None] | None = None
-    registry: Registry = field(init=False)
-    database: Database = field(init=False)
-    keys: Keys = field(init=False)
-    sessions: Sessions = field(init=False)
-    users: Users = field(init=False)
-    slowdown: Slowdown = field(init=False)
-    contacts: Contacts = field(init=False)
-    log_database: Database = field(init=False)
-    logcache: LogCache = field(init=False)
-    staging: Staging = field(init=False)
-    threads: Threads = field(init=False)
-    jobs: Jobs = field(init=False)
-    duties: Duties = field(init=False)
-    downtimes: RecurringDowntimes = field(init=False)
-    bp: Processes = field(init=False)
+    parts: Parts = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -111,45 +80,7 @@ class Daemon(Service):
     _again: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.registry = Registry(self.reactor, self.config.sites)
-        self.threads = Threads(self.reactor, _THREADS, "monrest")
-        auth = self.config.auth
-        self.database = Database(self.reactor, self.config.database.url)
-        self.keys = Keys(self.database, self.reactor)
-        self.sessions = Sessions(self.database, self.reactor, auth, self.config.names)
-        self.users, self.slowdown = Users(self.database, self.reactor, auth), Slowdown(self.reactor)
-        self.contacts = Contacts(self.registry, self.reactor)
-        cached = self.config.logcache
-        self.log_database = Database(self.reactor, cached.url) if cached.url else self.database
-        self.logcache = LogCache(self.reactor, self.log_database, cached, self.registry.sites)
-        self.jobs = Jobs(
-            database=self.database,
-            clock=self.reactor,
-            threads=self.threads,
-            config=self.config.jobs,
-            folder=Path(self.config.server.var_dir),
-            describe=describe,
-            who=self._who,
-        )
-        self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
-        self.duties = Duties(self.database, self.reactor, "")
-        self.downtimes = RecurringDowntimes(
-            database=self.database,
-            clock=self.reactor,
-            duties=self.duties,
-            registry=self.registry,
-            existing=existing,
-            zone=self.config.display.zone(),
-        )
-        self.bp = Processes(
-            database=self.database,
-            clock=self.reactor,
-            sites=self.registry,
-            threads=self.threads,
-            config=self.config.bp,
-            app=self.config.names.app,
-            zone=self.config.display.zone(),
-        )
+        self.parts = Parts(reactor=self.reactor, config=self.config, who=self._who)
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -177,15 +108,9 @@ class Daemon(Service):
         self._started = self.reactor.seconds()
         prepare_var_dir(Path(self.config.server.var_dir))
         self._key = read_or_create(Path(self.config.auth.secret_key_file))
-        for database in self._databases():
-            database.startService()
         if self.core is not None:
             self.core.startService()
-        self.threads.startService()
-        self.registry.startService()
-        for part in self._state():
-            part.startService()
-        self.duties.owner = str(self.jobs.node.id)
+        self.parts.open()
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key), server, self.config.names, self.reactor
@@ -196,18 +121,8 @@ class Daemon(Service):
             self.ports.append(bind(self.reactor, text, self.site))
         self.reactor.callWhenRunning(self._run)
 
-    def _state(self) -> tuple[IService, ...]:
-        """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users, self.staging, self.jobs)
-
-    def _databases(self) -> tuple[Database, ...]:
-        """The front end's own, and that of the log cache where it is another one."""
-        return tuple(dict.fromkeys((self.database, self.log_database)))
-
     def _run(self) -> None:
         """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
-        self.logcache.startService()
-        self.bp.startService()
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
@@ -217,9 +132,7 @@ class Daemon(Service):
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
-        self.jobs.look_after()
-        self.downtimes.startService()
-        self.duties.startService()
+        self.parts.begin()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()
@@ -233,29 +146,9 @@ class Daemon(Service):
 
     def _resource(self, config: Config, key: str) -> FrontResource:
         """Make everything that one generation of the configuration needs to serve requests."""
-        passwords = Passwords(config.auth.htpasswd_file, self.threads, self.reactor)
-        context = Context(
-            clock=self.reactor,
-            sites=self.registry,
-            config=config,
-            names=config.names,
-            zone=config.display.zone(),
-            started=self._started,
-            version=__version__,
-            config_path=self.path,
-            database=self.database,
-            keys=self.keys,
-            sessions=self.sessions,
-            users=self.users,
-            contacts=self.contacts,
-            passwords=passwords,
-            slowdown=self.slowdown,
-            logcache=self.logcache,
-            staging=self.staging,
-            threads=self.threads,
-            jobs=self.jobs,
-            bp=self.bp,
-        )
+        parts = self.parts
+        passwords = Passwords(config.auth.htpasswd_file, parts.threads, self.reactor)
+        context = parts.context(passwords, self._started, self.path)
 
         async def answer(request: RestRequest) -> Answer:
             return await dispatch(context, request)
@@ -264,12 +157,12 @@ class Daemon(Service):
             config=config.auth,
             names=config.names,
             secret_key=key,
-            keys=self.keys,
-            sessions=self.sessions,
-            users=self.users,
+            keys=parts.keys,
+            sessions=parts.sessions,
+            users=parts.users,
             passwords=passwords,
-            slowdown=self.slowdown,
-            contacts=self.contacts,
+            slowdown=parts.slowdown,
+            contacts=parts.contacts,
         )
         routes = router(config.names.app)
         return Api(
@@ -280,7 +173,7 @@ class Daemon(Service):
             dispatch=answer,
             allowed=routes.allowed,
             public=routes.public,
-            responder=Responder(self.reactor, self.threads),
+            responder=Responder(self.reactor, parts.threads),
             clock=self.reactor,
         ).resource()
 
@@ -310,7 +203,7 @@ class Daemon(Service):
             self.log.warn("there is no configuration file to read again")
             return
         try:
-            config, key = await self.threads.run(lambda: _read_again(self.path))
+            config, key = await self.parts.threads.run(lambda: _read_again(self.path))
         except ConfigError as error:
             self._refuse(error.problems)
             return
@@ -320,13 +213,7 @@ class Daemon(Service):
         if problems := fixed_while_running(self.config, config):
             self._refuse(problems)
             return
-        self.registry.reconfigure(config.sites)
-        await self.logcache.reconfigure(config.logcache, self.registry.sites)
-        self.sessions.config = self.users.config = config.auth
-        self.jobs.reconfigure(config.jobs)
-        self.downtimes.zone = config.display.zone()
-        await self.bp.reconfigure(config.bp, config.names.app, config.display.zone())
-        self.sessions.names = config.names
+        await self.parts.reconfigure(config)
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
@@ -353,27 +240,18 @@ class Daemon(Service):
             [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
         )
         drain_timeout = self.config.server.drain_timeout
-        drained = Deferred.fromCoroutine(self.jobs.drain(drain_timeout))
+        drained = Deferred.fromCoroutine(self.parts.jobs.drain(drain_timeout))
         await self.site.drain(drain_timeout)
         await drained
         if self._reloading is not None:
             self._again = False
             await self._reloading
-        # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, self.downtimes, self.bp, *self._state())
-        stops = [maybeDeferred(part.stopService) for part in parts]
-        for done, result in await DeferredList(stops, consumeErrors=True):
-            if not done:
-                self.log.failure("what is left was not stored", result)
-        await self.duties.stopService()
-        for database in self._databases():
-            await database.stopService()
-        await self.registry.stopService()
+        await self.parts.stop()
         if self.core is not None:
             await maybeDeferred(self.core.stopService)
         if self._watchdog is not None:
             self._watchdog.stop()
-        await self.threads.stopService()
+        await self.parts.threads.stopService()
         self.log.info("stopped")
 
     def _stopped(self, result: Failure | None) -> Failure | None:

@@ -97,7 +97,7 @@ class Running:
             await turn()
 
     def site_ids(self):
-        return [site.id for site in self.daemon.registry.sites]
+        return [site.id for site in self.daemon.parts.registry.sites]
 
 
 def turn():
@@ -141,7 +141,7 @@ async def test_a_database_that_hangs_holds_up_the_stop_once(running):
         waiting.append(hanging)
         await hanging
 
-    daemon.keys.flush = daemon.sessions.flush = flush
+    daemon.parts.keys.flush = daemon.parts.sessions.flush = flush
     stopping = daemon.stopService()
     while len(waiting) < 2:
         await turn()
@@ -167,11 +167,11 @@ async def test_a_site_that_is_away_is_no_obstacle(running):
 
 async def test_reload_takes_sites_in_and_out(running, audited):
     running.start("a", "b")
-    kept = running.daemon.registry.sites[1]
+    kept = running.daemon.parts.registry.sites[1]
     running.write("b", "c")
     await running.reload()
     assert running.site_ids() == ["b", "c"]
-    assert running.daemon.registry.sites[0] is kept
+    assert running.daemon.parts.registry.sites[0] is kept
     assert [m for m in running.told.messages if not m.startswith("STATUS")] == [
         "READY=1", "RELOADING=1", "READY=1",
     ]  # fmt: skip
@@ -188,7 +188,7 @@ async def test_reload_puts_everything_in_force(running):
     await running.reload()
     assert running.daemon.site.limits.request_timeout == 5.0
     assert (await running.get("/", root="/mon/r"))[0] == 404
-    assert running.daemon.sessions.cookie_name == "abc_auth"
+    assert running.daemon.parts.sessions.cookie_name == "abc_auth"
 
 
 @pytest.fixture
@@ -276,8 +276,8 @@ async def refused_start(running):
         running.start()
     assert running.stops == 1
     daemon, running.daemon = running.daemon, None
-    await daemon.registry.stopService()
-    await daemon.threads.stopService()
+    await daemon.parts.registry.stopService()
+    await daemon.parts.threads.stopService()
     for port in daemon.ports:
         await port.stopListening()
     return str(ended.value)

@@ -1,0 +1,185 @@
+"""What a daemon is made of, besides what serves HTTP: each part once, in the order of its life.
+
+Parts are made from the configuration, opened before the reactor turns, set to work once it does,
+given another configuration when it was read again, and stopped in the opposite order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attrs import define, field
+from twisted.application.service import IService
+from twisted.internet.defer import DeferredList, maybeDeferred
+from twisted.logger import Logger
+
+from monrest import __version__
+from monrest.auth.contacts import Contacts
+from monrest.auth.keys import Keys
+from monrest.auth.passwords import Passwords
+from monrest.auth.sessions import Sessions
+from monrest.auth.slowdown import Slowdown
+from monrest.auth.users import Users
+from monrest.bp.service import Processes
+from monrest.concurrency import Threads
+from monrest.config import Config
+from monrest.downtimes.service import RecurringDowntimes
+from monrest.jobs.service import Jobs
+from monrest.logs.cache import LogCache
+from monrest.objectconfig.staging import Staging
+from monrest.resources.declare import Context
+from monrest.resources.lookups import existing
+from monrest.sites.registry import Registry
+from monrest.store.database import Database
+from monrest.store.duties import Duties
+from monrest.values import Caller, Identity
+from monrest.web.errors import describe
+
+_THREADS = 4
+
+
+@define(eq=False, kw_only=True, repr=False)
+class Parts:
+    """All parts of a daemon; ``who`` says who a caller is by the configuration in force."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    config: Config
+    who: Callable[[Caller], Awaitable[Identity]]
+    registry: Registry = field(init=False)
+    threads: Threads = field(init=False)
+    database: Database = field(init=False)
+    keys: Keys = field(init=False)
+    sessions: Sessions = field(init=False)
+    users: Users = field(init=False)
+    slowdown: Slowdown = field(init=False)
+    contacts: Contacts = field(init=False)
+    log_database: Database = field(init=False)
+    logcache: LogCache = field(init=False)
+    staging: Staging = field(init=False)
+    jobs: Jobs = field(init=False)
+    duties: Duties = field(init=False)
+    downtimes: RecurringDowntimes = field(init=False)
+    bp: Processes = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        clock, config = self.reactor, self.config
+        folder = Path(config.server.var_dir)
+        self.registry = Registry(clock, config.sites)
+        self.threads = Threads(clock, _THREADS, "monrest")
+        self.database = Database(clock, config.database.url)
+        self.keys = Keys(self.database, clock)
+        self.sessions = Sessions(self.database, clock, config.auth, config.names)
+        self.users, self.slowdown = Users(self.database, clock, config.auth), Slowdown(clock)
+        self.contacts = Contacts(self.registry, clock)
+        cached = config.logcache
+        self.log_database = Database(clock, cached.url) if cached.url else self.database
+        self.logcache = LogCache(clock, self.log_database, cached, self.registry.sites)
+        self.staging = Staging(clock, self.database, folder)
+        self.jobs = Jobs(
+            database=self.database,
+            clock=clock,
+            threads=self.threads,
+            config=config.jobs,
+            folder=folder,
+            describe=describe,
+            who=self.who,
+        )
+        self.duties = Duties(self.database, clock, "")
+        self.downtimes = RecurringDowntimes(
+            database=self.database,
+            clock=clock,
+            duties=self.duties,
+            registry=self.registry,
+            existing=existing,
+            zone=config.display.zone(),
+        )
+        self.bp = Processes(
+            database=self.database,
+            clock=clock,
+            sites=self.registry,
+            threads=self.threads,
+            config=config.bp,
+            app=config.names.app,
+            zone=config.display.zone(),
+        )
+
+    def _databases(self) -> tuple[Database, ...]:
+        """The front end's own, and that of the log cache where it is another one."""
+        return tuple(dict.fromkeys((self.database, self.log_database)))
+
+    def _state(self) -> tuple[IService, ...]:
+        """What works on the database by itself."""
+        return (self.keys, self.sessions, self.users, self.staging, self.jobs)
+
+    def open(self) -> None:
+        """Open everything, which may block and fail; the reactor does not turn yet."""
+        for database in self._databases():
+            database.startService()
+        self.threads.startService()
+        self.registry.startService()
+        for part in self._state():
+            part.startService()
+        self.duties.owner = str(self.jobs.node.id)
+
+    def begin(self) -> None:
+        """Begin what is done from time to time; the reactor turns."""
+        self.logcache.startService()
+        self.bp.startService()
+        self.jobs.look_after()
+        self.downtimes.startService()
+        self.duties.startService()
+
+    async def reconfigure(self, config: Config) -> None:
+        """Go on with another configuration."""
+        zone = config.display.zone()
+        self.registry.reconfigure(config.sites)
+        await self.logcache.reconfigure(config.logcache, self.registry.sites)
+        self.sessions.config = self.users.config = config.auth
+        self.sessions.names = config.names
+        self.jobs.reconfigure(config.jobs)
+        self.downtimes.zone = zone
+        await self.bp.reconfigure(config.bp, config.names.app, zone)
+        self.config = config
+
+    async def stop(self) -> None:
+        """Stop what works by itself, then what it works on; what fails is logged."""
+        # Together: each of them may have to wait until the database is given up.
+        parts = (self.logcache, self.downtimes, self.bp, *self._state())
+        stops = [maybeDeferred(part.stopService) for part in parts]
+        for done, result in await DeferredList(stops, consumeErrors=True):
+            if not done:
+                self.log.failure("what is left was not stored", result)
+        await self.duties.stopService()
+        for database in self._databases():
+            await database.stopService()
+        await self.registry.stopService()
+
+    def context(self, passwords: Passwords, started: float, path: str) -> Context:
+        """What handlers get while this configuration is in force."""
+        config = self.config
+        return Context(
+            clock=self.reactor,
+            sites=self.registry,
+            config=config,
+            names=config.names,
+            zone=config.display.zone(),
+            started=started,
+            version=__version__,
+            config_path=path,
+            database=self.database,
+            keys=self.keys,
+            sessions=self.sessions,
+            users=self.users,
+            contacts=self.contacts,
+            passwords=passwords,
+            slowdown=self.slowdown,
+            logcache=self.logcache,
+            staging=self.staging,
+            threads=self.threads,
+            jobs=self.jobs,
+            bp=self.bp,
+        )
