@@ -68,15 +68,15 @@ async def duty(database, owner, seconds):
     duties = Duties(database, reactor, owner, float(seconds))
     duties.want("count")
     duties.startService()
-    token = None
+    token = told = None
     while True:
-        now = duties.held("count") or token  # as one that is paused after it looked
-        if now is not None and now != token:
-            say(f"held {now.number}")
-        token = now
+        token = duties.held("count") or token  # as one that is paused after it looked
         if token is not None:
             try:
                 await duties.change(token, add_numbered(token.number))
+                if token != told:
+                    say(f"held {token.number}")
+                    told = token
             except DutyLostError:
                 say(f"refused {token.number}")
                 token = None
