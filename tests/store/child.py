@@ -77,6 +77,8 @@ async def duty(database, owner, seconds):
                 if token != told:
                     say(f"held {token.number}")
                     told = token
+            except Unavailable:
+                pass  # the server gave up the connection of a process that was frozen
             except DutyLostError:
                 say(f"refused {token.number}")
                 token = None
