@@ -197,8 +197,10 @@ def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
                 raise BadRequest("bad request", "q: expected a condition")
         elif name in RESERVED:
             raise BadRequest("bad request", f"{name}: expected filters only, this is none")
-        elif parse_parameter(name, value) is None:
+        elif (condition := parse_parameter(name, value)) is None:
             raise BadRequest("bad request", "query: expected a name in front of every =")
+        elif condition.op in ("~", "~~") and not condition.value.strip():
+            raise BadRequest("bad request", f"{printable(name)}: expected a pattern, not nothing")
     return kept
 
 

@@ -321,6 +321,11 @@ def test_patch_with_a_form(admin):
         ("sort=host_name", "sort"),
         ("offset=1", "offset"),
         ("host_name[~]=(", "regex"),
+        ("host_name[~]=", "pattern"),
+        ("host_name[~~]=", "pattern"),
+        ("host_name[regex]=%20", "pattern"),
+        ("host_name[like]", "pattern"),
+        (":TYPE=host&address[sregex]=", "pattern"),
     ],
 )
 def test_filters_that_mean_nothing_widen_no_change(admin, method, query, word):
