@@ -119,8 +119,9 @@ class RestRequest:
     """One request after HTTP is peeled off.
 
     ``path`` is what is left after prefixes, undecoded, with a leading slash and without a
-    trailing one. ``segments`` are its parts, undecoded; handlers get the decoded ones as path
-    arguments. ``sites`` is the selection by path prefix, empty when there was none.
+    trailing one (``slashed`` when there was one). ``segments`` are its parts, undecoded; handlers
+    get the decoded ones as path arguments. ``sites`` is the selection by path prefix, empty when
+    there was none.
     ``query`` are the parameters of the query string alone and ``form`` those of a form body alone,
     for resources to which it matters where something stands.
     ``document`` is the parsed JSON body, if there was one; ``structured`` names its first member
@@ -139,6 +140,7 @@ class RestRequest:
     format: OutputFormat = "json"
     pretty: bool = False
     sites: tuple[str, ...] = ()
+    slashed: bool = False
     identity: Identity
     request_id: str = ""
     caller: Caller = Caller()

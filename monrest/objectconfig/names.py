@@ -25,6 +25,9 @@ NAMED = frozenset(
 )
 """Types whose first key attribute is a name; the others have a combination of theirs."""
 
+MOST_TEMPLATES = 200
+"""Templates above an object that are looked at; nobody writes more, and chains multiply."""
+
 
 @frozen
 class OwnNames:
@@ -156,18 +159,18 @@ class Names(Generic[Item]):
 
     def name_of(self, item: Item) -> str:
         """The name of an object by its key attributes, if need be from its templates."""
-        return key_of(item.type, item.attributes) or self._inherited(
-            item.type, item.attributes, set()
-        )
+        return key_of(item.type, item.attributes) or self._inherited(item.type, item.attributes)
 
-    def _inherited(self, kind: str, attributes: Mapping[str, str], seen: set[str]) -> str:
-        for name in uses(attributes):
+    def _inherited(self, kind: str, attributes: Mapping[str, str]) -> str:
+        seen: set[str] = set()
+        waiting = [*reversed(uses(attributes))]
+        while waiting and len(seen) < MOST_TEMPLATES:
+            name = waiting.pop()
             if name in seen:
                 continue
             seen.add(name)
             for template in self.templates(kind, name)[:1]:
-                above = template.attributes
-                found = key_of(kind, above) or self._inherited(kind, above, seen)
-                if found:
+                if found := key_of(kind, template.attributes):
                     return found
+                waiting += reversed(uses(template.attributes))
         return ""

@@ -12,12 +12,11 @@ from typing import Generic
 from attrs import define, field, frozen
 
 from monrest.objectconfig.attributes import OBJECT_TYPES
-from monrest.objectconfig.names import Item, Names, uses
+from monrest.objectconfig.names import MOST_TEMPLATES, Item, Names, uses
 from monrest.objectconfig.values import elements
 
 _NOT_INHERITED = frozenset({"name", "register", "use"})
 _DEPTH = 50
-_DEEPEST = 200
 
 NULL = "null"
 """The word that cancels inheritance."""
@@ -72,7 +71,7 @@ class Resolver(Generic[Item]):
             # In a loop of templates that is what there is so far, as in the core.
             return done
         found = dict(item.attributes)
-        if len(entered) >= _DEEPEST:
+        if len(entered) >= MOST_TEMPLATES:
             return found
         entered[item] = found
         custom = {name.upper() for name in found if name.startswith("_")}

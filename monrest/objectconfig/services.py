@@ -134,8 +134,7 @@ class ServiceHosts(Generic[Item]):
                 place = rejected if reject else direct
                 place.setdefault(name, set()).update(self._hosts_of(member, groups=False))
             subgroups[name] = [sub for sub, _ in _names(values.get("hostgroup_members"))]
-        for name in {*direct, *subgroups}:
-            self.members[name] = _members(name, direct, rejected, subgroups, set())
+        self.members |= _members(direct, rejected, subgroups)
         for names in self.groups_of.values():
             names.clear()
         for name, hosts in self.members.items():
@@ -144,20 +143,28 @@ class ServiceHosts(Generic[Item]):
 
 
 def _members(
-    name: str,
     direct: Mapping[str, set[str]],
     rejected: Mapping[str, set[str]],
     subgroups: Mapping[str, list[str]],
-    entered: set[str],
-) -> set[str]:
-    if name in entered:
-        return set()
-    entered.add(name)
-    found = set(direct.get(name, ()))
-    for sub in subgroups.get(name, ()):
-        found |= _members(sub, direct, rejected, subgroups, entered)
-    entered.discard(name)
-    return found - rejected.get(name, set())
+) -> dict[str, set[str]]:
+    """The hosts of each group: members go up into the groups around it until nothing changes."""
+    around: dict[str, list[str]] = {}
+    for name, below in subgroups.items():
+        for sub in below:
+            around.setdefault(sub, []).append(name)
+    none: set[str] = set()
+    found = {
+        name: direct.get(name, none) - rejected.get(name, none) for name in {**direct, **subgroups}
+    }
+    waiting = list(found)
+    while waiting:
+        name = waiting.pop()
+        for outer in around.get(name, ()):
+            more = found.get(name, none) - found[outer] - rejected.get(outer, none)
+            if more:
+                found[outer] |= more
+                waiting.append(outer)
+    return found
 
 
 def _names(text: str | None) -> list[tuple[str, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, field
 
@@ -78,20 +78,33 @@ def _inherit(
     done: set[int],
     problems: list[Problem],
 ) -> None:
+    """Give an object what its templates have, after theirs; chains may be of any length."""
     if id(item) in done:
         return
     done.add(id(item))
-    used = item.values.get("use")
-    if not used:
-        return
     kind = OBJECT_TYPES[item.type]
-    for name in filter(None, map(str.strip, used.split(","))):
+    path = [(item, _used(item))]
+    while path:
+        current, names = path[-1]
+        name = next(names, None)
+        if name is None:
+            path.pop()
+            if path:
+                _merge(path[-1][0], current, kind)
+            continue
         template = templates.get((item.type, name))
         if template is None:
-            problems.append(item.problem(f"template {name} of type {item.type} not found", "use"))
-            continue
-        _inherit(template, templates, done, problems)
-        _merge(item, template, kind)
+            text = f"template {name} of type {item.type} not found"
+            problems.append(current.problem(text, "use"))
+        elif id(template) in done:
+            _merge(current, template, kind)
+        else:
+            done.add(id(template))
+            path.append((template, _used(template)))
+
+
+def _used(item: Resolved) -> Iterator[str]:
+    return filter(None, map(str.strip, (item.values.get("use") or "").split(",")))
 
 
 def _merge(item: Resolved, template: Resolved, kind: ObjectType) -> None:

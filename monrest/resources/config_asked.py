@@ -152,6 +152,7 @@ def no_body(request: RestRequest) -> None:
 
 def change_filters(request: RestRequest) -> Parameters:
     """The filters of a change, from the query string."""
+    _whole(request)
     return _filters(request.query)
 
 
@@ -160,6 +161,7 @@ def removal_filters(request: RestRequest) -> Parameters:
 
     A body that is no filter is refused, since it may have been meant as one.
     """
+    _whole(request)
     pairs = (*request.query, *request.form)
     if request.document is not None:
         given = attributes(request)
@@ -172,11 +174,18 @@ def removal_filters(request: RestRequest) -> Parameters:
     return _filters(dict.fromkeys(pairs))
 
 
+def _whole(request: RestRequest) -> None:
+    """Raise BadRequest for a path with nothing after its last slash: an id was meant."""
+    if request.slashed:
+        raise BadRequest("bad request", f"{request.path}/: expected an id after the slash, or none")
+
+
 def _unread(request: RestRequest) -> bool:
     """Whether a body came that was not read, because of its content type."""
     headers = request.caller.headers
     length = headers.get("content-length", "0").strip()
-    return not request.form and request.document is None and length not in ("", "0")
+    came = length not in ("", "0") or "transfer-encoding" in headers
+    return came and not request.form and request.document is None
 
 
 def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
@@ -188,8 +197,10 @@ def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
                 raise BadRequest("bad request", "q: expected a condition")
         elif name in RESERVED:
             raise BadRequest("bad request", f"{name}: expected filters only, this is none")
-        elif parse_parameter(name, value) is None:
+        elif (condition := parse_parameter(name, value)) is None:
             raise BadRequest("bad request", "query: expected a name in front of every =")
+        elif condition.op in ("~", "~~") and not condition.value.strip():
+            raise BadRequest("bad request", f"{printable(name)}: expected a pattern, not nothing")
     return kept
 
 

@@ -179,6 +179,7 @@ class Api:
             format=options.format,
             pretty=options.pretty,
             sites=where.sites,
+            slashed=where.slashed,
             identity=identity,
             request_id=request.request_id,
             caller=caller,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from urllib.parse import unquote, unquote_plus
 
-from attrs import frozen
+from attrs import field, frozen
 
 from monrest.errors import BadRequest
 from monrest.values import OutputFormat, Parameters
@@ -38,12 +38,16 @@ _WRAPPED = re.compile(r"(?:\A|&)q=([^&])\1\1", re.DOTALL)
 
 @frozen
 class Target:
-    """What the path says: the rest after all prefixes, a format and a site selection."""
+    """What the path says: the rest after all prefixes, a format and a site selection.
+
+    ``slashed``: it ended with a slash, after which a name may be missing.
+    """
 
     path: str
     segments: tuple[str, ...]
     format: OutputFormat | None = None
     sites: tuple[str, ...] = ()
+    slashed: bool = field(default=False, eq=False)
 
 
 def target(path: str) -> Target:
@@ -59,6 +63,7 @@ def _target(path: str) -> Target:
     head, _, rest = path.partition("/")
     if head == "v1":
         path = rest.lstrip("/")
+    slashed = path.endswith("/")
     path = path.rstrip("/")
     _check_text(path)
     chosen: OutputFormat | None = None
@@ -82,6 +87,7 @@ def _target(path: str) -> Target:
         tuple(path.split("/")) if path else (),
         chosen,
         tuple(name for name in sites if name),
+        slashed,
     )
 
 

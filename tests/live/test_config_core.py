@@ -315,7 +315,7 @@ def test_two_people_who_edit_and_save_all_the_time(daemon, core):
 
     def work(user):
         with daemon.client(user) as client:
-            for index in range(25):
+            for index in range(10):
                 name = f"{user}{index}"
                 body = {**NEW, "host_name": name, ":FILE": f"of-{user}.cfg"}
                 assert client.json("POST", "/config/objects", body).status == 200
@@ -407,37 +407,56 @@ def saves(daemon, stop):
 # -------------------------------------------------------------------- commands
 
 
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory):
+    """A daemon whose commands are scripts that tests write: files, client, and how to write one."""
+    folder = tmp_path_factory.mktemp("commands")
+    files = Files(folder / "core")
+    sites = [
+        site(
+            "s1",
+            "unix:/nonexistent/live",
+            configtool=files.tool(obj_check_cmd=f"sh {folder}/check"),
+        ),
+        site("s2", "unix:/nonexistent/live", configtool=files.tool(obj_check_cmd="")),
+    ]
+    hooks = {"pre_obj_save_cmd": f"sh {folder}/pre", "post_obj_save_cmd": f"sh {folder}/post"}
+    daemon = Daemon(folder, sites, sections={"configtool": hooks})
+
+    def script(name, text):
+        (folder / name).write_text(text + "\n")
+
+    try:
+        daemon.start(connected=())
+        with daemon.client() as client:
+            yield files, client, script
+    finally:
+        daemon.stop()
+
+
 @pytest.fixture
-def commanded(made, tmp_path):
-    """A function that makes a daemon with these settings, and gives its client and files."""
-    clients = []
-
-    def make(tool=(), server=(), **settings):
-        files = Files(tmp_path / "core")
-        sites = [
-            site("s1", "unix:/nonexistent/live", configtool=files.tool(**dict(tool))),
-        ]
-        sections = {"configtool": settings, "server": dict(server)}
-        daemon = made(sites, sections=sections).start(connected=())
-        clients.append(daemon.client())
-        return clients[-1], files
-
-    yield make
-    for client in clients:
-        client.close()
+def commanding(scripted):
+    """The same with commands that do nothing yet, and files as they were when it ends."""
+    files, client, script = scripted
+    for name in ("pre", "post", "check"):
+        script(name, "")
+    before = files.state()
+    yield scripted
+    post(client, "/config/revert")
+    files.restore(before)
 
 
-def test_commands_around_a_save(commanded, tmp_path):
+def test_commands_around_a_save(commanding, tmp_path):
+    files, client, script = commanding
     log = tmp_path / "log"
-    record = tmp_path / "record"
-    record.write_text(
-        f'#!/bin/sh\necho "$1 $2 $REMOTE_USER $MON_BACKEND_ID $MON_REQ_URL" >> {log}\n'
-        f'grep -h alias "$2/site.cfg" | head -1 >> {log}\n'
-    )
-    record.chmod(0o755)
-    client, files = commanded(pre_obj_save_cmd=str(record), post_obj_save_cmd=str(record))
-    client.json("PATCH", "/timeperiods/24x7/config", {"alias": "Ever"})
-    saved(client)
+    for name in ("pre", "post"):
+        script(
+            name,
+            f'echo "$1 $2 $REMOTE_USER $MON_BACKEND_ID $MON_REQ_URL" >> {log}\n'
+            f'grep -h alias "$2/site.cfg" | head -1 >> {log}',
+        )
+    client.json("PATCH", "/sites/s1/timeperiods/24x7/config", {"alias": "Ever"})
+    assert post(client, "/sites/s1/config/save")["count"] == 1
     lines = log.read_text().splitlines()
     where = f"{files.objects} admin s1 /config/save"
     assert lines[0] == f"pre {where}"
@@ -446,11 +465,12 @@ def test_commands_around_a_save(commanded, tmp_path):
     assert lines[3].split() == ["alias", "Ever"]
 
 
-def test_a_command_before_saving_that_fails_stops_it(commanded):
-    client, files = commanded(pre_obj_save_cmd="echo not today; exit 1; true")
+def test_a_command_before_saving_that_fails_stops_it(commanding):
+    files, client, script = commanding
+    script("pre", "echo not today; exit 1")
     before = files.state()
-    client.json("PATCH", "/hosts/web01/config", {"alias": "x"})
-    answer = post(client, "/config/save")
+    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
+    answer = post(client, "/sites/s1/config/save")
     assert answer["count"] == 0
     assert answer["message"] == "successfully saved changes for 0 sites."
     assert answer["failed"] is True
@@ -460,24 +480,50 @@ def test_a_command_before_saving_that_fails_stops_it(commanded):
     assert client.rows("/config/diff")
 
 
-def test_a_command_after_saving_that_fails_is_told(commanded):
-    client, files = commanded(post_obj_save_cmd="echo too late; exit 1; true")
-    client.json("PATCH", "/hosts/web01/config", {"alias": "x"})
-    answer = post(client, "/config/save")
+def test_a_command_after_saving_that_fails_is_told(commanding):
+    files, client, script = commanding
+    script("post", "echo too late; exit 1")
+    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
+    answer = post(client, "/sites/s1/config/save")
     assert (answer["count"], answer["failed"]) == (0, True)
     assert "too late" in answer["errors"][0]["message"]
     assert "alias                          x" in files.site.read_text()
+    assert client.rows("/config/diff") == []
 
 
-def test_check_without_a_command_and_with_one_that_hangs(commanded):
-    client, _ = commanded({"obj_check_cmd": ""})
-    assert post(client, "/config/check") == [
-        {"peer_key": "s1", "failed": True, "output": "obj_check_cmd is not set for this site"}
+def test_a_check_without_a_command(commanding):
+    _, client, _ = commanding
+    assert post(client, "/sites/s2/config/check") == [
+        {"peer_key": "s2", "failed": True, "output": "obj_check_cmd is not set for this site"}
     ]
 
 
+def test_names_of_people_reach_commands_unchanged(commanding):
+    _, client, script = commanding
+    script("check", 'printf "%s" "$REMOTE_USER"')
+    assert post(client, "/sites/s1/config/check")[0]["output"] == "admin"
+
+
+@pytest.fixture
+def commanded(made, tmp_path):
+    """A function that makes a daemon with these settings, and gives its client."""
+    clients = []
+
+    def make(tool, server=(), **settings):
+        files = Files(tmp_path / "core")
+        sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool(**tool))]
+        sections = {"configtool": settings, "server": dict(server)}
+        daemon = made(sites, sections=sections).start(connected=())
+        clients.append(daemon.client())
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
+
+
 def test_a_check_that_hangs_is_ended(commanded):
-    client, _ = commanded({"obj_check_cmd": "echo begun; sleep 600"}, command_timeout=0.3)
+    client = commanded({"obj_check_cmd": "echo begun; sleep 600"}, command_timeout=0.3)
     (answer,) = post(client, "/config/check")
     assert answer["failed"] is True
     assert answer["output"].startswith("begun\n")
@@ -486,18 +532,13 @@ def test_a_check_that_hangs_is_ended(commanded):
 
 def test_a_check_as_a_job_has_more_time_than_a_request(commanded):
     tool, server = {"obj_check_cmd": "sleep 0.5; echo good"}, {"request_timeout": 1.2}
-    client, _ = commanded(tool, server, command_timeout=60)
+    client = commanded(tool, server, command_timeout=60)
     (answer,) = post(client, "/config/check")
     assert (answer["failed"], "time limit" in answer["output"]) == (True, True)
     job = post(client, "/config/check?background=1")["job_id"]
     until(lambda: not client.rows(f"/mon/jobs/{job}")["is_running"], "the job has ended")
     done = client.get(f"/mon/jobs/{job}/output")
     assert done.json == [{"peer_key": "s1", "failed": False, "output": "good\n"}]
-
-
-def test_names_of_people_reach_commands_unchanged(commanded):
-    client, _ = commanded({"obj_check_cmd": 'printf "%s" "$REMOTE_USER"'})
-    assert post(client, "/config/check")[0]["output"] == "admin"
 
 
 # -------------------------------------------------------------------- where is written

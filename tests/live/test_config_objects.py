@@ -7,7 +7,7 @@ import json
 from urllib.parse import quote
 
 import pytest
-from harness.client import segment
+from harness.client import raw, segment
 from harness.configured import Files
 from harness.daemon import Daemon, site
 from harness.expect import ODD, refused
@@ -321,6 +321,11 @@ def test_patch_with_a_form(admin):
         ("sort=host_name", "sort"),
         ("offset=1", "offset"),
         ("host_name[~]=(", "regex"),
+        ("host_name[~]=", "pattern"),
+        ("host_name[~~]=", "pattern"),
+        ("host_name[regex]=%20", "pattern"),
+        ("host_name[like]", "pattern"),
+        (":TYPE=host&address[sregex]=", "pattern"),
     ],
 )
 def test_filters_that_mean_nothing_widen_no_change(admin, method, query, word):
@@ -369,6 +374,28 @@ def test_a_delete_whose_body_is_no_filter_removes_nothing(admin, body, kind):
     response = admin.request("DELETE", "/config/objects", body=body, headers={"Content-Type": kind})
     assert response.status == 400, response
     assert admin.rows("/config/diff") == []
+
+
+@pytest.mark.parametrize("path", ["/config/objects", "/hosts/web01/config"])
+def test_a_delete_with_a_body_of_unknown_length_removes_nothing(daemon, admin, path):
+    data = (
+        f"DELETE /mon/r{path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
+        f"X-Mon-Auth-Key: {daemon.key}\r\nX-Mon-Auth-User: admin\r\n"
+        "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "f\r\nhost_name=web01\r\n0\r\n\r\n"
+    )
+    received = raw(daemon.port, data.encode())
+    assert received.startswith(b"HTTP/1.1 400"), received
+    assert b"request body" in received
+    assert admin.rows("/config/diff") == []
+
+
+@pytest.mark.parametrize("path", ["/config/objects/", "/config/objects//", "/v1/config/objects/"])
+def test_a_change_without_the_id_after_the_slash_is_refused(admin, path):
+    for method, body in (("PATCH", {"alias": "x"}), ("DELETE", None)):
+        refused(admin.json(method, path, body), 400, "expected an id")
+    assert admin.rows("/config/diff") == []
+    assert admin.rows(path)
 
 
 def test_a_delete_with_filters_in_the_body(admin):

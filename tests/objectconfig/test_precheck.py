@@ -250,3 +250,36 @@ def test_icinga2_is_refused():
     main = samples("icinga2", "icinga2.conf")
     (found,) = precheck(load(ConfigTool(core_conf=str(main))))
     assert found.startswith(f"{main} is written in the language of Icinga 2")
+
+
+def test_a_long_chain_of_templates_and_groups(tmp_path):
+    text = "".join(
+        define("host", f"name t{number}", f"use t{number + 1}", "register 0")
+        + define("hostgroup", f"hostgroup_name g{number}", f"hostgroup_members g{number + 1}")
+        for number in range(1500)
+    )
+    text += define("host", "name t1500", "use gh", "host_name far", "register 0")
+    text += define("hostgroup", "hostgroup_name g1500", "members h1")
+    text += define("host", "use t1400") + define("host", "use t0")
+    text += define("service", "hostgroup_name g0", "service_description On", "use gs")
+    checked = site(tmp_path, BASE, y=text)
+    told = precheck(checked)
+    assert any(one.startswith("host object has no name in y.cfg:") for one in told)
+    assert [item.type for item in checked.names.real("host", "far")] == ["host"]
+    assert [one.type for one in checked.service_definitions("h1", "On")] == ["service"]
+
+
+def test_groups_that_reach_each_other_on_many_ways(tmp_path):
+    """Sixty layers of two groups that both hold both of the next: 2 to the 60 ways down."""
+    text = "".join(
+        define("hostgroup", f"hostgroup_name {side}{layer}",
+               f"hostgroup_members a{layer + 1},b{layer + 1}")
+        for layer in range(60)
+        for side in "ab"
+    )  # fmt: skip
+    text += define("hostgroup", "hostgroup_name a60", "members h1", "hostgroup_members a0")
+    text += define("hostgroup", "hostgroup_name b60", "members h2", "hostgroup_members a0")
+    text += define("service", "hostgroup_name b0", "service_description On", "use gs")
+    checked = site(tmp_path, BASE, y=text)
+    for host in ("h1", "h2"):
+        assert len(checked.service_definitions(host, "On")) == 1

@@ -83,3 +83,9 @@ def test_templates_are_searched_within_their_type_and_must_be_unique():
     text = "define host {\nname t\n}\ndefine service {\nname t\n}\ndefine host {\nname t\n}\n"
     _, (problem,) = resolve(parse(text, "x.cfg").definitions)
     assert str(problem) == "x.cfg:8: duplicate template name t"
+
+
+def test_a_long_chain_of_templates():
+    chain = {f"t{number}": [f"use t{number + 1}"] for number in range(3000)}
+    found = resolved("host", ["use t0", "_v own"], **chain, t3000=["use t0", "alias A", "_W w"])
+    assert (found.values["alias"], found.custom) == ("A", {"V": "own", "W": "w"})

@@ -34,7 +34,7 @@ def test_a_save_killed_at_any_instant_is_all_or_nothing(tmp_path):
 
 
 def test_a_recovery_killed_at_any_instant_is_completed_by_the_next(tmp_path):
-    old, new = run("kills.py", tmp_path / "site", "recovery", 60)
+    old, new = run("kills.py", tmp_path / "site", "recovery", 97)
     assert old > 30
     assert new > 30
 
@@ -116,7 +116,7 @@ async def check(daemon, site, process):
 
 async def test_a_daemon_that_is_killed_loses_nothing_it_acknowledged(editing, started, site):
     chance = random.Random(11)
-    for _ in range(4):
+    for _ in range(3):
         process = editing("ann")
         process.read(chance.randrange(1, 25))
         process.kill()
