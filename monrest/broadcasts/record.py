@@ -120,7 +120,8 @@ def _text(name: str, value: Any, longest: int) -> str:
         value = str(value)
     if not isinstance(value, str) or len(value) > longest or "\0" in value:
         raise BadRequest(
-            f"invalid {name}", f"{name}: expected a text of at most {longest} characters"
+            f"invalid {name}",
+            f"{name}: expected a text of at most {longest} characters, none of them U+0000",
         )
     return value
 

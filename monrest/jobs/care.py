@@ -18,8 +18,14 @@ from monrest.jobs.keeper import discard
 from monrest.jobs.node import Node
 from monrest.jobs.record import Job
 from monrest.jobs.slots import Slots
-from monrest.jobs.watch import Watch
+from monrest.store.beats import Beats
 from monrest.store.database import Database
+
+WATCH = 5.0
+"""Seconds between two looks at the beats of others."""
+
+GONE_AFTER = 30.0
+"""Seconds for which the beat of a daemon that is alive and has jobs never stands still."""
 
 _AT_ONCE = 20
 _LONGEST = 259_200.0
@@ -42,10 +48,7 @@ class Care:
     node: Node
     starting: set[int]
     doubtful: bool = field(default=False, init=False)
-    _watch: Watch = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._watch = Watch(self.node.run)
+    _beats: Beats[int | None] = field(init=False, factory=lambda: Beats(2 * WATCH))
 
     async def beat(self) -> None:
         """Store that this daemon lives and how far its jobs are, and read what is to be ended."""
@@ -90,11 +93,14 @@ class Care:
         now = self.clock.seconds()
         try:
             await self._lose(statements.lose_former(self.node.id, self.node.run, now))
+            began = self.clock.seconds()
             beats = await self.database.run(statements.beats)
-            for run in self._watch.look(beats, self.clock.seconds()):
+            stands = self._beats.look(beats, began, self.clock.seconds())
+            silent = (run for run, still in stands.items() if still >= GONE_AFTER)
+            for run in [run for run in silent if run != self.node.run]:
                 await self._lose(statements.lose(run, self.clock.seconds()))
         except Unavailable:
-            self._watch.missed()
+            self._beats.missed()
 
     async def _lose(self, work: Callable[[Connection], list[Job]]) -> None:
         for job in await self.database.change(work):

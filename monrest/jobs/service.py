@@ -23,7 +23,7 @@ from monrest.concurrency import Periodic, Threads, pause, shielded
 from monrest.config import JobsConfig
 from monrest.errors import Unavailable
 from monrest.jobs import statements
-from monrest.jobs.care import Care
+from monrest.jobs.care import WATCH, Care
 from monrest.jobs.doing import LAST_TRIES, Doer, note
 from monrest.jobs.keeper import discard
 from monrest.jobs.live import Live, Told, Work
@@ -34,7 +34,6 @@ from monrest.store.database import Database
 from monrest.values import Caller, Identity
 
 _BEAT = 2.0
-_WATCH = 5.0
 _CLEAN = 60.0
 _LOOK_AGAIN = 1.0
 _CANCEL_SECONDS = 10.0
@@ -250,7 +249,7 @@ class Jobs(Service):
         )
         self._periodic = (
             Periodic(self.clock, _BEAT, self._care.beat, "reporting on jobs", now=False),
-            Periodic(self.clock, _WATCH, self._care.watch, "looking after jobs of others"),
+            Periodic(self.clock, WATCH, self._care.watch, "looking after jobs of others"),
             Periodic(self.clock, _CLEAN, self._clean, "removing old jobs", now=False),
         )
 

@@ -22,10 +22,8 @@ from monrest.logs import records
 from monrest.logs.cachedlog import CachedLog, Reader
 from monrest.logs.importer import (
     BusyError,
-    Follow,
     Periods,
     SiteImport,
-    nobody_follows,
     present,
 )
 from monrest.logs.reading import Cached, reading
@@ -38,7 +36,7 @@ from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.plan import Layout
 from monrest.sites.site import Site
 from monrest.store.database import Database
-from monrest.values import Progress
+from monrest.values import Progress, nobody_follows
 
 _JOINED = frozenset({"naemon", "mk", "lmd"})
 """Cores in which a line belongs to the objects that it names, and to no others."""
@@ -129,11 +127,11 @@ class LogCache(Service):
     # ------------------------------------------------------------ updates
 
     async def update(
-        self, site: Site, *, back: bool = False, follow: Follow = nobody_follows
+        self, site: Site, *, back: bool = False, progress: Progress = nobody_follows
     ) -> int:
         """Bring a site up to date; the number of new lines.
 
-        ``back``, ``follow``: see ``SiteImport``. Raises BusyError, LeaseLostError,
+        ``back``, ``progress``: see ``SiteImport``. Raises BusyError, LeaseLostError,
         LivestatusError and Unavailable.
         """
         if site.id in self._running:
@@ -154,7 +152,7 @@ class LogCache(Service):
             )
         self._running.add(site.id)
         try:
-            return await made.update(back=back, follow=follow)
+            return await made.update(back=back, progress=progress)
         finally:
             self._running.discard(site.id)
 
@@ -166,7 +164,7 @@ class LogCache(Service):
         """Bring these sites up to date with their whole first import, whoever does it."""
         imports = Imports(
             clock=self.clock,
-            update=lambda site, follow: self.update(site, back=True, follow=follow),
+            update=lambda site, progress: self.update(site, back=True, progress=progress),
             record=self.record,
             progress=progress,
         )

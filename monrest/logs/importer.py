@@ -8,9 +8,9 @@ and stores what is not there yet. Rules: frontend-data.md, sections 10.4 and 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from attrs import define, field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -22,7 +22,7 @@ from monrest.logs.records import Lease, Record
 from monrest.query.model import Every, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database
-from monrest.values import Row
+from monrest.values import Progress, Row, nobody_follows
 
 DRIFT = 300
 """Seconds before the newest known line in which others may still turn up."""
@@ -45,15 +45,6 @@ def present(site: Site, clock: IReactorTime) -> float:
     """
     told = site.health.program.localtime
     return clock.seconds() if told is None else min(clock.seconds(), told)
-
-
-Follow: TypeAlias = Callable[[float, str], None]
-"""Takes how much of a site is imported (0 to 1), and what is done now."""
-
-
-def nobody_follows(share: float, what: str) -> None:
-    """Take what nobody wants to know."""
-    del share, what
 
 
 class BusyError(Exception):
@@ -88,7 +79,7 @@ class SiteImport:
     lease_seconds: float = records.LEASE
     slice: int = 600
 
-    async def update(self, *, back: bool = True, follow: Follow = nobody_follows) -> int:
+    async def update(self, *, back: bool = True, progress: Progress = nobody_follows) -> int:
         """Bring the site up to date; the number of new lines.
 
         ``back``: go on with the first import, and compact and remove what is old enough. Raises
@@ -113,7 +104,7 @@ class SiteImport:
         renewing.startService()
         noted: dict[str, Any] = {}
         try:
-            run = _Run(self, lease, follow)
+            run = _Run(self, lease, progress)
             count = await run.forward(known)
             if back:
                 count += await run.backward()
@@ -122,7 +113,7 @@ class SiteImport:
             noted["last_update"] = int(began)
             noted["update_duration"] = self.clock.seconds() - began
             if back:
-                follow(1.0, "removing what is old")
+                progress(100.0, message="removing what is old")
                 noted.update(await self._thin(lease))
             return count
         finally:
@@ -143,7 +134,7 @@ class _Run:
 
     of: SiteImport
     lease: Lease
-    follow: Follow
+    progress: Progress
     wanted: int = field(init=False, default=0)
     first: int = field(init=False, default=0)
 
@@ -155,7 +146,7 @@ class _Run:
         whole = int(self._now()) - self.wanted
         share = (until - self.first) / whole if whole > 0 else 1.0
         day = datetime.fromtimestamp(max(at, 0), UTC).date()
-        self.follow(min(max(share, 0.0), 1.0), f"importing the lines of {day}")
+        self.progress(100 * min(max(share, 0.0), 1.0), message=f"importing the lines of {day}")
 
     async def forward(self, known: Record) -> int:
         """Everything since the newest known line; the first time the last hour."""

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from monrest.concurrency import pause
 from monrest.livestatus.errors import LivestatusError
-from monrest.logs.importer import BusyError, Follow
+from monrest.logs.importer import BusyError
 from monrest.logs.records import LeaseLostError, Record
 from monrest.sites.site import Site
 from monrest.values import Progress, SiteProblem
@@ -64,7 +64,7 @@ class Imports:
     """
 
     clock: IReactorTime
-    update: Callable[[Site, Follow], Awaitable[int]]
+    update: Callable[[Site, Progress], Awaitable[int]]
     record: Callable[[Site], Awaitable[Record | None]]
     progress: Progress
     _begun: dict[str, float] = field(init=False, factory=dict)
@@ -86,14 +86,14 @@ class Imports:
 
     async def _whole(self, site: Site) -> int:
         """Import one site; where somebody else is at work, wait for that and do what is left."""
-        follow = partial(self._reached, site)
+        reached = partial(self._reached, site)
         while True:
             try:
-                return await self.update(site, follow)
+                return await self.update(site, reached)
             except (BusyError, LeaseLostError):
-                await self._followed(site, follow)
+                await self._followed(site, reached)
 
-    async def _followed(self, site: Site, follow: Follow) -> None:
+    async def _followed(self, site: Site, reached: Progress) -> None:
         """Wait until nobody is at work on a site."""
         while True:
             await pause(self.clock, _LOOK_AGAIN)
@@ -101,15 +101,18 @@ class Imports:
             now = self.clock.seconds()
             if known is None or not known.owner or known.owned_until <= now:
                 return
-            follow(known.share(now), "somebody else imports its lines")
+            reached(100 * known.share(now), message="somebody else imports its lines")
 
-    def _reached(self, site: Site, share: float, what: str) -> None:
+    def _reached(
+        self, site: Site, percent: float, remaining: float | None = None, message: str = ""
+    ) -> None:
         """Tell how much of what was left to do is done."""
-        begun = self._begun.setdefault(site.id, share)
-        left = 1.0 - begun
-        self._shares[site.id] = max(0.0, share - begun) / left if left > 0 else 1.0
-        percent = 100 * sum(self._shares.values()) / len(self._shares)
-        self.progress(percent, message=f"{site.id}: {what}")
+        del remaining
+        begun = self._begun.setdefault(site.id, percent)
+        left = 100.0 - begun
+        self._shares[site.id] = max(0.0, percent - begun) / left if left > 0 else 1.0
+        done = 100 * sum(self._shares.values()) / len(self._shares)
+        self.progress(done, message=f"{site.id}: {message}")
 
 
 async def every(waiting: Sequence[Deferred[T]]) -> list[T]:

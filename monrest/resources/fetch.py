@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from monrest.auth.visibility import SYSTEM, visibility
 from monrest.concurrency import sliced
+from monrest.errors import BadRequest
 from monrest.logs.reading import Cached
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
@@ -73,7 +74,7 @@ async def fetch(
     bound, shape = ready.bound, ready.shape
     plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
     cached: Mapping[str, Cached] = {}
-    if schema.merge == "logs" and push_down and wants_cache(context, request):
+    if schema.merge == "logs" and wants_cache(context, request) and push_down:
         cached = await context.logcache.lines(sites, bound, shape, both(seen, forced))
 
     def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
@@ -103,9 +104,10 @@ async def fetch(
 
 def wants_cache(context: Context, request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
-    if context.logcache is None:
-        return False
-    return [value for name, value in request.parameters if name == "logcache"][-1:] != ["0"]
+    value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
+    if value not in ("", "0", "1"):
+        raise BadRequest("error during request", "logcache: expected 0 or 1")
+    return context.logcache is not None and value != "0"
 
 
 def _parts(

@@ -248,7 +248,10 @@ class _Reader:
             return default
         digits = value.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
-            raise BadRequest(_WRONG, f"{name}: expected a whole number, got '{printable(value)}'")
+            raise BadRequest(
+                _WRONG,
+                f"{name}: expected a whole number of at most 9 digits, got '{printable(value)}'",
+            )
         return int(value)
 
     def period(self) -> str:

@@ -24,6 +24,7 @@ from twisted.logger import Logger
 
 from monrest.concurrency import Periodic
 from monrest.errors import Unavailable
+from monrest.store.beats import Beats
 from monrest.store.database import Database
 from monrest.store.tables import duties, duty_daemons
 
@@ -89,11 +90,11 @@ class Duties(Service):
     _wanted: set[str] = field(init=False, factory=set)
     _held: dict[str, Token] = field(init=False, factory=dict)
     _until: float = field(init=False, default=0.0)
-    _seen: dict[int, tuple[_Holder, float]] = field(init=False, factory=dict)
-    _looked: float | None = field(init=False, default=None)
+    _beats: Beats[_Holder] = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._beats = Beats(2 * self.seconds / _LOOKS)
         self._periodic = Periodic(
             self.clock, self.seconds / _LOOKS, self.look, "looking after duties"
         )
@@ -134,7 +135,7 @@ class Duties(Service):
                 await self._take(gone)
         except Unavailable:
             # Nobody can beat meanwhile: that time does not count against anybody.
-            self._looked = None
+            self._beats.missed()
 
     async def _beat(self) -> None:
         """Say that this daemon lives, and learn what it still holds."""
@@ -156,20 +157,11 @@ class Duties(Service):
         """The beats at which daemons stopped; None when there is nothing that could be taken."""
         began = self.timer()
         held, holders = await self.database.run(_state)
-        # From the end of one look to the beginning of the next: surely between the two. One that
-        # came late, because this process did not run, says little about others.
-        passed = 0.0 if self._looked is None else began - self._looked
-        passed = max(0.0, min(passed, 2 * self.seconds / _LOOKS))
-        self._looked = self.timer()
-        seen: dict[int, tuple[_Holder, float]] = {}
-        for run, holder in holders.items():
-            before, still = self._seen.get(run, (None, 0.0))
-            seen[run] = (holder, still + passed if before == holder else 0.0)
-        self._seen = seen
+        stands = self._beats.look(holders, began, self.timer())
         gone = {
             run: holder.beat
-            for run, (holder, still) in seen.items()
-            if run != self.run and (holder.owner == self.owner or still >= self.seconds)
+            for run, holder in holders.items()
+            if run != self.run and (holder.owner == self.owner or stands[run] >= self.seconds)
         }
         free = {
             name

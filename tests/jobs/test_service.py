@@ -90,6 +90,18 @@ def test_a_daemon_that_is_gone_is_found_out_by_the_others(world):
     assert get(two, running).rc == 1
 
 
+def test_a_step_of_a_clock_and_a_sleep_of_the_machine_kill_no_daemon(world):
+    one, two = world.join("one"), world.join("two")
+    held = Held()
+    number = start(one, held)
+    world.pass_(10)
+    two.clock.advance(3600)
+    assert get(two, number).ended is None
+    world.pass_(60)
+    held.end({"a": 1})
+    assert get(two, number).rc == 0
+
+
 def test_an_own_former_self_is_found_out_at_once(world):
     one, two = world.join("one"), world.join("two")
     number = start(one, Held())

@@ -266,6 +266,7 @@ PATHS = [
         ("includesoftstates", "perhaps"),
         ("withdowntimes", "\x00"),
         ("backtrack", "1e9"),
+        ("logcache", "perhaps"),
         ("initialassumedhoststate", "x"),
         ("rpttimeperiod", "a\n\nGET hosts"),
         ("rpttimeperiod", "%s;|`"),

@@ -60,6 +60,14 @@ def test_the_same_with_and_without(cached, path, query, user):
     until(both, "a moment without a new line", seconds=30)
 
 
+@pytest.mark.parametrize("path", ["/logs", "/alerts", "/notifications", "/hosts/web01/alerts"])
+def test_hostile_choice(cached, path):
+    with cached.client() as client:
+        for value in ("maybe", "2", "-1"):
+            refused(client.get(path, {"logcache": value}), 400, "logcache: expected 0 or 1")
+        assert client.rows(path, {"logcache": "1"}) == client.rows(path, {"logcache": ""})
+
+
 def test_statistics(cached):
     with cached.client() as client:
         (row,) = client.rows("/mon/logcache/stats")

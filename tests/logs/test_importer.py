@@ -111,15 +111,15 @@ def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypat
     monkeypatch.setattr(importing, "FEW", 5)
     monkeypatch.setattr(importing, "MANY", 20)
     monkeypatch.setattr(importing, "AT_ONCE", 7)
-    for number in range(400):
-        core.write(NOW - 20 * DAY + number // 3, f"a storm {number}")
     for number in range(200):
-        core.write(NOW - number * 600, f"{number}: later")
-    for number in range(300):
+        core.write(NOW - 20 * DAY + number // 3, f"a storm {number}")
+    for number in range(100):
+        core.write(NOW - number * 1200, f"{number}: later")
+    for number in range(150):
         core.write(NOW + number * 5, f"the clock of the core is ahead {number}")
     for number in range(60):
         core.write(NOW - 100, f"all in one second {number}")
-    assert done(importer(core, database, clock).update()) == 960
+    assert done(importer(core, database, clock).update()) == 510
     assert core.longest == 60
     assert stored(database) == core.told()
     assert max(int(one.filter.items[1].value) - int(one.filter.items[0].value)
@@ -268,7 +268,7 @@ def test_an_icinga_2_is_asked_for_a_day_more(database, clock):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_random_lives_of_a_log(tmp_path_factory, data):

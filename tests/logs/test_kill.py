@@ -13,7 +13,7 @@ from monrest.store.tables import logcache_sites
 from tests.logs.child import filled
 from tests.logs.core import done, stored
 
-LINES = 3000
+LINES = 2000
 SCRIPT = Path(__file__).with_name("child.py")
 
 
@@ -36,7 +36,7 @@ def test_killed_at_random_points(database_url, clock, database, seed):
     random, core = Random(seed), filled(LINES, seed)
     whole = core.told()
     progress = []
-    for _ in range(8):
+    for _ in range(5):
         child = start(database_url, seed)
         # In the middle of the transactions that follow some slice, wherever they are by then.
         for _ in range(random.randint(1, 6)):

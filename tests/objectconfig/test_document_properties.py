@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from monrest.objectconfig.document import ConfigFile, UnwritableError
@@ -19,8 +19,6 @@ VALUES = (
     "", "a", "a,b", " a , b", "null", "+x", "a b  c", "x # y", "00:00-24:00", "a\\", "a\\\\",
     r"a\;b", "define host {", "{", "}", "${x}", "\u00fc", "a\tb", "a\u00a0", "define",
 )  # fmt: skip
-BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""How fast a busy machine makes up texts says nothing about the parser."""
 BLANKS = ("", "", " ", "  ", "\t", "\t ")
 
 blanks = st.sampled_from(BLANKS)
@@ -114,7 +112,7 @@ def said(file):
     return [(block.type, block.disabled, block.attributes) for block in file.blocks]
 
 
-@settings(BUSY, max_examples=100)
+@settings(max_examples=100)
 @given(st.one_of(st.binary(max_size=200), texts.map(str.encode)))
 def test_bytes_read_are_bytes_written(data):
     file = ConfigFile.parse("/x.cfg", data)
@@ -123,7 +121,6 @@ def test_bytes_read_are_bytes_written(data):
     assert all(problem.message for problem in file.problems)
 
 
-@BUSY
 @given(st.text(alphabet="define host{}\r\n#;\\_ a1:-,", max_size=200))
 def test_letters_in_any_order_are_written_as_they_were(text):
     assert ConfigFile.parse("/x.cfg", text.encode()).data() == text.encode()
@@ -133,7 +130,7 @@ def host(*lines):
     return "define host {\n" + "\n".join(lines) + "\n}\n"
 
 
-@settings(BUSY, max_examples=250)
+@settings(max_examples=250)
 @given(texts)
 @example(host("alias a\r\r"))
 @example(host("\ralias a"))
@@ -157,7 +154,7 @@ def test_what_is_read_at_once_is_what_is_read_line_by_line(text):
     assert file.includes == tuple(scanner.reader.includes)
 
 
-@settings(BUSY, max_examples=200)
+@settings(max_examples=200)
 @given(texts, st.data())
 def test_a_change_touches_only_its_own_definition(text, data):
     file = ConfigFile.parse("/x.cfg", text.encode())
@@ -187,7 +184,7 @@ def test_a_change_touches_only_its_own_definition(text, data):
     assert written == there
 
 
-@settings(BUSY, max_examples=100)
+@settings(max_examples=100)
 @given(tidy, st.data())
 def test_after_any_changes_the_file_reads_as_it_is_held(text, data):
     file = ConfigFile.parse("/x.cfg", text.encode())
@@ -215,7 +212,7 @@ def test_after_any_changes_the_file_reads_as_it_is_held(text, data):
     assert all((old.data(), said(old)) == (text, blocks) for old, text, blocks in left)
 
 
-@settings(BUSY, max_examples=100)
+@settings(max_examples=100)
 @given(st.one_of(tidy, texts), st.data())
 def test_what_is_added_can_be_taken_back(text, data):
     file = ConfigFile.parse("/x.cfg", text.encode())

@@ -35,7 +35,7 @@ class Cache:
     async def record(self, site):
         return self.records.get(site.id)
 
-    async def update_all(self, sites, progress):
+    async def update_all(self, sites):
         self.asked.append([site.id for site in sites])
         return self.result
 
