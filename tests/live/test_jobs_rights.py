@@ -199,7 +199,7 @@ def test_over_a_unix_socket(guarded):
     [
         ("/services", "services", "1 of 2 sites have answered", 40),
         ("/services/availability?timeperiod=lastmonth", "log",
-         "the log of 1 of 2 sites is read", 45),
+         "reading the log of good: ", 50),
     ],
 )  # fmt: skip
 def test_progress_over_sites(made, slow, embedded, path, table, message, percent):
@@ -212,10 +212,11 @@ def test_progress_over_sites(made, slow, embedded, path, table, message, percent
         slow.hold()
         number = begun(client, "GET", f"{path}{'&' if '?' in path else '?'}background=1")
         row = until(
-            lambda: (row := client.rows(f"/mon/jobs/{number}"))["percent"] > 0 and row,
+            lambda: (row := client.rows(f"/mon/jobs/{number}"))["percent"] >= percent and row,
             "one site has answered",
         )
-        assert (row["percent"], row["message"]) == (percent, message)
+        assert row["percent"] == percent
+        assert row["message"].startswith(message)
         assert row["remaining"] >= 0
         slow.release()
         row = ended(client, number)
