@@ -24,11 +24,13 @@ from twisted.internet.defer import Deferred
 from bench.clients import BrokenRunError, Livestatus
 from bench.processes import Processes
 from bench.report import Line, times
+from monrest.bp.service import DUTY
 from monrest.bp.service import Processes as BusinessProcesses
 from monrest.concurrency import Threads, pause
 from monrest.config.values import BpConfig, SiteConfig
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
+from monrest.store.duties import Duties
 
 PROCESSES = 200
 NODES = 50
@@ -103,14 +105,20 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, float]:
     registry.startService()
     while not registry.sites[0].connected:
         await pause(reactor, 0.05)
+    duties = Duties(database, reactor, "bench")
     service = BusinessProcesses(
         database=database,
+        duties=duties,
         clock=reactor,
         sites=registry,
         threads=threads,
         config=BpConfig(refresh_interval=0),
         app="mon",
     )
+    duties.want(DUTY)
+    duties.startService()
+    while duties.held(DUTY) is None:
+        await pause(reactor, 0.05)
     for at in range(PROCESSES):
         made = await service.create(definition(at, names))
         await service.patch(made.nr, {})
@@ -135,6 +143,7 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, float]:
     states = {one.result.last_check for one in await service.several()}
     if 0 in states:
         raise BrokenRunError("a process was not calculated")
+    await duties.stopService()
     await registry.stopService()
     await threads.stopService()
     await database.stopService()

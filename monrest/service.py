@@ -143,6 +143,7 @@ class Daemon(Service):
         )
         self.bp = Processes(
             database=self.database,
+            duties=self.duties,
             clock=self.reactor,
             sites=self.registry,
             threads=self.threads,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import ClassVar, TypeAlias
 
 from attrs import define, field
@@ -45,9 +45,19 @@ class Delivery:
         return None
 
     async def deliver(
-        self, site: Site, done: Done, live: Live, app: str, *, synchronise: bool
+        self,
+        site: Site,
+        done: Done,
+        live: Live,
+        app: str,
+        *,
+        synchronise: bool,
+        allowed: Callable[[], bool],
     ) -> None:
-        """Send the results whose hosts the core has; with ``synchronise`` also flags of nodes."""
+        """Send the results whose hosts the core has; with ``synchronise`` also flags of nodes.
+
+        What is not ``allowed`` when its turn comes is not sent.
+        """
         commands: list[CoreCommand] = []
         await sliced(_commands(done, live, site.id, commands), self.clock)
         if synchronise:
@@ -56,7 +66,7 @@ class Delivery:
         if not commands:
             return
         try:
-            (sent,) = await send(((site, tuple(commands)),), self.clock)
+            (sent,) = await send(((site, tuple(commands)),), self.clock, allowed)
         except BadRequest as error:
             self._tell(f"results are not sent: {error}")
             return

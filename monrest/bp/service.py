@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Any, ClassVar
 
 from attrs import define, evolve, field, frozen
@@ -22,10 +23,8 @@ from twisted.logger import Logger
 
 from monrest.bp import statements
 from monrest.bp.deliver import Delivery
-from monrest.bp.duty import DUTY, Alone, Duty
 from monrest.bp.export import Exporter, objects_of
 from monrest.bp.gather import Answers, carriers
-from monrest.bp.merge import merged
 from monrest.bp.references import Key
 from monrest.bp.results import Result, stored
 from monrest.bp.run import FailedError, Runner
@@ -37,9 +36,15 @@ from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
+from monrest.store.duties import Duties, DutyLostError, Token
+from monrest.store.merge import merged
 from monrest.values import SiteProblem
 
+DUTY = "business processes"
+
 _WORKERS = 1
+_LOOK = 1.0
+"""Seconds between two looks whether there is something to do: a duty may come at any time."""
 
 
 @frozen
@@ -66,7 +71,7 @@ class Processes(Service):
     threads: Threads
     config: BpConfig
     app: str
-    duty: Duty = field()
+    duties: Duties
     zone: tzinfo = UTC
     exporter: Exporter | None = None
     timer: Callable[[], float] = time.perf_counter
@@ -77,10 +82,7 @@ class Processes(Service):
     _delivery: Delivery = field(init=False)
     _runner: Runner = field(init=False)
     _periodic: Periodic | None = field(default=None, init=False)
-
-    @duty.default
-    def _alone(self) -> Duty:
-        return Alone(self.database)
+    _last: tuple[Token | None, float] = field(default=(None, 0.0), init=False)
 
     def __attrs_post_init__(self) -> None:
         self._delivery = Delivery(self.clock)
@@ -105,7 +107,7 @@ class Processes(Service):
     def startService(self) -> None:
         """Begin to calculate regularly; the database and the sites must run."""
         super().startService()
-        self.duty.want(DUTY)
+        self.duties.want(DUTY)
         self._begin()
 
     def stopService(self) -> Deferred[None]:
@@ -124,14 +126,14 @@ class Processes(Service):
 
     def _begin(self) -> None:
         if self.config.refresh_interval > 0:
-            seconds = 60.0 * self.config.refresh_interval
             self._periodic = Periodic(
-                self.clock, seconds, self.regularly, "calculating business processes"
+                self.clock, _LOOK, self.look, "calculating business processes"
             )
             self._periodic.startService()
 
     def _end(self) -> Deferred[None]:
         periodic, self._periodic = self._periodic, None
+        self._last = (None, 0.0)
         return succeed(None) if periodic is None else periodic.stopService()
 
     # ---------------------------------------------------------------- reading
@@ -235,34 +237,44 @@ class Processes(Service):
 
     # ---------------------------------------------------------------- calculating
 
+    async def look(self) -> None:
+        """Calculate when the interval is over, or the duty came to this daemon."""
+        token, (held, began) = self.duties.held(DUTY), self._last
+        if token is None:
+            return
+        now = self.clock.seconds()
+        if held != token or now - began >= 60.0 * self.config.refresh_interval:
+            self._last = (token, now)
+            await self.regularly()
+
     async def regularly(self) -> None:
         """Calculate all live processes, if that is this daemon's duty and there are any."""
-        token = self.duty.held(DUTY)
+        token = self.duties.held(DUTY)
         if token is None:
             return
         await self._lock.acquire()
         try:
             await self._all(token)
-        except Unavailable as error:
+        except (Unavailable, DutyLostError) as error:
             self.log.warn("business processes are not calculated: {error}", error=str(error))
         finally:
             self._lock.release()
 
-    async def _all(self, token: Any) -> None:
+    async def _all(self, token: Token) -> None:
         began = self.timer()
         known = await self._load()
         live = [one for one in known.values() if _usable(one)]
         if not live:
             return
         done, answers = await self._runner.run(live, known)
-        await self._deliver(done, answers)
         figures = {
             "business_process_duration_seconds": self.timer() - began,
             "business_process_last_update": self.clock.seconds(),
             "business_process_worker_total": float(_WORKERS),
         }
-        # A duty that is another daemon's meanwhile: its results are newer.
-        await self._store(done, lambda work: self.duty.change(token, work), figures)
+        # A duty that is another daemon's meanwhile: its results are newer, also for the core.
+        await self._store(done, partial(self.duties.change, token), figures)
+        await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
 
     async def refresh(self, process: Stored) -> Refreshed:
         """Calculate one process now and submit its results; a draft's are for nobody.
@@ -284,19 +296,26 @@ class Processes(Service):
         known = await self._load()
         process = known.get(process.nr, process)
         done, answers = await self._runner.run([process], known, strict=True)
-        if not process.draft:
-            await self._deliver(done, answers)
         await self._store(done, self.database.change)
+        if not process.draft:
+            await self._deliver(done, answers, lambda: True)
         return Refreshed(await self._after(process.nr), answers.problems)
 
-    async def _deliver(self, done: Sequence[tuple[Stored, Result]], answers: Answers) -> None:
-        """Send results to the core, if there is one that wants them."""
+    async def _deliver(
+        self,
+        done: Sequence[tuple[Stored, Result]],
+        answers: Answers,
+        allowed: Callable[[], bool],
+    ) -> None:
+        """Send results to the core, if there is one that wants them, as long as it is allowed."""
         site = self._delivery.target(self.config.result_backend, self.sites.sites)
         if site is None or not done:
             return
         results = [(one.definition, result, one.result.time) for one, result in done]
         synchronise = self.config.sync_downtime_ack_state > 1
-        await self._delivery.deliver(site, results, answers.live, self.app, synchronise=synchronise)
+        await self._delivery.deliver(
+            site, results, answers.live, self.app, synchronise=synchronise, allowed=allowed
+        )
 
     async def _store(
         self,
@@ -345,4 +364,4 @@ def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
             nodes[at] = {key: one for key, one in nodes[at].items() if key != "function_args"}
     if not isinstance(patch, Mapping):
         raise BadRequest("invalid value", "request body: expected an object")
-    return merged({**before, "nodes": nodes}, patch)
+    return merged({**before, "nodes": nodes}, dict(patch))

@@ -13,27 +13,10 @@ from monrest.bp.statements import Calculated
 from monrest.config.values import BpConfig
 from monrest.errors import BadRequest, RestError
 from monrest.sites.registry import SiteList
+from monrest.store.duties import Duties
+from monrest.store.tables import duties as table
 
 FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
-
-
-class Duty:
-    """A duty that is held when the test says so; ``done`` counts fenced changes."""
-
-    def __init__(self, database):
-        self.database, self.token, self.wanted, self.done = database, "t", [], 0
-
-    def want(self, name):
-        self.wanted.append(name)
-
-    def held(self, name):
-        assert name == DUTY
-        return self.token
-
-    async def change(self, token, work):
-        assert token == self.token
-        self.done += 1
-        return await self.database.change(work)
 
 
 class Exporter:
@@ -51,19 +34,22 @@ class Exporter:
 class Setting:
     def __init__(self, clock, database, threads, sites=()):
         self.clock, self.database = clock, database
-        self.duty, self.exporter = Duty(database), Exporter()
-        self.made = [self.processes(threads, sites) for _ in range(2)]
+        self.exporter = Exporter()
+        self.duties = [Duties(database, clock, name, timer=clock.seconds) for name in "ab"]
+        self.made = [self.processes(threads, sites, duties) for duties in self.duties]
         self.service = self.made[0]
+        self.duties[0].want(DUTY)
+        self.wait(self.duties[0].look())
 
-    def processes(self, threads, sites):
+    def processes(self, threads, sites, duties):
         return Processes(
             database=self.database,
+            duties=duties,
             clock=self.clock,
             sites=SiteList(tuple(sites)),
             threads=threads,
             config=BpConfig(),
             app="mon",
-            duty=self.duty,
             exporter=self.exporter,
             timer=self.clock.seconds,
             choose=lambda: 1,
@@ -124,24 +110,65 @@ def test_the_regular_run_calculates_live_ones(setting, clock):
 
 def test_only_who_has_the_duty_calculates(setting):
     setting.alive(FIXED)
-    setting.duty.token = None
-    setting.wait(setting.service.regularly())
+    setting.wait(setting.made[1].regularly())
     assert setting.wait(setting.service.get(1)).result.last_check == 0
-    setting.duty.token = "mine"
     setting.wait(setting.service.regularly())
     assert setting.wait(setting.service.get(1)).result.last_check > 0
-    assert setting.duty.done == 1
+
+
+def test_a_duty_that_was_lost_meanwhile_changes_nothing(setting, database, caught):
+    """The holder was paused for so long that another one took over, and does not know it."""
+    setting.alive(FIXED)
+    token = setting.duties[0].held(DUTY)
+
+    def taken(connection):
+        connection.execute(table.update().values(number=token.number + 1))
+
+    setting.wait(_change(database, taken))
+    assert setting.duties[0].held(DUTY) == token
+    setting.wait(setting.service.regularly())
+    assert setting.wait(setting.service.get(1)).result.last_check == 0
+    assert "business_process_last_update" not in setting.wait(setting.service.statistics())
+    (told,) = [event for event in caught if "not calculated" in event["log_format"]]
+    assert "log_failure" not in told
+
+
+def test_a_duty_that_comes_is_done_at_once(setting, clock):
+    """Two daemons: the second one goes on where the first one left."""
+    setting.alive(FIXED)
+    for duties, service in zip(setting.duties, setting.made, strict=True):
+        service.startService()
+        duties.startService()
+
+    def checked():
+        return setting.wait(setting.service.get(1)).result.last_check
+
+    clock.advance(1)
+    before = checked()
+    assert before > 0
+    for _ in range(30):
+        clock.advance(1)
+    assert checked() == before
+    setting.wait(_stopped(setting.service))
+    setting.wait(_stopped(setting.duties[0]))
+    for _ in range(5):
+        clock.advance(1)
+    assert before + 30 < checked() <= before + 36
+    setting.wait(_stopped(setting.made[1]))
+    setting.wait(_stopped(setting.duties[1]))
+    assert not clock.getDelayedCalls()
 
 
 def test_it_runs_every_interval_until_it_is_stopped(setting, clock):
     service = setting.service
     setting.alive(FIXED)
     service.startService()
-    assert setting.duty.wanted == [DUTY]
     times = []
     for _ in range(3):
         times.append(setting.wait(service.get(1)).result.last_check)
-        clock.advance(60)
+        for _ in range(60):
+            setting.wait(setting.duties[0].look())
+            clock.advance(1)
     assert times[1] == times[0] + 60
     assert times[2] == times[1] + 60
     setting.wait(service.reconfigure(BpConfig(refresh_interval=0), "mon", service.zone))
@@ -250,11 +277,13 @@ def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, th
     calculated = Calculated(1, live.version, stored(before))
     wait(_change(database, statements.store([calculated], 1)))
     clock.advance(100)
+    wait(setting.duties[0].look())
     wait(service.regularly())
     assert wait(service.get(1)).result == before
     done = wait(service.refresh(wait(service.get(1))))
     assert [one.site for one in done.problems] == ["a"]
     clock.advance(100)
+    wait(setting.duties[0].look())
     wait(service.regularly())
     after = wait(service.get(1)).result
     assert (after.status, after.status_text) == (3, "no such service")
