@@ -24,6 +24,8 @@ from twisted.internet.defer import Deferred
 from bench.clients import BrokenRunError, Livestatus
 from bench.processes import Processes
 from bench.report import Line, times
+from monrest.bp.commit import Commits
+from monrest.bp.exporter import Exporter
 from monrest.bp.service import DUTY
 from monrest.bp.service import Processes as BusinessProcesses
 from monrest.concurrency import Threads, pause
@@ -114,6 +116,8 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, float]:
         threads=threads,
         config=BpConfig(refresh_interval=0),
         app="mon",
+        exporter=Exporter(reactor=reactor, threads=threads, var_dir=Path(folder)),
+        commits=Commits(reactor=reactor, threads=threads, folder=Path(folder, "bp"), app="mon"),
     )
     duties.want(DUTY)
     duties.startService()

@@ -31,6 +31,8 @@ from monrest.auth.secret import SecretKeyError, read_or_create
 from monrest.auth.sessions import Sessions
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
+from monrest.bp.commit import Commits
+from monrest.bp.exporter import Exporter
 from monrest.bp.service import Processes
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
@@ -131,7 +133,8 @@ class Daemon(Service):
             describe=describe,
             who=self._who,
         )
-        self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
+        var_dir = Path(self.config.server.var_dir)
+        self.staging = Staging(self.reactor, self.database, var_dir)
         self.duties = Duties(self.database, self.reactor, "")
         self.downtimes = RecurringDowntimes(
             database=self.database,
@@ -150,6 +153,13 @@ class Daemon(Service):
             config=self.config.bp,
             app=self.config.names.app,
             zone=self.config.display.zone(),
+            exporter=Exporter(reactor=self.reactor, threads=self.threads, var_dir=var_dir),
+            commits=Commits(
+                reactor=self.reactor,
+                threads=self.threads,
+                folder=var_dir / "bp",
+                app=self.config.names.app,
+            ),
         )
 
     def setServiceParent(self, parent: Any) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from monrest.bp import statements
+from monrest.bp.commit import Commits
 from monrest.bp.results import NodeState, Result, stored
 from monrest.bp.service import DUTY, Processes
 from monrest.bp.statements import Calculated
@@ -25,15 +27,17 @@ class Exporter:
     def __init__(self):
         self.given, self.error = [], None
 
-    async def export(self, objects):
-        self.given.append([one.attributes["host_name"] for one in objects if one.type == "host"])
+    async def export(self, config, site, objects, who):
+        assert who == "(mon)"
+        found = await objects()
+        self.given.append([one.attributes["host_name"] for one in found if one.type == "host"])
         if self.error:
             raise self.error
 
 
 class Setting:
-    def __init__(self, clock, database, threads, sites=()):
-        self.clock, self.database = clock, database
+    def __init__(self, clock, database, threads, folder, sites=()):
+        self.clock, self.database, self.folder = clock, database, folder / "bp"
         self.exporter = Exporter()
         self.duties = [Duties(database, clock, name, timer=clock.seconds) for name in "ab"]
         self.made = [self.processes(threads, sites, duties) for duties in self.duties]
@@ -51,6 +55,7 @@ class Setting:
             config=BpConfig(),
             app="mon",
             exporter=self.exporter,
+            commits=Commits(reactor=None, threads=threads, folder=self.folder, app="mon"),
             timer=self.clock.seconds,
             choose=lambda: 1,
         )
@@ -74,8 +79,8 @@ class Setting:
 
 
 @pytest.fixture
-def setting(clock, database, threads):
-    return Setting(clock, database, threads)
+def setting(clock, database, threads, tmp_path):
+    return Setting(clock, database, threads, tmp_path)
 
 
 def test_a_draft_is_for_a_day(setting, clock):
@@ -243,6 +248,23 @@ def test_every_write_exports_all_live_processes(setting):
     assert wait(service.get(3)).definition.name == "S"
 
 
+def test_the_version_before_the_last_change_is_kept_beside(setting):
+    """As files, until the process is removed; of a draft nothing is."""
+    wait, service, folder = setting.wait, setting.service, setting.folder
+
+    def files():
+        return {one.name: orjson.loads(one.read_bytes())["rankDir"] for one in folder.iterdir()}
+
+    wait(service.create(FIXED))
+    assert not folder.exists()
+    wait(service.patch(1, {}))
+    assert files() == {"1.tbp": "TB"}
+    wait(service.patch(1, {"rankDir": "LR"}))
+    assert files() == {"1.tbp": "LR", "1.tbp.bak": "TB"}
+    wait(service.delete(1))
+    assert files() == {}
+
+
 def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting, database):
     wait, service = setting.wait, setting.service
     setting.alive(FIXED)
@@ -261,10 +283,10 @@ def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting,
     assert wait(service.refresh(wait(service.get(1)))).process.result.status == 2
 
 
-def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads):
+def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads, tmp_path):
     site = town.site("a", up=False)
     town.pass_time(30, 1)
-    setting = Setting(clock, database, threads, [site])
+    setting = Setting(clock, database, threads, tmp_path, [site])
     wait, service = setting.wait, setting.service
     nodes = [{"label": "r", "function": "status('h', 's')"}]
     live = setting.alive({"name": "P", "nodes": nodes})
