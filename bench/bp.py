@@ -24,11 +24,15 @@ from twisted.internet.defer import Deferred
 from bench.clients import BrokenRunError, Livestatus
 from bench.processes import Processes
 from bench.report import Line, times
+from monrest.bp.commit import Commits
+from monrest.bp.exporter import Exporter
+from monrest.bp.service import DUTY
 from monrest.bp.service import Processes as BusinessProcesses
 from monrest.concurrency import Threads, pause
 from monrest.config.values import BpConfig, SiteConfig
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
+from monrest.store.duties import Duties
 
 PROCESSES = 200
 NODES = 50
@@ -42,7 +46,7 @@ def calculating(processes: Processes, hosts: int, services: int) -> Iterator[Lin
     """All processes together, from the question to the stored results."""
     core = processes.core("bp-core", hosts, services)
     socket = processes.replay("bp-sites", {"bp": core})["bp"]
-    child = processes.python("bp", "-m", "bench.bp", f"--site={socket}", ready=False)
+    child = processes.python("bp", *(("/tmp/prof.py",) if __import__("os").environ.get("PROF") else ("-m", "bench.bp")), f"--site={socket}", ready=False)
     if child.wait(120) != 0:
         raise BrokenRunError(f"business processes: {processes.log('bp')}")
     processes.running.remove(child)
@@ -103,14 +107,22 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, float]:
     registry.startService()
     while not registry.sites[0].connected:
         await pause(reactor, 0.05)
+    duties = Duties(database, reactor, "bench")
     service = BusinessProcesses(
         database=database,
+        duties=duties,
         clock=reactor,
         sites=registry,
         threads=threads,
         config=BpConfig(refresh_interval=0),
         app="mon",
+        exporter=Exporter(reactor=reactor, threads=threads, var_dir=Path(folder)),
+        commits=Commits(reactor=reactor, threads=threads, folder=Path(folder, "bp"), app="mon"),
     )
+    duties.want(DUTY)
+    duties.startService()
+    while duties.held(DUTY) is None:
+        await pause(reactor, 0.05)
     for at in range(PROCESSES):
         made = await service.create(definition(at, names))
         await service.patch(made.nr, {})
@@ -135,6 +147,7 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, float]:
     states = {one.result.last_check for one in await service.several()}
     if 0 in states:
         raise BrokenRunError("a process was not calculated")
+    await duties.stopService()
     await registry.stopService()
     await threads.stopService()
     await database.stopService()

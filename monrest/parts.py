@@ -22,6 +22,8 @@ from monrest.auth.passwords import Passwords
 from monrest.auth.sessions import Sessions
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
+from monrest.bp.commit import Commits
+from monrest.bp.exporter import Exporter
 from monrest.bp.service import Processes
 from monrest.concurrency import Threads
 from monrest.config import Config
@@ -99,12 +101,20 @@ class Parts:
         )
         self.bp = Processes(
             database=self.database,
+            duties=self.duties,
             clock=clock,
             sites=self.registry,
             threads=self.threads,
             config=config.bp,
             app=config.names.app,
             zone=config.display.zone(),
+            exporter=Exporter(reactor=clock, threads=self.threads, var_dir=folder),
+            commits=Commits(
+                reactor=clock,
+                threads=self.threads,
+                folder=folder / "bp",
+                app=config.names.app,
+            ),
         )
 
     def _databases(self) -> tuple[Database, ...]:

@@ -82,7 +82,7 @@ class Calculation:
         left: Sequence[Step] = plan.steps
         if not self.leaf.hard:
             # Nearly all nodes are services by name; they need no children and come first.
-            missing = self.leaf.services(plan.services, self.states, self.last)
+            missing = self.leaf.services(plan, self.states, self.last)
             left = plan.others if not missing else [*missing, *plan.others]
         for count, step in enumerate(left):
             if count % _SLICE == 0:

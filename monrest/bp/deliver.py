@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import ClassVar, TypeAlias
 
 from attrs import define, field
@@ -13,9 +13,11 @@ from monrest.bp.gather import ask
 from monrest.bp.live import Layout, Live, Question
 from monrest.bp.record import Definition
 from monrest.bp.results import Result
+from monrest.bp.spool import spool, spooled
 from monrest.bp.submit import Present, presents, results, synchronised
 from monrest.commands.values import CoreCommand
-from monrest.concurrency import sliced
+from monrest.concurrency import Threads, sliced
+from monrest.config.values import BpConfig
 from monrest.errors import BadRequest
 from monrest.query.model import CoreFilter, Test
 from monrest.sites.commands import send
@@ -26,6 +28,13 @@ Done: TypeAlias = Sequence[tuple[Definition, Result, float]]
 """Processes, their results, and how many seconds the calculation before this one took."""
 
 
+def sole(wanted: str, sites: Sequence[Site]) -> Site | None:
+    """Give the site of this id, else the only one there is; None where there are several."""
+    if wanted:
+        return next((site for site in sites if site.id == wanted), None)
+    return sites[0] if len(sites) == 1 else None
+
+
 @define(eq=False)
 class Delivery:
     """Sends to the one core that wants results; tells a failure when it begins and not again."""
@@ -33,21 +42,57 @@ class Delivery:
     log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
+    threads: Threads
     _trouble: str = field(default="", init=False)
 
-    def target(self, wanted: str, sites: Sequence[Site]) -> Site | None:
-        """Give the site of this id, else the only one there is; None where there are several."""
-        if wanted:
-            return next((site for site in sites if site.id == wanted), None)
-        if len(sites) == 1:
-            return sites[0]
-        self._tell("results are not sent to a core: bp.result_backend names none")
-        return None
-
     async def deliver(
-        self, site: Site, done: Done, live: Live, app: str, *, synchronise: bool
+        self,
+        config: BpConfig,
+        sites: Sequence[Site],
+        done: Done,
+        live: Live,
+        app: str,
+        allowed: Callable[[], bool],
     ) -> None:
-        """Send the results whose hosts the core has; with ``synchronise`` also flags of nodes."""
+        """Send the results whose hosts a core has, and flags of nodes if that is wanted.
+
+        What is not ``allowed`` when its turn comes is not sent.
+        """
+        site = sole(config.result_backend, sites)
+        if config.spool_dir and not config.result_backend:
+            await self._spool(config.spool_dir, done, live, app, allowed)
+        elif site is not None:
+            synchronise = config.sync_downtime_ack_state > 1
+            await self._send(site, done, live, app, allowed, synchronise=synchronise)
+        else:
+            self._tell("results are not sent to a core: bp.result_backend names none")
+
+    async def _spool(
+        self, folder: str, done: Done, live: Live, app: str, allowed: Callable[[], bool]
+    ) -> None:
+        """Write all results into one file."""
+        commands: list[CoreCommand] = []
+        await sliced(_commands(done, live, "", commands), self.clock)
+        if not commands or not allowed():
+            return
+        now = self.clock.seconds()
+        try:
+            await self.threads.run(lambda: spool(folder, spooled(commands, app, now)))
+        except OSError as error:
+            self._tell(f"results are not written: {folder}: {error.strerror}")
+        else:
+            self._trouble = ""
+
+    async def _send(
+        self,
+        site: Site,
+        done: Done,
+        live: Live,
+        app: str,
+        allowed: Callable[[], bool],
+        *,
+        synchronise: bool,
+    ) -> None:
         commands: list[CoreCommand] = []
         await sliced(_commands(done, live, site.id, commands), self.clock)
         if synchronise:
@@ -56,7 +101,7 @@ class Delivery:
         if not commands:
             return
         try:
-            (sent,) = await send(((site, tuple(commands)),), self.clock)
+            (sent,) = await send(((site, tuple(commands)),), self.clock, allowed)
         except BadRequest as error:
             self._tell(f"results are not sent: {error}")
             return
@@ -116,5 +161,11 @@ def _commands(done: Done, live: Live, site: str, commands: list[CoreCommand]) ->
 
 
 def _known(found: Iterable[CoreCommand], live: Live, site: str) -> Iterable[CoreCommand]:
-    """Leave out results for hosts that the core does not have: it would only complain."""
-    return (one for one in found if site in live.places.get(one.fields[0], ()))
+    """Leave out results for hosts that the core does not have: it would only complain.
+
+    Without a ``site`` it is enough that any of them has it.
+    """
+    for one in found:
+        places = live.places.get(one.fields[0], ())
+        if site in places or (places and not site):
+            yield one

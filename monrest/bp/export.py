@@ -1,12 +1,12 @@
 """The objects of the cores that stand for processes and their nodes (frontend-data.md, 2.10).
 
-Pure: what is to be there. Putting it into the configuration of a core is done by an ``Exporter``.
+Pure: what is to be there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from attrs import frozen
 
@@ -22,16 +22,6 @@ class CoreObject:
 
     type: Literal["host", "service"]
     attributes: Mapping[str, str]
-
-
-class Exporter(Protocol):
-    """Makes a core have exactly these objects for processes, and no others."""
-
-    async def export(self, objects: Sequence[CoreObject]) -> None:
-        """Change the configuration and reload the core, if anything differs.
-
-        Raises RestError with the message ``reload command failed`` when that fails.
-        """
 
 
 def objects_of(processes: Iterable[tuple[str, Definition]], app: str) -> tuple[CoreObject, ...]:

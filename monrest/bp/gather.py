@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.bp.live import Layout, Live, Needs, Question
+from monrest.bp.services import NOWHERE, Places
 from monrest.concurrency import sliced
 from monrest.errors import SitesFailed
 from monrest.query.model import CoreFilter, Pushed, Test
@@ -30,8 +31,13 @@ class Answers:
     problems: tuple[SiteProblem, ...] = ()
 
 
-async def gather(sites: Sequence[Site], needs: Needs, clock: IReactorTime) -> Answers:
-    """Ask all sites at once; those that fail or lie are told as problems."""
+async def gather(
+    sites: Sequence[Site], needs: Needs, clock: IReactorTime, known: Places = NOWHERE
+) -> Answers:
+    """Ask all sites at once; those that fail or lie are told as problems.
+
+    ``known`` says where services stood when they were asked before.
+    """
     questions = needs.questions()
     live = Live()
     problems: dict[str, SiteProblem] = {}
@@ -52,6 +58,7 @@ async def gather(sites: Sequence[Site], needs: Needs, clock: IReactorTime) -> An
                 await sliced(work, clock)
             except (TypeError, ValueError):
                 problems[site.id] = SiteProblem(site.id, site.name, LIE)
+    await sliced(live.services.settle(known), clock)
     return Answers(live, tuple(problems.values()))
 
 

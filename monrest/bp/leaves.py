@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import compress
+from operator import ne
 from typing import Any
 
 from attrs import define, field, frozen
@@ -35,7 +36,7 @@ from monrest.bp.live import (
     number,
     text,
 )
-from monrest.bp.plan import Step
+from monrest.bp.plan import Plan, Step
 from monrest.bp.search import Moment, shown, test_of, title_of
 from monrest.bp.states import CRITICAL, OK, UNKNOWN, WORDS, Item, NodeState
 from monrest.bp.syntax import expression_of, matching_of, text_at
@@ -117,31 +118,28 @@ class Leaf:
             return self._row(row, filters, previous, host=False)
         return self._matching(host, op, pattern, filters, best=best)
 
-    def services(
-        self,
-        nodes: Sequence[tuple[str, tuple[str, str], Step]],
-        states: dict[str, NodeState],
-        last: Last,
-    ) -> list[Step]:
+    def services(self, plan: Plan, states: dict[str, NodeState], last: Last) -> list[Step]:
         """Set the states of nodes about services whose soft states count and no filter looks at.
 
         The same as ``status``, for all of them in one go; what a row has not changed since
-        ``last`` stays. Gives the nodes whose service is missing.
+        ``last`` stays, and so does for now what else ``last`` has. Gives the nodes whose service
+        is missing.
         """
-        peers, made, old = self.peers, _state_made, last.states
+        made = _state_made
         missing: list[Step] = []
-        get = self.live.services.get
-        self.rows = [get(key) for _, key, _ in nodes]
-        known: Iterable[Row | None] = last.rows or repeat(None)
-        for (node, _, step), row, before in zip(nodes, self.rows, known, strict=False):
+        table, nodes = self.live.services.table, plan.services
+        rows = self.rows = [table[at] for at in plan.places(self.live.services.places)]
+        states.update(last.states)
+        changed_at: Iterable[int] = range(len(rows))
+        if last.rows:
+            changed_at = compress(changed_at, map(ne, rows, last.rows))
+        self.peers.update(row[PEER] for row in rows if row is not None)
+        for at in changed_at:
+            row = rows[at]
+            node = nodes[at][0]
             if row is None:
-                missing.append(step)
                 continue
             peer = row[PEER]
-            peers.add(peer)
-            if row == before:
-                states[node] = old[node]
-                continue
             _, _, state, _, _, _, _, checked, changed, acknowledged, downtime, *more = row
             output, long_output, variables, *_ = more
             if type(state) is not int or not 0 <= state <= UNKNOWN:
@@ -164,6 +162,8 @@ class Leaf:
                     peer if reference is not None else None,
                 )
             )
+        if None in rows:
+            missing = [one[2] for one, row in zip(nodes, rows, strict=True) if row is None]
         return missing
 
     def _row(self, row: Row, filters: Filters, previous: str, *, host: bool) -> Outcome:

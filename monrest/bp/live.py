@@ -8,10 +8,12 @@ know which it is about.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
+from monrest.bp.services import Services
 from monrest.query.model import Any_, CoreFilter, Pushed, Test
 from monrest.query.schema import CoreType
 from monrest.values import Row
@@ -249,7 +251,7 @@ class Live:
     """The rows by name; of an object that several sites have, those of the first site count."""
 
     hosts: dict[str, Row] = field(factory=dict)
-    services: dict[tuple[str, str], Row] = field(factory=dict)
+    services: Services = field(factory=Services)
     by_host: dict[str, list[Row]] = field(factory=dict)
     hostgroups: dict[str, Counts] = field(factory=dict)
     servicegroups: dict[str, Counts] = field(factory=dict)
@@ -286,11 +288,13 @@ class Live:
             yield
 
     def _services(self, site: str, rows: Sequence[Row], wanted: frozenset[str]) -> Generator[None]:
-        for at in range(0, len(rows), _SLICE):
-            some = rows[at : at + _SLICE]
+        for start in range(0, len(rows), _SLICE):
+            some = rows[start : start + _SLICE]
             for row in some:
                 row.append(site)
-            self.services.update(zip([(row[0], row[1]) for row in some], some, strict=True))
+            if any(set(map(type, map(itemgetter(at), some))) != {str} for at in (HOST, SERVICE)):
+                raise TypeError("a name is no text")
+            self.services.add(some)
             yield
         if not wanted:
             return

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from monrest.bp.filters import NONE, Filters, filters_of
 from monrest.bp.live import Needs
 from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.search import columns_of
+from monrest.bp.services import NOWHERE, Places
 from monrest.bp.syntax import matching_of, text_at
 
 
@@ -37,7 +38,8 @@ class Plan:
     """All steps, children before parents, and what the nodes look at.
 
     ``services`` are those about services by name, ``others`` the rest and the root.
-    ``extended``: code of one's own takes part, which may take any time.
+    ``extended``: code of one's own takes part, which may take any time. ``filters`` are the names
+    of all filters that process and nodes name.
     """
 
     definition: Definition
@@ -47,6 +49,16 @@ class Plan:
     others: tuple[Step, ...]
     needs: Needs
     extended: bool
+    filters: frozenset[str]
+    _known: Places = field(default=NOWHERE, init=False)
+    _places: Sequence[int] = field(default=(), init=False)
+
+    def places(self, known: Places) -> Sequence[int]:
+        """Give where the rows of ``services`` stand; 0 for one that is missing."""
+        if self._known is not known:
+            self._places = [known.of.get(pair, 0) for _, pair, _ in self.services]
+            self._known = known
+        return self._places
 
 
 def plan(definition: Definition, default_filter: Sequence[str]) -> Plan:
@@ -63,6 +75,7 @@ def plan(definition: Definition, default_filter: Sequence[str]) -> Plan:
         others=tuple(one for one in steps if not one.service),
         needs=needs,
         extended=any(step.filters.others or step.node.function.name == "custom" for step in steps),
+        filters=frozenset(definition.filter).union(*(node.filter for node in definition.nodes)),
     )
 
 

@@ -5,7 +5,7 @@ frontend-data.md, section 2.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
 from typing import ClassVar
@@ -26,6 +26,7 @@ from monrest.bp.record import Definition
 from monrest.bp.references import Key, references
 from monrest.bp.results import Result
 from monrest.bp.search import Moment
+from monrest.bp.services import NOWHERE, Places
 from monrest.bp.statements import Stored
 from monrest.bp.states import DEFAULT_ORDER, NodeState
 from monrest.bp.tree import Known
@@ -72,6 +73,7 @@ class Runner:
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
     _plans: dict[int, Plan] = field(factory=dict, init=False)
     _memory: dict[int, Memory] = field(factory=dict, init=False)
+    _places: Places = field(default=NOWHERE, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
     async def run(
@@ -79,12 +81,15 @@ class Runner:
     ) -> tuple[list[tuple[Stored, Result]], Answers]:
         """Give new results; processes whose site is away, or that fail, keep what they have."""
         began = self.timer()
-        options = await self._options(processes)
         needs = Needs()
         plans = {one.nr: self._plan(one) for one in processes}
+        options = await self._options(plans)
         for made in plans.values():
             needs.add(made.needs)
-        answers = await gather(self.sites.select(), needs, self.clock)
+        answers = await gather(self.sites.select(), needs, self.clock, self._places)
+        if len(processes) > 1:
+            # That of one process is of other services, and cheap.
+            self._places = answers.live.services.places
         away = frozenset(problem.site for problem in answers.problems)
         states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
         batch = Batch(
@@ -163,12 +168,12 @@ class Runner:
             made = self._plans[process.nr] = plan(process.definition, general)
         return made
 
-    async def _options(self, processes: Iterable[Stored]) -> Options:
+    async def _options(self, plans: Mapping[int, Plan]) -> Options:
         config = self.config
         folder, before = config.functions_dir, self._extensions
         if folder or before is not custom.EMPTY:
             self._extensions = await self.threads.run(lambda: custom.load(folder, before))
-        self._tell(processes)
+        self._tell(plans)
         return Options(
             variable=self.variable,
             choose=self.choose,
@@ -179,16 +184,14 @@ class Runner:
             extensions=self._extensions,
         )
 
-    def _tell(self, processes: Iterable[Stored]) -> None:
+    def _tell(self, plans: Mapping[int, Plan]) -> None:
         """Log what is wrong with files of functions, and filters that are missing; once each."""
         known = {*BUILT_IN, *self._extensions.filters}
         wrong = set(self._extensions.problems)
         wrong.update(f"no such filter: {one}" for one in {*self.config.default_filter} - known)
-        for process in processes:
-            used = {*process.definition.filter}
-            used.update(*(node.filter for node in process.definition.nodes))
+        for nr, made in plans.items():
             wrong.update(
-                f"business process {process.nr}: no such filter: {o}" for o in used - known
+                f"business process {nr}: no such filter: {o}" for o in made.filters - known
             )
         for text in sorted(wrong - self._told):
             self.log.warn("{text}", text=text)

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Any, ClassVar
 
 from attrs import define, evolve, field, frozen
@@ -21,25 +22,31 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.bp import statements
-from monrest.bp.deliver import Delivery
-from monrest.bp.duty import DUTY, Alone, Duty
-from monrest.bp.export import Exporter, objects_of
+from monrest.bp.commit import Commits
+from monrest.bp.deliver import Delivery, sole
+from monrest.bp.export import CoreObject, objects_of
+from monrest.bp.exporter import Exporter
 from monrest.bp.gather import Answers, carriers
-from monrest.bp.merge import merged
 from monrest.bp.references import Key
 from monrest.bp.results import Result, stored
 from monrest.bp.run import FailedError, Runner
 from monrest.bp.statements import Calculated, Stored
 from monrest.concurrency import Periodic, Threads, shielded, sliced
 from monrest.config.values import BpConfig
-from monrest.errors import BadRequest, Unavailable
+from monrest.errors import Unavailable
 from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
+from monrest.store.duties import Duties, DutyLostError, Token
+from monrest.store.merge import merged
 from monrest.values import SiteProblem
 
+DUTY = "business processes"
+
 _WORKERS = 1
+_LOOK = 1.0
+"""Seconds between two looks whether there is something to do: a duty may come at any time."""
 
 
 @frozen
@@ -54,8 +61,8 @@ class Refreshed:
 class Processes(Service):
     """``config`` may be replaced by ``reconfigure``; ``app`` is the word in names of variables.
 
-    ``exporter`` puts objects into the configuration of a core; None: there is none that takes
-    them. ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
+    ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
+    saving. ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -66,24 +73,21 @@ class Processes(Service):
     threads: Threads
     config: BpConfig
     app: str
-    duty: Duty = field()
+    duties: Duties
+    exporter: Exporter
+    commits: Commits
     zone: tzinfo = UTC
-    exporter: Exporter | None = None
     timer: Callable[[], float] = time.perf_counter
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
     _known: dict[int, Stored] = field(factory=dict, init=False)
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
-    _exporting: DeferredLock = field(factory=DeferredLock, init=False)
     _delivery: Delivery = field(init=False)
     _runner: Runner = field(init=False)
     _periodic: Periodic | None = field(default=None, init=False)
-
-    @duty.default
-    def _alone(self) -> Duty:
-        return Alone(self.database)
+    _last: tuple[Token | None, float] = field(default=(None, 0.0), init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._delivery = Delivery(self.clock)
+        self._delivery = Delivery(self.clock, self.threads)
         self._runner = Runner(
             clock=self.clock,
             sites=self.sites,
@@ -105,7 +109,7 @@ class Processes(Service):
     def startService(self) -> None:
         """Begin to calculate regularly; the database and the sites must run."""
         super().startService()
-        self.duty.want(DUTY)
+        self.duties.want(DUTY)
         self._begin()
 
     def stopService(self) -> Deferred[None]:
@@ -117,21 +121,22 @@ class Processes(Service):
         """Go on with another configuration."""
         await self._end()
         self.config = self._runner.config = config
-        self.app, self.zone = app, zone
+        self.app = self.commits.app = app
+        self.zone = zone
         self._runner.variable, self._runner.zone = self.variable, zone
         if self.running:
             self._begin()
 
     def _begin(self) -> None:
         if self.config.refresh_interval > 0:
-            seconds = 60.0 * self.config.refresh_interval
             self._periodic = Periodic(
-                self.clock, seconds, self.regularly, "calculating business processes"
+                self.clock, _LOOK, self.look, "calculating business processes"
             )
             self._periodic.startService()
 
     def _end(self) -> Deferred[None]:
         periodic, self._periodic = self._periodic, None
+        self._last = (None, 0.0)
         return succeed(None) if periodic is None else periodic.stopService()
 
     # ---------------------------------------------------------------- reading
@@ -192,12 +197,28 @@ class Processes(Service):
         """Merge into the definition and make it live, as ``replace``."""
         return await self._change(number, lambda before: patched(before, document))
 
-    async def _change(
-        self, number: int, made: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    ) -> Stored | None:
-        work = statements.change(number, made, self.clock.seconds())
-        if not await self.database.change(work):
+    async def _change(self, number: int, made: statements.Made) -> Stored | None:
+        """What is begun is brought to its end, also for a client that does not wait any more."""
+        return await shielded(self._changed(number, made))
+
+    async def _changed(self, number: int, made: statements.Made) -> Stored | None:
+        expected: Mapping[str, Any] | None = None
+        while True:
+            if self.config.pre_save_cmd:
+                expected = await self.database.run(statements.preview(number, made))
+                if expected is None:
+                    return None
+                await self.commits.before(self.config, number, expected)
+            try:
+                work = statements.change(number, made, self.clock.seconds(), expected)
+                changed = await self.database.change(work)
+                break
+            except statements.OvertakenError:
+                # Somebody else was faster: the command has not seen what this would store now.
+                continue
+        if changed is None:
             return None
+        await self.commits.after(self.config, number, changed.before, changed.after)
         await self.export()
         return await self._after(number)
 
@@ -212,6 +233,7 @@ class Processes(Service):
         if not await self.database.change(statements.remove(number)):
             return False
         self._known.pop(number, None)
+        await self.commits.removed(number)
         await self.export()
         return True
 
@@ -220,49 +242,55 @@ class Processes(Service):
 
         Raises RestError when that fails; what is stored stays.
         """
-        if self.exporter is None:
-            return
-        await shielded(self._export(self.exporter))
+        site = sole(self.config.result_backend, self.sites.sites)
+        await shielded(self.exporter.export(self.config, site, self._objects, f"({self.app})"))
 
-    async def _export(self, exporter: Exporter) -> None:
-        await self._exporting.acquire()
-        try:
-            known = await self._load()
-            live = [(one.id, one.definition) for one in known.values() if _usable(one)]
-            await exporter.export(objects_of(live, self.app))
-        finally:
-            self._exporting.release()
+    async def _objects(self) -> tuple[CoreObject, ...]:
+        known = await self._load()
+        live = [(one.id, one.definition) for one in known.values() if _usable(one)]
+        return objects_of(live, self.app)
 
     # ---------------------------------------------------------------- calculating
 
+    async def look(self) -> None:
+        """Calculate when the interval is over, or the duty came to this daemon."""
+        token, (held, began) = self.duties.held(DUTY), self._last
+        if token is None:
+            return
+        now = self.clock.seconds()
+        if held != token or now - began >= 60.0 * self.config.refresh_interval:
+            self._last = (token, now)
+            await self.regularly()
+
     async def regularly(self) -> None:
         """Calculate all live processes, if that is this daemon's duty and there are any."""
-        token = self.duty.held(DUTY)
+        token = self.duties.held(DUTY)
         if token is None:
             return
         await self._lock.acquire()
         try:
             await self._all(token)
-        except Unavailable as error:
+        except (Unavailable, DutyLostError) as error:
             self.log.warn("business processes are not calculated: {error}", error=str(error))
         finally:
             self._lock.release()
 
-    async def _all(self, token: Any) -> None:
+    async def _all(self, token: Token) -> None:
         began = self.timer()
         known = await self._load()
         live = [one for one in known.values() if _usable(one)]
         if not live:
             return
         done, answers = await self._runner.run(live, known)
-        await self._deliver(done, answers)
         figures = {
             "business_process_duration_seconds": self.timer() - began,
             "business_process_last_update": self.clock.seconds(),
             "business_process_worker_total": float(_WORKERS),
         }
-        # A duty that is another daemon's meanwhile: its results are newer.
-        await self._store(done, lambda work: self.duty.change(token, work), figures)
+        # A duty that is another daemon's meanwhile: its results are newer, also for the core.
+        await self._store(done, partial(self.duties.change, token), figures)
+        await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
+        await self.commits.refreshed(self.config)
 
     async def refresh(self, process: Stored) -> Refreshed:
         """Calculate one process now and submit its results; a draft's are for nobody.
@@ -284,19 +312,23 @@ class Processes(Service):
         known = await self._load()
         process = known.get(process.nr, process)
         done, answers = await self._runner.run([process], known, strict=True)
-        if not process.draft:
-            await self._deliver(done, answers)
         await self._store(done, self.database.change)
+        if not process.draft:
+            await self._deliver(done, answers, lambda: True)
         return Refreshed(await self._after(process.nr), answers.problems)
 
-    async def _deliver(self, done: Sequence[tuple[Stored, Result]], answers: Answers) -> None:
-        """Send results to the core, if there is one that wants them."""
-        site = self._delivery.target(self.config.result_backend, self.sites.sites)
-        if site is None or not done:
+    async def _deliver(
+        self,
+        done: Sequence[tuple[Stored, Result]],
+        answers: Answers,
+        allowed: Callable[[], bool],
+    ) -> None:
+        """Give results to the core, if there is one that wants them, as long as it is allowed."""
+        if not done:
             return
         results = [(one.definition, result, one.result.time) for one, result in done]
-        synchronise = self.config.sync_downtime_ack_state > 1
-        await self._delivery.deliver(site, results, answers.live, self.app, synchronise=synchronise)
+        sites = self.sites.sites
+        await self._delivery.deliver(self.config, sites, results, answers.live, self.app, allowed)
 
     async def _store(
         self,
@@ -343,6 +375,4 @@ def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
         ):
             at = int(name[:9])
             nodes[at] = {key: one for key, one in nodes[at].items() if key != "function_args"}
-    if not isinstance(patch, Mapping):
-        raise BadRequest("invalid value", "request body: expected an object")
-    return merged({**before, "nodes": nodes}, patch)
+    return merged({**before, "nodes": nodes}, dict(patch))

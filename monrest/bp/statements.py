@@ -123,27 +123,60 @@ def create(document: Mapping[str, Any], start: int, now: float) -> Work[int]:
         number = start
         while number in documents:
             number += 1
-        _put(connection, number, definition, documents, now, draft=True)
+        _put(connection, number, _valid(number, definition, documents), now, draft=True)
         return number
 
     return work
 
 
-def change(
-    number: int, made: Callable[[Mapping[str, Any]], Mapping[str, Any]], now: float
-) -> Work[bool]:
-    """Store what ``made`` makes of a process, and make it live; False when there is none.
+Made: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-    Raises what ``made`` raises, BadRequest for a document that is wrong, Conflict for a cycle.
-    """
 
-    def work(connection: Connection) -> bool:
+@frozen
+class Changed:
+    """A change: what was live before (None: it was a draft), and what is live now."""
+
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any]
+
+
+class OvertakenError(Exception):
+    """The definition is not any more what the change was looked at for."""
+
+
+def preview(number: int, made: Made) -> Work[Mapping[str, Any] | None]:
+    """Give what ``change`` would store; None when there is none. Raises as ``change``."""
+
+    def work(connection: Connection) -> Mapping[str, Any] | None:
         documents = _documents(connection)
         if number not in documents:
-            return False
-        definition = read(made(documents.pop(number)))
-        _put(connection, number, definition, documents, now, draft=False)
-        return True
+            return None
+        return _valid(number, read(made(documents.pop(number))), documents)
+
+    return work
+
+
+def change(
+    number: int, made: Made, now: float, expected: Mapping[str, Any] | None = None
+) -> Work[Changed | None]:
+    """Store what ``made`` makes of a process, and make it live; None when there is none.
+
+    Raises what ``made`` raises, BadRequest for a document that is wrong, Conflict for a cycle;
+    OvertakenError if it is not what was ``expected``.
+    """
+    query = select(bp_processes.c.draft).where(bp_processes.c.nr == number)
+
+    def work(connection: Connection) -> Changed | None:
+        documents = _documents(connection)
+        if number not in documents:
+            return None
+        draft = connection.execute(query).scalar_one()
+        before = documents.pop(number)
+        document = _valid(number, read(made(before)), documents)
+        if expected is not None and document != expected:
+            raise OvertakenError
+        _put(connection, number, document, now, draft=False)
+        return Changed(None if draft else before, document)
 
     return work
 
@@ -159,20 +192,21 @@ def _documents(connection: Connection) -> dict[int, Mapping[str, Any]]:
     return {row.nr: row.definition for row in connection.execute(query)}
 
 
-def _put(
-    connection: Connection,
-    number: int,
-    definition: Definition,
-    others: Mapping[int, Mapping[str, Any]],
-    now: float,
-    *,
-    draft: bool,
-) -> None:
+def _valid(
+    number: int, definition: Definition, others: Mapping[int, Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Give the document of a definition beside all others: its name is its own, no link a cycle."""
     name = unique(definition.name, frozenset(one["name"] for one in others.values()))
     document = evolve(definition, name=name).document()
     check_links(number, {**others, number: document})
+    return document
+
+
+def _put(
+    connection: Connection, number: int, document: Mapping[str, Any], now: float, *, draft: bool
+) -> None:
     values = {
-        "name": name,
+        "name": document["name"],
         "draft": draft,
         "definition": document,
         "version": secrets.randbits(_BITS),

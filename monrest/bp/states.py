@@ -89,17 +89,15 @@ def good(items: Sequence[Item]) -> int:
 
 def worst_group(items: Sequence[Item], order: Sequence[str], *, best: bool = False) -> list[Item]:
     """Give the items of the first group that has any; with ``best`` from the other end."""
-    groups: dict[str, list[Item]] = {}
-    for one in items:
-        status, _, _, _, _, acknowledged, downtime, _, _ = one[1]
-        name = _GROUPS[status][2 * acknowledged + downtime]
-        if name in groups:
-            groups[name].append(one)
-        else:
-            groups[name] = [one]
+    kinds = [(state[0], state[5], state[6]) for _, state in items]
+    groups: dict[str, set[tuple[int, int, int]]] = {}
+    for kind in set(kinds):
+        status, acknowledged, downtime = kind
+        groups.setdefault(_GROUPS[status][2 * acknowledged + downtime], set()).add(kind)
     for name in reversed(order) if best else order:
         if name in groups:
-            return groups[name]
+            wanted = groups[name]
+            return [one for one, kind in zip(items, kinds, strict=True) if kind in wanted]
     return []
 
 

@@ -202,6 +202,13 @@ def _bp(config: Config) -> Iterator[str]:
             yield f"bp.default_state_order[{index}]: expected a group of states, got {name!r}"
     if bp.functions_dir and not Path(bp.functions_dir).is_dir():
         yield f"bp.functions_dir: expected a directory, got {bp.functions_dir}"
+    if bp.spool_dir and not Path(bp.spool_dir).is_dir():
+        yield f"bp.spool_dir: expected a directory, got {bp.spool_dir}"
+    file = bp.objects_save_file
+    if file and not (Path(file).is_absolute() and Path(file).parent.is_dir()):
+        yield f"bp.objects_save_file: expected an absolute path in a directory, got {file!r}"
+    elif file and (Path(file).is_dir() or ".." in Path(file).parts):
+        yield f"bp.objects_save_file: expected the path of a file without .., got {file!r}"
 
 
 def _front_end(config: Config) -> Iterator[str]:

@@ -118,6 +118,10 @@ class BpConfig:
     ``default_state_order`` are groups of states, the worst first; empty: as in the reference.
     ``sync_downtime_ack_state``: 0 off, 1 acknowledgements and downtimes are passed on to parents,
     2 also to the core. ``functions_dir`` has Python files with functions and filters of one's own.
+    ``spool_dir``: results go into files there if no site is named. ``objects_save_file`` gets the
+    objects of all processes in ``objects_save_format`` and ``objects_reload_cmd`` makes the core
+    read it; empty: RESTART_PROCESS. The commands around saving and after a refresh are run through
+    a shell.
     """
 
     refresh_interval: int = 1
@@ -126,6 +130,13 @@ class BpConfig:
     default_state_order: tuple[str, ...] = ()
     sync_downtime_ack_state: int = 1
     functions_dir: str = ""
+    spool_dir: str = ""
+    objects_save_file: str = ""
+    objects_save_format: Literal["nagios", "icinga2"] = "nagios"
+    objects_reload_cmd: str = ""
+    pre_save_cmd: str = ""
+    post_save_cmd: str = ""
+    post_refresh_cmd: str = ""
     read_only: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,9 @@ async def save(
     async with disk.saving:
         room = await threads.run(lambda: Room.of(var_dir, disk.site))
         with ExitStack() as stack:
-            await _lock(reactor, stack, room, disk)
+            tool = disk.tool
+            shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
+            await lock(reactor, stack, room, shared)
             view = await look()
             if not view.staged:
                 return Saved()
@@ -82,10 +84,11 @@ async def save(
             return Saved(files=files, problem=problem)
 
 
-async def _lock(reactor: Any, stack: ExitStack, room: Room, disk: Disk) -> None:
-    """Take the locks of other processes too; they have no queue, so ask again and again."""
-    tool = disk.tool
-    shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
+async def lock(reactor: Any, stack: ExitStack, room: Room, shared: Sequence[str]) -> None:
+    """Take the locks of other processes too; they have no queue, so ask again and again.
+
+    ``stack`` gives them back. Raises BusyError after half a minute.
+    """
     end = reactor.seconds() + _PATIENCE
     while True:
         try:

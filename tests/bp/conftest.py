@@ -1,6 +1,7 @@
 """Business processes on SQLite and on PostgreSQL, without threads, on a clock."""
 
 import pytest
+from twisted.logger import globalLogPublisher
 
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.fakes.sites import Town
@@ -35,3 +36,12 @@ def threads():
     threads = InlineThreads(None, 1, "test")
     threads.startService()
     return threads
+
+
+@pytest.fixture
+def caught():
+    """What is logged meanwhile."""
+    events = []
+    globalLogPublisher.addObserver(events.append)
+    yield events
+    globalLogPublisher.removeObserver(events.append)

@@ -10,6 +10,7 @@ from monrest.bp.live import HOST_COLUMNS, HOSTGROUP_COLUMNS, SERVICE_COLUMNS, Li
 from monrest.bp.plan import plan
 from monrest.bp.record import read
 from monrest.bp.results import NOTHING, restored, stored
+from monrest.bp.services import NOWHERE
 from monrest.bp.tree import Known
 
 NOW = 1_700_000_000
@@ -73,6 +74,8 @@ class Town:
                 ]
                 for _ in live.take(question, site, found, frozenset(needs.matched_hosts)):
                     pass
+        for _ in live.services.settle(NOWHERE):
+            pass
         calculation = Calculation(
             number="7",
             plan=made,

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from monrest.bp import statements
+from monrest.bp.commit import Commits
 from monrest.bp.results import NodeState, Result, stored
 from monrest.bp.service import DUTY, Processes
 from monrest.bp.statements import Calculated
 from monrest.config.values import BpConfig
 from monrest.errors import BadRequest, RestError
 from monrest.sites.registry import SiteList
+from monrest.store.duties import Duties
+from monrest.store.tables import duties as table
 
 FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
-
-
-class Duty:
-    """A duty that is held when the test says so; ``done`` counts fenced changes."""
-
-    def __init__(self, database):
-        self.database, self.token, self.wanted, self.done = database, "t", [], 0
-
-    def want(self, name):
-        self.wanted.append(name)
-
-    def held(self, name):
-        assert name == DUTY
-        return self.token
-
-    async def change(self, token, work):
-        assert token == self.token
-        self.done += 1
-        return await self.database.change(work)
 
 
 class Exporter:
@@ -42,29 +27,35 @@ class Exporter:
     def __init__(self):
         self.given, self.error = [], None
 
-    async def export(self, objects):
-        self.given.append([one.attributes["host_name"] for one in objects if one.type == "host"])
+    async def export(self, config, site, objects, who):
+        assert who == "(mon)"
+        found = await objects()
+        self.given.append([one.attributes["host_name"] for one in found if one.type == "host"])
         if self.error:
             raise self.error
 
 
 class Setting:
-    def __init__(self, clock, database, threads, sites=()):
-        self.clock, self.database = clock, database
-        self.duty, self.exporter = Duty(database), Exporter()
-        self.made = [self.processes(threads, sites) for _ in range(2)]
+    def __init__(self, clock, database, threads, folder, sites=()):
+        self.clock, self.database, self.folder = clock, database, folder / "bp"
+        self.exporter = Exporter()
+        self.duties = [Duties(database, clock, name, timer=clock.seconds) for name in "ab"]
+        self.made = [self.processes(threads, sites, duties) for duties in self.duties]
         self.service = self.made[0]
+        self.duties[0].want(DUTY)
+        self.wait(self.duties[0].look())
 
-    def processes(self, threads, sites):
+    def processes(self, threads, sites, duties):
         return Processes(
             database=self.database,
+            duties=duties,
             clock=self.clock,
             sites=SiteList(tuple(sites)),
             threads=threads,
             config=BpConfig(),
             app="mon",
-            duty=self.duty,
             exporter=self.exporter,
+            commits=Commits(reactor=None, threads=threads, folder=self.folder, app="mon"),
             timer=self.clock.seconds,
             choose=lambda: 1,
         )
@@ -88,8 +79,8 @@ class Setting:
 
 
 @pytest.fixture
-def setting(clock, database, threads):
-    return Setting(clock, database, threads)
+def setting(clock, database, threads, tmp_path):
+    return Setting(clock, database, threads, tmp_path)
 
 
 def test_a_draft_is_for_a_day(setting, clock):
@@ -124,24 +115,65 @@ def test_the_regular_run_calculates_live_ones(setting, clock):
 
 def test_only_who_has_the_duty_calculates(setting):
     setting.alive(FIXED)
-    setting.duty.token = None
-    setting.wait(setting.service.regularly())
+    setting.wait(setting.made[1].regularly())
     assert setting.wait(setting.service.get(1)).result.last_check == 0
-    setting.duty.token = "mine"
     setting.wait(setting.service.regularly())
     assert setting.wait(setting.service.get(1)).result.last_check > 0
-    assert setting.duty.done == 1
+
+
+def test_a_duty_that_was_lost_meanwhile_changes_nothing(setting, database, caught):
+    """The holder was paused for so long that another one took over, and does not know it."""
+    setting.alive(FIXED)
+    token = setting.duties[0].held(DUTY)
+
+    def taken(connection):
+        connection.execute(table.update().values(number=token.number + 1))
+
+    setting.wait(_change(database, taken))
+    assert setting.duties[0].held(DUTY) == token
+    setting.wait(setting.service.regularly())
+    assert setting.wait(setting.service.get(1)).result.last_check == 0
+    assert "business_process_last_update" not in setting.wait(setting.service.statistics())
+    (told,) = [event for event in caught if "not calculated" in event["log_format"]]
+    assert "log_failure" not in told
+
+
+def test_a_duty_that_comes_is_done_at_once(setting, clock):
+    """Two daemons: the second one goes on where the first one left."""
+    setting.alive(FIXED)
+    for duties, service in zip(setting.duties, setting.made, strict=True):
+        service.startService()
+        duties.startService()
+
+    def checked():
+        return setting.wait(setting.service.get(1)).result.last_check
+
+    clock.advance(1)
+    before = checked()
+    assert before > 0
+    for _ in range(30):
+        clock.advance(1)
+    assert checked() == before
+    setting.wait(_stopped(setting.service))
+    setting.wait(_stopped(setting.duties[0]))
+    for _ in range(5):
+        clock.advance(1)
+    assert before + 30 < checked() <= before + 36
+    setting.wait(_stopped(setting.made[1]))
+    setting.wait(_stopped(setting.duties[1]))
+    assert not clock.getDelayedCalls()
 
 
 def test_it_runs_every_interval_until_it_is_stopped(setting, clock):
     service = setting.service
     setting.alive(FIXED)
     service.startService()
-    assert setting.duty.wanted == [DUTY]
     times = []
     for _ in range(3):
         times.append(setting.wait(service.get(1)).result.last_check)
-        clock.advance(60)
+        for _ in range(60):
+            setting.wait(setting.duties[0].look())
+            clock.advance(1)
     assert times[1] == times[0] + 60
     assert times[2] == times[1] + 60
     setting.wait(service.reconfigure(BpConfig(refresh_interval=0), "mon", service.zone))
@@ -216,6 +248,23 @@ def test_every_write_exports_all_live_processes(setting):
     assert wait(service.get(3)).definition.name == "S"
 
 
+def test_the_version_before_the_last_change_is_kept_beside(setting):
+    """As files, until the process is removed; of a draft nothing is."""
+    wait, service, folder = setting.wait, setting.service, setting.folder
+
+    def files():
+        return {one.name: orjson.loads(one.read_bytes())["rankDir"] for one in folder.iterdir()}
+
+    wait(service.create(FIXED))
+    assert not folder.exists()
+    wait(service.patch(1, {}))
+    assert files() == {"1.tbp": "TB"}
+    wait(service.patch(1, {"rankDir": "LR"}))
+    assert files() == {"1.tbp": "LR", "1.tbp.bak": "TB"}
+    wait(service.delete(1))
+    assert files() == {}
+
+
 def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting, database):
     wait, service = setting.wait, setting.service
     setting.alive(FIXED)
@@ -234,10 +283,10 @@ def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting,
     assert wait(service.refresh(wait(service.get(1)))).process.result.status == 2
 
 
-def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads):
+def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads, tmp_path):
     site = town.site("a", up=False)
     town.pass_time(30, 1)
-    setting = Setting(clock, database, threads, [site])
+    setting = Setting(clock, database, threads, tmp_path, [site])
     wait, service = setting.wait, setting.service
     nodes = [{"label": "r", "function": "status('h', 's')"}]
     live = setting.alive({"name": "P", "nodes": nodes})
@@ -250,11 +299,13 @@ def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, th
     calculated = Calculated(1, live.version, stored(before))
     wait(_change(database, statements.store([calculated], 1)))
     clock.advance(100)
+    wait(setting.duties[0].look())
     wait(service.regularly())
     assert wait(service.get(1)).result == before
     done = wait(service.refresh(wait(service.get(1))))
     assert [one.site for one in done.problems] == ["a"]
     clock.advance(100)
+    wait(setting.duties[0].look())
     wait(service.regularly())
     after = wait(service.get(1)).result
     assert (after.status, after.status_text) == (3, "no such service")

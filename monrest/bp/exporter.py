@@ -1,0 +1,140 @@
+"""Putting the objects of all processes into the configuration of a core (section 2.10).
+
+The file is written as a whole, and only if it changes; it has a lock of its own and one on its
+folder, so that daemons of one machine do not write what another one has already replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attrs import define, field
+from twisted.logger import Logger
+
+from monrest.bp.export import CoreObject
+from monrest.bp.objectfile import text
+from monrest.concurrency import Threads
+from monrest.config.values import BpConfig
+from monrest.errors import RestError
+from monrest.objectconfig import commands
+from monrest.objectconfig.document import UnwritableError
+from monrest.objectconfig.hooks import environment
+from monrest.objectconfig.journal import Room
+from monrest.objectconfig.reload import reload
+from monrest.objectconfig.save import Allowed, Write, write
+from monrest.objectconfig.saving import lock
+from monrest.objectconfig.targets import digest
+from monrest.sites.site import Site
+
+_ROOM = "(business processes)"
+_SECONDS = 30.0
+"""How long a check or a reload may take."""
+
+Objects = Callable[[], Awaitable[Sequence[CoreObject]]]
+
+
+@define(eq=False, kw_only=True)
+class Exporter:
+    """``var_dir`` is the state folder; ``who`` the name that commands find as that of the user."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    threads: Threads
+    var_dir: Path
+    _unread: bool = field(default=False, init=False)
+    """Whether the core has not read the file since it was written."""
+
+    async def export(self, config: BpConfig, site: Site | None, objects: Objects, who: str) -> None:
+        """Make the file hold these objects, and have ``site`` read it if anything differs.
+
+        ``objects`` is asked while nobody else writes. Raises RestError with the message ``reload
+        command failed``: the file stays as it is then, unless the check command refused it.
+        """
+        if not config.objects_save_file:
+            return
+        given = environment(site=site.id if site else "", name=site.name if site else "", user=who)
+        try:
+            if await self._write(config, site, objects, given):
+                await self._reload(config, site, given)
+        except _FailedError:
+            raise
+        except (RestError, UnwritableError) as error:
+            raise _FailedError(str(error)) from None
+
+    async def _write(
+        self, config: BpConfig, site: Site | None, objects: Objects, given: Mapping[str, str]
+    ) -> bool:
+        """Write what differs; whether the core has to read it."""
+        path = Path(config.objects_save_file)
+        run = self.threads.run
+        room = await run(lambda: Room.of(self.var_dir, _ROOM))
+        with ExitStack() as stack:
+            await lock(self.reactor, stack, room, (str(path.parent),))
+            wanted = await objects()
+            form = config.objects_save_format
+            old, new = await run(lambda: (_present(path), text(wanted, form)))
+            if new == old or (old is None and not wanted):
+                return self._unread
+            put = partial(self._put, room, str(path))
+            await run(lambda: put(old, new))
+            self._unread = True
+            refused = await self._refused(site, given)
+            if refused is not None:
+                # A core would not start any more with a file that it refuses.
+                await run(lambda: put(new, old))
+                self._unread = False
+                raise _FailedError(f"the check command refuses the objects: {refused}")
+        return True
+
+    def _put(self, room: Room, path: str, old: bytes | None, new: bytes | None) -> None:
+        """Replace the whole file; blocks."""
+        change = Write(path=path, base_hash=digest(old), content=new)
+        allowed = Allowed(folders=(), files=frozenset({path}))
+        write(room, (change,), allowed, note={"time": int(self.reactor.seconds())})
+
+    async def _refused(self, site: Site | None, given: Mapping[str, str]) -> str | None:
+        """What the check command of the site has against its files; None: nothing."""
+        tool = site.config.configtool if site else None
+        if tool is None or not tool.obj_check_cmd:
+            return None
+        result = await commands.run(self.reactor, tool.obj_check_cmd, given, _SECONDS)
+        return result.output if result.failed else None
+
+    async def _reload(self, config: BpConfig, site: Site | None, given: Mapping[str, str]) -> None:
+        command = config.objects_reload_cmd
+        if site is not None and site.connected:
+            done = await reload(
+                site, self.reactor, command, given, seconds=2 * _SECONDS, command_seconds=_SECONDS
+            )
+            failed, output = done.failed, done.output
+        elif site is None and command:
+            result = await commands.run(self.reactor, command, given, _SECONDS)
+            failed, output = result.failed, result.output
+        else:
+            # It reads the file when it starts.
+            self.log.info("the objects of business processes are written, no core is told")
+            failed, output = False, ""
+        self._unread = failed
+        if failed:
+            raise _FailedError(output)
+
+
+class _FailedError(RestError):
+    """The objects did not reach the core."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("reload command failed", reason.strip())
+
+
+def _present(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _FailedError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,303 @@
+"""Business processes become hosts and services of a core, and their results its passive checks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import threading
+
+import pytest
+from harness.configured import ConfiguredCore
+from harness.cores import ICINGA2_SITE, Icinga2Core
+from harness.daemon import REPOSITORY, site
+from harness.expect import refused
+from harness.waiting import until
+
+SHOP = {
+    "name": "Web Shop",
+    "nodes": [
+        {
+            "label": "Whole shop",
+            "function": "worst()",
+            "depends": ["f"],
+            "contacts": ["olga"],
+            "contactgroups": ["webteam"],
+            "max_check_attempts": 2,
+            "notification_period": "24x7",
+        },
+        {
+            "id": "f",
+            "label": 'Front "ends" \\ ü',
+            "function": "at_least(2, 1)",
+            "depends": ["a"],
+            "create_obj": 1,
+        },
+        {"id": "a", "label": "a", "function": "status('web02', 'http')"},
+    ],
+}
+SERVICES = "GET services\nColumns: description state plugin_output\nFilter: host_name = Web Shop"
+
+
+class ConfiguredIcinga2(Icinga2Core):
+    """A real Icinga 2 that also reads the templates of etc and a file of processes."""
+
+    def arguments(self):
+        """See ``Core``."""
+        site = self.folder / "site.conf"
+        more = [REPOSITORY / "etc" / "bp_templates.conf", self.folder / "bp.conf"]
+        lines = [f'include "{path}"' for path in more]
+        site.write_text("\n".join([ICINGA2_SITE.read_text(), *lines, ""]))
+        self.folder.joinpath("bp.conf").touch()
+        found = super().arguments()
+        found[found.index(str(ICINGA2_SITE))] = str(site)
+        return found
+
+
+@pytest.fixture
+def core(tmp_path, ready):
+    """An embedded core whose files a daemon may edit, with the templates of etc."""
+    core = ConfiguredCore(tmp_path / "core")
+    shutil.copy(REPOSITORY / "etc" / "bp_templates.cfg", core.files.objects)
+    try:
+        yield ready(core)
+    finally:
+        core.stop()
+
+
+@pytest.fixture
+def file(core):
+    return core.files.objects / "bp.cfg"
+
+
+@pytest.fixture
+def server(core, file, made):
+    """A daemon that writes the file; the site's commands check and restart the core."""
+    tool = core.tool()
+    return made(
+        [site("s1", f"unix:{core.socket}", configtool=tool)],
+        sections={
+            "bp": {
+                "refresh_interval": 0,
+                "objects_save_file": str(file),
+                "objects_reload_cmd": tool["obj_reload_cmd"],
+            }
+        },
+    )
+
+
+def patch(client, number, document):
+    header = {"Content-Type": "application/json"}
+    return client.request("PATCH", f"/mon/bp/{number}", body=json.dumps(document), headers=header)
+
+
+def alive(client, document):
+    response = client.post_json("/mon/bp", document)
+    assert response.status == 200, response
+    number = response.json["data"]["id"]
+    response = patch(client, number, {})
+    assert response.status == 200, response
+    return number
+
+
+def started(core):
+    return core.ask("GET status\nColumns: program_start")[0][0]
+
+
+def states(core):
+    return {name: (state, output) for name, state, output in core.ask(SERVICES)}
+
+
+def test_a_process_is_a_host_and_its_nodes_are_services(core, file, server):
+    with server.start().client() as client:
+        assert client.post_json("/mon/bp", SHOP).status == 200
+        assert not file.exists(), "a draft is nothing to a core"
+        before = started(core)
+        assert patch(client, 1, {}).status == 200
+        assert started(core) > before
+        (host,) = core.ask(
+            "GET hosts\nColumns: alias custom_variables contacts\nFilter: name = Web Shop"
+        )
+        assert host[0] == "Business Process: Whole shop"
+        assert host[1] == {"MON_BP_ID": "1", "MON_NODE_ID": "node1"}
+        assert host[2] == ["olga"]
+        label = 'Front "ends" \\ ü'
+        assert states(core) == {"Whole shop": (0, ""), label: (0, "")}
+        response = client.post_json("/mon/bp/1/refresh", {})
+        assert response.json["data"]["bp_backend"] == "s1"
+        until(lambda: states(core)[label][0] == 2, "the results are there")
+        assert states(core)["Whole shop"][1].startswith("CRITICAL - Front")
+        assert client.rows("/hosts/Web%20Shop?columns=state,plugin_output")[0]["state"] == 0
+        with server.client("olga") as olga:
+            assert olga.values("/mon/bp", "name") == ["Web Shop"]
+        # The object configuration shows them and leaves them alone.
+        (row,) = client.rows("/config/objects?host_name=Web%20Shop&:TYPE=host")
+        assert row[":READONLY"] == 1
+        # What changes no object needs no restart.
+        before = started(core)
+        assert patch(client, 1, {"rankDir": "LR"}).status == 200
+        assert started(core) == before
+        assert client.request("DELETE", "/mon/bp/1").status == 200
+        assert core.ask("GET hosts\nColumns: name\nFilter: name = Web Shop") == []
+        assert "define" not in file.read_text()
+
+
+def test_what_the_core_refuses_is_taken_back_and_told(core, file, server):
+    with server.start().client() as client:
+        alive(client, SHOP)
+        before, text = started(core), file.read_text()
+        response = patch(client, 1, {"template": "no-such-template"})
+        refused(response, 500, "reload command failed", "no-such-template")
+        assert file.read_text() == text
+        assert started(core) == before
+        assert client.rows("/mon/bp/1")["template"] == "no-such-template"
+        assert patch(client, 1, {"template": None, "nodes": [{"label": "Shop"}]}).status == 200
+        assert set(states(core)) == {"Shop", 'Front "ends" \\ ü'}
+
+
+def test_a_core_that_does_not_reload_is_told_of_again(core, file, server, tmp_path):
+    """The file stays changed; the next change has it read, even if the file is the same."""
+    gate = tmp_path / "open"
+    command = server.sections["bp"]["objects_reload_cmd"]
+    server.sections["bp"]["objects_reload_cmd"] = f"test -e {gate} && {command}"
+    server.write_config()
+    with server.start().client() as client:
+        assert client.post_json("/mon/bp", SHOP).status == 200
+        refused(patch(client, 1, {}), 500, "reload command failed")
+        assert "Web Shop" in file.read_text()
+        assert states(core) == {}
+        gate.touch()
+        assert patch(client, 1, {"rankDir": "LR"}).status == 200
+        assert "Whole shop" in states(core)
+
+
+def test_a_core_that_is_away_reads_it_when_it_starts(core, file, server):
+    with server.start().client() as client:
+        core.stop()
+        until(lambda: client.rows("/sites")[0]["connected"] == 0, "the site is away")
+        alive(client, SHOP)
+        core.start()
+        until(lambda: client.rows("/sites")[0]["connected"] == 1, "the site is back")
+        assert "Whole shop" in states(core)
+
+
+def test_without_a_command_the_core_restarts_itself(core, file, server):
+    server.sections["bp"]["objects_reload_cmd"] = ""
+    server.write_config()
+    with server.start().client() as client:
+        alive(client, SHOP)
+        assert "Whole shop" in states(core)
+
+
+def test_a_folder_that_cannot_be_written(core, file, server):
+    file.symlink_to(file.with_name("elsewhere.cfg"))
+    with server.start().client() as client:
+        assert client.post_json("/mon/bp", SHOP).status == 200
+        refused(patch(client, 1, {}), 500, "reload command failed", "symbolic link")
+    assert "Traceback" not in server.log
+
+
+def test_all_that_write_at_once_are_in_the_file(core, file, server):
+    """No write loses the objects of another one."""
+    server.sections["bp"]["objects_reload_cmd"] = "false"
+    server.write_config()
+    server.start()
+    with server.client() as client:
+        for number in range(6):
+            assert client.post_json("/mon/bp", {**SHOP, "name": f"P{number}"}).status == 200
+    codes = []
+
+    def commit(number):
+        with server.client() as client:
+            codes.append(patch(client, number, {}).status)
+
+    threads = [threading.Thread(target=commit, args=(number,)) for number in range(1, 7)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    text = file.read_text()
+    assert [f"P{number}" for number in range(6) if f" P{number}\n" not in text] == []
+    # Every reload has failed; none of them lost anything.
+    assert codes == [500] * 6
+
+
+def test_a_command_may_forbid_a_change_and_one_learns_of_it(core, made, tmp_path):
+    script = tmp_path / "look.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "word = json.load(open(os.environ['MON_BP_FILE']))['rankDir']\n"
+        f"with open({str(tmp_path / 'seen')!r}, 'a') as log:\n"
+        "    print(os.environ['MON_BP_ID'], os.environ['MON_BP_STAGE'], word, file=log)\n"
+        "if word == 'LR':\n"
+        "    sys.exit('not in this house')\n"
+    )
+    command = f"{sys.executable} {script}"
+    daemon = made(
+        [site("s1", f"unix:{core.socket}")],
+        sections={"bp": {"refresh_interval": 0, "pre_save_cmd": command, "post_save_cmd": command}},
+    )
+    with daemon.start().client() as client:
+        alive(client, SHOP)
+        refused(patch(client, 1, {"rankDir": "LR"}), 409, "refused", "not in this house")
+        assert client.rows("/mon/bp/1")["rankDir"] == "TB"
+    lines = (tmp_path / "seen").read_text().splitlines()
+    assert lines == ["1 pre TB", "1 post TB", "1 pre LR"]
+
+
+def test_results_as_files(core, made, tmp_path):
+    """In the form in which a core takes them from its folder of check results."""
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    named = {"name": "web01", "nodes": [{"label": "http", "function": "fixed(1, 'a\\nb')"}]}
+    daemon = made(
+        [site("s1", f"unix:{core.socket}")],
+        sections={"bp": {"refresh_interval": 0, "spool_dir": str(folder)}},
+    )
+    with daemon.start().client() as client:
+        alive(client, named)
+        assert client.post_json("/mon/bp/1/refresh", {}).status == 200
+    (path,) = [one for one in folder.iterdir() if one.suffix != ".ok"]
+    assert {one.name for one in folder.iterdir()} == {path.name, f"{path.name}.ok"}
+    assert path.name.startswith("c")
+    assert len(path.name) >= 7
+    header, host, service = path.read_text().split("\n\n")
+    assert "file_time=" in header
+    assert "host_name=web01\ncheck_type=1\n" in host
+    assert "output=OK - business process calculation of 1 nodes" in host
+    assert "host_name=web01\nservice_description=http\ncheck_type=1\n" in service
+    assert service.endswith("exited_ok=1\nreturn_code=1\noutput=a\\nb\n")
+
+
+@pytest.mark.icinga2
+def test_icinga2_reads_them_in_its_language(tmp_path, ready, made):
+    core = ConfiguredIcinga2(tmp_path)
+    try:
+        ready(core)
+        daemon = made(
+            [site("s1", f"unix:{core.socket}")],
+            sections={
+                "bp": {
+                    "refresh_interval": 0,
+                    "objects_save_file": str(tmp_path / "bp.conf"),
+                    "objects_save_format": "icinga2",
+                }
+            },
+        )
+        with daemon.start().client() as client:
+            alive(client, SHOP)
+            label = 'Front "ends" \\ ü'
+            assert set(states(core)) == {"Whole shop", label}
+            (host,) = core.ask(
+                "GET hosts\nColumns: custom_variable_names custom_variable_values "
+                "max_check_attempts\nFilter: name = Web Shop"
+            )
+            names = dict(zip(host[0], host[1], strict=True))
+            assert names["MON_BP_ID"] == "1"
+            assert host[2] == 2
+            data = client.post_json("/mon/bp/1/refresh", {}).json["data"]
+            assert (data["status"], data["bp_backend"]) == (2, "s1")
+            until(lambda: states(core)[label][0] == 2, "the results are there")
+            assert states(core)["Whole shop"][1].startswith("CRITICAL - Front")
+    finally:
+        core.stop()
