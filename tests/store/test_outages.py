@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -64,19 +66,26 @@ def test_a_file_that_may_not_grow(opened, tmp_path, children):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 4 MB; a skip where this user may mount none."""
-    folder = tmp_path / "small"
-    folder.mkdir()
+def small_disk():
+    """A file system of 4 MB; a skip where this user may mount none.
+
+    Not in a folder of pytest's: a PostgreSQL that runs as another user has to get there, and the
+    next pytest that starts closes the folders of all of them again.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="monrest-disk-"))
+    folder.chmod(0o755)
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)],
         check=False,
         capture_output=True,
     )
     if mounted.returncode:
+        folder.rmdir()
         pytest.skip("this user may mount no file system")
+    folder.chmod(0o755)
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
+    folder.rmdir()
 
 
 async def fill(database, filler):
@@ -113,9 +122,6 @@ async def test_a_full_disk(small_disk):
 
 
 async def test_a_full_disk_of_postgresql(own_server, small_disk, opened):
-    small_disk.chmod(0o777)
-    for parent in small_disk.parents[:4]:
-        parent.chmod(0o755)
     space = small_disk / "space"
     space.mkdir()
     owner = own_server.folder.stat()
