@@ -3,7 +3,12 @@
 import gc
 
 import pytest
+from hypothesis import HealthCheck, settings
 from twisted.logger import LogLevel, globalLogPublisher
+
+# How fast a busy machine makes up and tries examples says nothing about what they are for.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(autouse=True, scope="module")
