@@ -10,7 +10,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import ClassVar
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -19,7 +19,6 @@ from monrest.bp import custom
 from monrest.bp.calculate import Calculation, Options
 from monrest.bp.filters import BUILT_IN
 from monrest.bp.gather import Answers, gather
-from monrest.bp.leaves import NO_LAST, Last
 from monrest.bp.live import Needs
 from monrest.bp.plan import Plan, add_needs, plan
 from monrest.bp.record import Definition
@@ -44,15 +43,6 @@ class FailedError(RestError):
     """A calculation went wrong; the description says why."""
 
 
-@frozen(eq=False)
-class Memory:
-    """What a calculation saw, for the next one of the same process."""
-
-    plan: Plan
-    variable: str
-    last: Last
-
-
 @define(eq=False, kw_only=True)
 class Runner:
     """Calculates; ``variable`` is the custom variable with the number of a process.
@@ -72,7 +62,6 @@ class Runner:
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
     _plans: dict[int, Plan] = field(factory=dict, init=False)
-    _memory: dict[int, Memory] = field(factory=dict, init=False)
     _places: Places = field(default=NOWHERE, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
@@ -111,7 +100,6 @@ class Runner:
                 options=options,
                 now=self.clock.seconds(),
                 known=Known(states),
-                last=self._last(one, plans[one.nr]),
             )
             (extended if plans[one.nr].extended else plain).append((one, calculation))
         await sliced(batch.run(plain), self.clock)
@@ -122,22 +110,7 @@ class Runner:
                 await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
             except TooLate:
                 batch.failed(one, f"not done within {_EXTENSION_SECONDS:g} s")
-        for one, calculation, result in batch.done:
-            last = Last(calculation.leaf.rows, result.nodes)
-            self._memory[one.nr] = Memory(calculation.plan, options.variable, last)
-        return [(one, result) for one, _, result in batch.done], answers
-
-    def _last(self, process: Stored, made: Plan) -> Last:
-        """Give the rows from which the present result was calculated, if that was done here."""
-        memory = self._memory.get(process.nr)
-        if (
-            memory is None
-            or memory.last.states is not process.result.nodes
-            or memory.plan is not made
-            or memory.variable != self.variable
-        ):
-            return NO_LAST
-        return memory.last
+        return batch.done, answers
 
     async def objects(self, process: Stored) -> set[Key]:
         """Give the hosts and services that a process refers to."""
@@ -208,7 +181,7 @@ class Batch:
     timer: Callable[[], float]
     strict: bool
     states: dict[str, tuple[Definition, Mapping[str, NodeState]]]
-    done: list[tuple[Stored, Calculation, Result]] = field(factory=list, init=False)
+    done: list[tuple[Stored, Result]] = field(factory=list, init=False)
 
     def run(self, work: Sequence[tuple[Stored, Calculation]]) -> Generator[None]:
         """Do them one after the other."""
@@ -229,7 +202,7 @@ class Batch:
             return
         took = round(self.asked + self.timer() - began, 6)
         self.states[process.id] = (process.definition, result.nodes)
-        self.done.append((process, calculation, evolve(result, time=took)))
+        self.done.append((process, evolve(result, time=took)))
 
     def failed(self, process: Stored, reason: str) -> None:
         """Note that a process keeps what it has; raise FailedError if somebody waits for it."""
