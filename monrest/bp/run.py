@@ -36,7 +36,8 @@ from monrest.sites.registry import Sites
 
 _PATIENCE = 180.0
 """Seconds for which a process waits for a site that it was calculated from before."""
-_EXTENSION_SECONDS = 30.0
+_EXTENSION_SECONDS = 10.0
+_MOST_HUNG = 2
 
 
 class FailedError(RestError):
@@ -63,6 +64,7 @@ class Runner:
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
     _plans: dict[int, Plan] = field(factory=dict, init=False)
     _places: Places = field(default=NOWHERE, init=False)
+    _busy: set[int] = field(factory=set, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
     async def run(
@@ -104,13 +106,29 @@ class Runner:
             (extended if plans[one.nr].extended else plain).append((one, calculation))
         await sliced(batch.run(plain), self.clock)
         for one, calculation in extended:
-            # Code of others may take any time: not on the reactor, and not for ever.
-            work = partial(batch.alone, one, calculation)
-            try:
-                await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
-            except TooLate:
-                batch.failed(one, f"not done within {_EXTENSION_SECONDS:g} s")
+            await self._alone(batch, one, calculation)
         return batch.done, answers
+
+    async def _alone(self, batch: Batch, process: Stored, calculation: Calculation) -> None:
+        """Calculate where code of others takes part: not on the reactor, and not for ever.
+
+        Nothing can end such code. What hangs keeps its thread, so that few may.
+        """
+        if process.nr in self._busy or len(self._busy) >= _MOST_HUNG:
+            batch.late(process, "a function that was called before has not returned yet")
+            return
+        self._busy.add(process.nr)
+
+        def work() -> None:
+            try:
+                batch.alone(process, calculation)
+            finally:
+                self._busy.discard(process.nr)
+
+        try:
+            await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
+        except TooLate:
+            batch.late(process, f"not done within {_EXTENSION_SECONDS:g} s")
 
     async def objects(self, process: Stored) -> set[Key]:
         """Give the hosts and services that a process refers to."""
@@ -203,6 +221,13 @@ class Batch:
         took = round(self.asked + self.timer() - began, 6)
         self.states[process.id] = (process.definition, result.nodes)
         self.done.append((process, evolve(result, time=took)))
+
+    def late(self, process: Stored, reason: str) -> None:
+        """Note that a process keeps what it has because code of others takes too long."""
+        if self.strict:
+            raise FailedError("calculation failed", reason)
+        text = "business process {nr} is not calculated: {reason}"
+        self.log.warn(text, nr=process.nr, reason=reason)
 
     def failed(self, process: Stored, reason: str) -> None:
         """Note that a process keeps what it has; raise FailedError if somebody waits for it."""
