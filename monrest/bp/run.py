@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import tzinfo
-from functools import partial
 from typing import ClassVar
 
 from attrs import define, evolve, field
@@ -107,7 +106,7 @@ class Runner:
         await sliced(batch.run(plain), self.clock)
         for one, calculation in extended:
             await self._alone(batch, one, calculation)
-        return batch.done, answers
+        return list(batch.done), answers
 
     async def _alone(self, batch: Batch, process: Stored, calculation: Calculation) -> None:
         """Calculate where code of others takes part: not on the reactor, and not for ever.
