@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 from monrest.bp import functions
 from monrest.bp.custom import EMPTY, Extensions
 from monrest.bp.functions import Outcome, failed
-from monrest.bp.leaves import NO_LAST, Last, Leaf
+from monrest.bp.leaves import Leaf
 from monrest.bp.live import Live
 from monrest.bp.plan import Plan, Step
 from monrest.bp.record import ROOT, Definition, Node
@@ -47,8 +47,6 @@ class Options:
 class Calculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
 
-    ``last`` is what the rows were when ``before`` was calculated, as far as that is known.
-
     ``steps`` is to be run in slices; it gives the new result, whose ``time`` is that of before.
     """
 
@@ -59,7 +57,6 @@ class Calculation:
     options: Options
     now: float
     known: Known
-    last: Last = NO_LAST
     definition: Definition = field(init=False)
     states: dict[str, NodeState] = field(factory=dict, init=False)
     root: Outcome | None = field(default=None, init=False)
@@ -82,7 +79,7 @@ class Calculation:
         left: Sequence[Step] = plan.steps
         if not self.leaf.hard:
             # Nearly all nodes are services by name; they need no children and come first.
-            missing = self.leaf.services(plan, self.states, self.last)
+            missing = self.leaf.services(plan, self.states)
             left = plan.others if not missing else [*missing, *plan.others]
         for count, step in enumerate(left):
             if count % _SLICE == 0:

@@ -6,13 +6,11 @@ lies must not break a calculation.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
-from itertools import compress
-from operator import ne
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from monrest.bp.filters import Filters
 from monrest.bp.functions import Limited, Outcome, failed, limits, worst_of
@@ -71,17 +69,6 @@ def matched(rows: Sequence[Row], op: str, pattern: str) -> list[Row]:
     return [row for row in rows if found(text(row[SERVICE])) == (op == "~")]
 
 
-@frozen(eq=False)
-class Last:
-    """The rows of a calculation before this one, as ``Leaf.services`` saw them, and its states."""
-
-    rows: Sequence[Row | None] = ()
-    states: Mapping[str, NodeState] = field(factory=dict)
-
-
-NO_LAST = Last()
-
-
 @define(eq=False)
 class Leaf:
     """Evaluates what looks at rows, for one process; ``peers`` collects the sites they came from.
@@ -95,7 +82,6 @@ class Leaf:
     moment: Moment
     variable: str
     peers: set[str] = field(factory=set)
-    rows: list[Row | None] = field(factory=list, init=False)
 
     # ---------------------------------------------------------------- status
 
@@ -118,28 +104,21 @@ class Leaf:
             return self._row(row, filters, previous, host=False)
         return self._matching(host, op, pattern, filters, best=best)
 
-    def services(self, plan: Plan, states: dict[str, NodeState], last: Last) -> list[Step]:
+    def services(self, plan: Plan, states: dict[str, NodeState]) -> list[Step]:
         """Set the states of nodes about services whose soft states count and no filter looks at.
 
-        The same as ``status``, for all of them in one go; what a row has not changed since
-        ``last`` stays, and so does for now what else ``last`` has. Gives the nodes whose service
-        is missing.
+        The same as ``status``, for all of them in one go. Gives the nodes whose service is missing.
         """
-        made = _state_made
+        peers, made = self.peers, _state_made
         missing: list[Step] = []
-        table, nodes = self.live.services.table, plan.services
-        rows = self.rows = [table[at] for at in plan.places(self.live.services.places)]
-        states.update(last.states)
-        changed_at: Iterable[int] = range(len(rows))
-        if last.rows:
-            changed_at = compress(changed_at, map(ne, rows, last.rows))
-        self.peers.update(row[PEER] for row in rows if row is not None)
-        for at in changed_at:
-            row = rows[at]
-            node = nodes[at][0]
+        table, places = self.live.services.table, plan.places(self.live.services.places)
+        for (node, _, step), at in zip(plan.services, places, strict=True):
+            row = table[at]
             if row is None:
+                missing.append(step)
                 continue
             peer = row[PEER]
+            peers.add(peer)
             _, _, state, _, _, _, _, checked, changed, acknowledged, downtime, *more = row
             output, long_output, variables, *_ = more
             if type(state) is not int or not 0 <= state <= UNKNOWN:
@@ -162,8 +141,6 @@ class Leaf:
                     peer if reference is not None else None,
                 )
             )
-        if None in rows:
-            missing = [one[2] for one, row in zip(nodes, rows, strict=True) if row is None]
         return missing
 
     def _row(self, row: Row, filters: Filters, previous: str, *, host: bool) -> Outcome:

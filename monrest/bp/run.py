@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import tzinfo
-from functools import partial
 from typing import ClassVar
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -19,7 +18,6 @@ from monrest.bp import custom
 from monrest.bp.calculate import Calculation, Options
 from monrest.bp.filters import BUILT_IN
 from monrest.bp.gather import Answers, gather
-from monrest.bp.leaves import NO_LAST, Last
 from monrest.bp.live import Needs
 from monrest.bp.plan import Plan, add_needs, plan
 from monrest.bp.record import Definition
@@ -37,20 +35,12 @@ from monrest.sites.registry import Sites
 
 _PATIENCE = 180.0
 """Seconds for which a process waits for a site that it was calculated from before."""
-_EXTENSION_SECONDS = 30.0
+_EXTENSION_SECONDS = 10.0
+_MOST_HUNG = 2
 
 
 class FailedError(RestError):
     """A calculation went wrong; the description says why."""
-
-
-@frozen(eq=False)
-class Memory:
-    """What a calculation saw, for the next one of the same process."""
-
-    plan: Plan
-    variable: str
-    last: Last
 
 
 @define(eq=False, kw_only=True)
@@ -72,8 +62,8 @@ class Runner:
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
     _plans: dict[int, Plan] = field(factory=dict, init=False)
-    _memory: dict[int, Memory] = field(factory=dict, init=False)
     _places: Places = field(default=NOWHERE, init=False)
+    _busy: set[int] = field(factory=set, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
     async def run(
@@ -111,33 +101,33 @@ class Runner:
                 options=options,
                 now=self.clock.seconds(),
                 known=Known(states),
-                last=self._last(one, plans[one.nr]),
             )
             (extended if plans[one.nr].extended else plain).append((one, calculation))
         await sliced(batch.run(plain), self.clock)
         for one, calculation in extended:
-            # Code of others may take any time: not on the reactor, and not for ever.
-            work = partial(batch.alone, one, calculation)
-            try:
-                await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
-            except TooLate:
-                batch.failed(one, f"not done within {_EXTENSION_SECONDS:g} s")
-        for one, calculation, result in batch.done:
-            last = Last(calculation.leaf.rows, result.nodes)
-            self._memory[one.nr] = Memory(calculation.plan, options.variable, last)
-        return [(one, result) for one, _, result in batch.done], answers
+            await self._alone(batch, one, calculation)
+        return list(batch.done), answers
 
-    def _last(self, process: Stored, made: Plan) -> Last:
-        """Give the rows from which the present result was calculated, if that was done here."""
-        memory = self._memory.get(process.nr)
-        if (
-            memory is None
-            or memory.last.states is not process.result.nodes
-            or memory.plan is not made
-            or memory.variable != self.variable
-        ):
-            return NO_LAST
-        return memory.last
+    async def _alone(self, batch: Batch, process: Stored, calculation: Calculation) -> None:
+        """Calculate where code of others takes part: not on the reactor, and not for ever.
+
+        Nothing can end such code. What hangs keeps its thread, so that few may.
+        """
+        if process.nr in self._busy or len(self._busy) >= _MOST_HUNG:
+            batch.late(process, "a function that was called before has not returned yet")
+            return
+        self._busy.add(process.nr)
+
+        def work() -> None:
+            try:
+                batch.alone(process, calculation)
+            finally:
+                self._busy.discard(process.nr)
+
+        try:
+            await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
+        except TooLate:
+            batch.late(process, f"not done within {_EXTENSION_SECONDS:g} s")
 
     async def objects(self, process: Stored) -> set[Key]:
         """Give the hosts and services that a process refers to."""
@@ -208,7 +198,7 @@ class Batch:
     timer: Callable[[], float]
     strict: bool
     states: dict[str, tuple[Definition, Mapping[str, NodeState]]]
-    done: list[tuple[Stored, Calculation, Result]] = field(factory=list, init=False)
+    done: list[tuple[Stored, Result]] = field(factory=list, init=False)
 
     def run(self, work: Sequence[tuple[Stored, Calculation]]) -> Generator[None]:
         """Do them one after the other."""
@@ -229,7 +219,14 @@ class Batch:
             return
         took = round(self.asked + self.timer() - began, 6)
         self.states[process.id] = (process.definition, result.nodes)
-        self.done.append((process, calculation, evolve(result, time=took)))
+        self.done.append((process, evolve(result, time=took)))
+
+    def late(self, process: Stored, reason: str) -> None:
+        """Note that a process keeps what it has because code of others takes too long."""
+        if self.strict:
+            raise FailedError("calculation failed", reason)
+        text = "business process {nr} is not calculated: {reason}"
+        self.log.warn(text, nr=process.nr, reason=reason)
 
     def failed(self, process: Stored, reason: str) -> None:
         """Note that a process keeps what it has; raise FailedError if somebody waits for it."""

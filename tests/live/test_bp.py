@@ -641,3 +641,61 @@ def test_flags_of_nodes_reach_the_core(made, core):
         )
         refreshed(client, 1)
         until(lambda: flags() == {"Shop": 0, "Front ends": 0}, "the acknowledgements are gone")
+
+
+def test_a_function_that_hangs_holds_up_nobody(made, core, tmp_path):
+    """The process is told of, keeps what it has, and the others go on."""
+    folder, gate = tmp_path / "functions", tmp_path / "go"
+    folder.mkdir()
+    (folder / "own.py").write_text(
+        "import os, time\n"
+        "def slow_function(context, process, node, args, children, livedata):\n"
+        f"    while not os.path.exists({str(gate)!r}):\n"
+        "        time.sleep(0.05)\n"
+        "    return 1, 'at last'\n"
+    )
+    daemon = made(
+        [site("s1", f"unix:{core.socket}")],
+        sections={"bp": {"refresh_interval": 0, "functions_dir": str(folder)}},
+    )
+    nodes = [{"label": "a", "function": "custom('slow_function')"}]
+    with daemon.start().client() as client:
+        alive(client, {"name": "hung", "nodes": nodes})
+        alive(client, {"name": "well", "nodes": [{"label": "a", "function": "fixed(0)"}]})
+        response = client.post_json("/mon/bp/1/refresh", {})
+        refused(response, 500, "calculation failed", "not done within")
+        refused(
+            client.post_json("/mon/bp/1/refresh", {}), 500, "calculation failed", "not returned"
+        )
+        assert refreshed(client, 2)["status"] == 0
+        assert client.rows("/mon/bp/1")["last_check"] == 0
+        gate.touch()
+        found = until(
+            lambda: (one := client.post_json("/mon/bp/1/refresh", {})).status == 200 and one.json,
+            "it has returned",
+        )
+        assert found["data"]["status_text"] == "at last"
+
+
+def test_downtimes_of_nodes_come_and_go_in_the_core(made, core):
+    """A downtime of all children is one of the service, once; without it it is deleted."""
+    daemon = made(
+        [site("s1", f"unix:{core.socket}")],
+        sections={"bp": {"refresh_interval": 0, "sync_downtime_ack_state": 2}},
+    )
+    ours = "GET downtimes\nColumns: service_description comment\nFilter: author = (mon)"
+    nodes = [
+        {"label": "Shop", "function": "worst()", "depends": ["w"]},
+        {"id": "w", "label": "w", "function": "status('web02')"},
+    ]
+    text = "automatic downtime, all child nodes are in downtime."
+    with daemon.start().client() as client:
+        alive(client, {"name": "Web Shop", "nodes": nodes})
+        assert refreshed(client, 1)["nodes"][0]["scheduled_downtime_depth"] == 1
+        until(lambda: core.ask(ours) == [["Shop", text]], "the service is in a downtime")
+        refreshed(client, 1)
+        change = {"nodes": {"1": {"function": "status('db01')"}}}
+        assert core.ask(ours) == [["Shop", text]]
+        assert patch(client, 1, change).status == 200
+        refreshed(client, 1)
+        until(lambda: core.ask(ours) == [], "it is gone")
