@@ -110,6 +110,21 @@ class Breaker(Service):
         running.cancel()
         return done
 
+    def retire(self) -> Deferred[None]:
+        """Stop probing, but not before the first verdict, which requests may wait for.
+
+        Fires when no probe is under way.
+        """
+        if self.health.state != "pending" or self._running is None:
+            return self.stopService()
+        done: Deferred[None] = Deferred()
+
+        def over(_: None) -> None:
+            self.stopService().chainDeferred(done)
+
+        self._running.addBoth(over)
+        return done
+
     def verdict(self) -> Deferred[None]:
         """Fire when the site is up; fail with the last error when it is down.
 

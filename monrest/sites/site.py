@@ -136,8 +136,8 @@ class Site:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is left: no connection, no query, no command."""
-        return self.pool.quiet and self.commands.quiet
+        """Whether nothing is left: no probe, no connection, no query, no command."""
+        return not self.breaker.running and self.pool.quiet and self.commands.quiet
 
     # ------------------------------------------------------------ asking
 
@@ -256,7 +256,14 @@ class Site:
         return left.addCallback(lambda _: None)
 
     def retire(self) -> Deferred[None]:
-        """Stop probing and keep no connection, but finish what requests still ask."""
+        """Stop probing and keep no connection, but finish what requests still ask.
+
+        A site that was never up is probed to the end first: requests wait for that.
+        """
+        self._close_what_rests()
+        # A first probe that was under way has suited the connections to the core meanwhile.
+        return self.breaker.retire().addCallback(lambda _: self._close_what_rests())
+
+    def _close_what_rests(self) -> None:
         self.pool.retire()
         self.commands.keep(0.0)
-        return self.breaker.stopService()

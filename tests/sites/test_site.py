@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.livestatus.errors import ConnectError, LivestatusError, ProtocolError, RefusedError
+from monrest.livestatus.errors import (
+    ConnectError,
+    LivestatusError,
+    ProtocolError,
+    RefusedError,
+    StoppedError,
+)
 from monrest.query.model import Pushed
 from monrest.values import SiteProblem
 from tests.fakes.livestatus import (
@@ -260,4 +266,32 @@ def test_old_reads_of_a_retired_site_finish(town):
     town.clock.advance(0)
     assert found == [[["h2", 0]]]
     assert not town.cores["a"].open
+    assert not town.clock.getDelayedCalls()
+
+
+@pytest.mark.parametrize("retired_first", [False, True])
+def test_a_site_retired_before_its_first_verdict_still_answers(town, retired_first):
+    site = town.site(up=None)
+    if retired_first:
+        retired, found = outcome(site.retire()), ask(site)
+    else:
+        found, retired = ask(site), outcome(site.retire())
+    assert (found, retired) == ([], [])
+    assert not site.quiet
+    for _connection in ("status", "columns", "hosts"):
+        town.cores["a"].let_in()
+        town.clock.advance(0)
+    assert found == [[["h1", 0]]]
+    assert retired == [None]
+    assert site.quiet
+    assert not town.cores["a"].open
+    assert not town.clock.getDelayedCalls()
+
+
+def test_the_end_does_not_wait_for_the_first_verdict_of_a_retired_site(town):
+    site = town.site(up=None)
+    found, retired = ask(site), outcome(site.retire())
+    assert outcome(site.stopService()) == [None]
+    assert retired == [None]
+    assert found[0].check(StoppedError)
     assert not town.clock.getDelayedCalls()
