@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from attrs import define, field
@@ -98,7 +99,7 @@ class LogCache(Service):
             periodic = Periodic(
                 self.clock,
                 self.config.update_interval,
-                lambda site=site: self._regularly(site),  # type: ignore[misc]  # bound now, not later
+                partial(self._regularly, site),
                 f"updating the log cache of {site.id}",
             )
             self._periodic[site.id] = periodic

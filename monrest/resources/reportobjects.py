@@ -16,7 +16,7 @@ from monrest.auth.visibility import HOSTS as ALL_HOSTS
 from monrest.auth.visibility import SERVICES as ALL_SERVICES
 from monrest.errors import Forbidden, NotFound
 from monrest.logs.events import Key
-from monrest.query.model import Condition, FilterTree, Group
+from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.query.schema import TableSchema
 from monrest.resources.columns import HOSTGROUPS, HOSTS, SERVICEGROUPS, SERVICES
 from monrest.resources.declare import Context
@@ -111,7 +111,7 @@ async def choose(context: Context, request: RestRequest, scope: Scope, asked: As
 
 
 def _named(asked: Asked) -> Iterable[Condition]:
-    columns = {
+    columns: dict[str, tuple[str, Operator]] = {
         "host": ("host", "="),
         "service": ("service", "="),
         "hostgroup": ("host_groups", ">="),
@@ -119,7 +119,7 @@ def _named(asked: Asked) -> Iterable[Condition]:
     }
     for word, name in asked.chosen.items():
         column, op = columns[word]
-        yield Condition(column, op, name, word)  # type: ignore[arg-type]  # both are operators
+        yield Condition(column, op, name, word)
 
 
 async def _choose_hosts(

@@ -124,9 +124,8 @@ def _intervals(
 
 def _moment(day: date, seconds: int, zone: tzinfo) -> int:
     """A time on the clock of a day, 24:00 included."""
-    days, seconds = divmod(seconds, _DAY)
-    clock = datetime(day.year, day.month, day.day) + timedelta(days=days, seconds=seconds)  # noqa: DTZ001  the zone follows
-    return int(clock.replace(tzinfo=zone).timestamp())
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    return int((midnight + timedelta(seconds=seconds)).timestamp())
 
 
 def _append(found: Intervals, low: int, high: int) -> None:
