@@ -6,7 +6,6 @@ reactor turns, so that a start that went wrong ends the process with a message a
 
 from __future__ import annotations
 
-import gc
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,8 +30,13 @@ from monrest.auth.secret import SecretKeyError, read_or_create
 from monrest.auth.sessions import Sessions
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
+from monrest.cluster.model import Own
+from monrest.cluster.peers import Peers
+from monrest.cluster.seal import key_of
+from monrest.cluster.service import Cluster
 from monrest.concurrency import Threads
-from monrest.config import Config, ConfigError, load
+from monrest.config import Config, ConfigError
+from monrest.config.changes import fixed_while_running
 from monrest.downtimes.service import RecurringDowntimes
 from monrest.jobs.service import Jobs
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
@@ -43,6 +47,7 @@ from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.lookups import existing
 from monrest.resources.registry import router
+from monrest.restart import Restarting, keep_for_good, read_again
 from monrest.sites.registry import Registry
 from monrest.store.database import Database, StoreError
 from monrest.store.duties import Duties
@@ -57,7 +62,6 @@ from monrest.web.site import ApiSite
 _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""
 _THREADS = 4
-_COLLECT_AFTER = (100_000, 50, 50)
 
 
 def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
@@ -72,7 +76,8 @@ class Daemon(Service):
     ``path`` is the configuration file, empty when there is none to read again. ``core`` is the
     embedded core of the demo, started before and stopped after everything that asks it.
     ``on_ready`` gets the address and the secret key once requests are answered, ``on_stopped``
-    is called when nothing is left, also after a start that failed.
+    is called when nothing is left, also after a start that failed. ``restart`` makes the process
+    begin anew when everything has stopped; None where that is not possible.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -85,6 +90,7 @@ class Daemon(Service):
     core: IService | None = None
     on_ready: Callable[[str, str], None] | None = None
     on_stopped: Callable[[], None] | None = None
+    restart: Callable[[], None] | None = None
     registry: Registry = field(init=False)
     database: Database = field(init=False)
     keys: Keys = field(init=False)
@@ -99,6 +105,7 @@ class Daemon(Service):
     jobs: Jobs = field(init=False)
     duties: Duties = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
+    cluster: Cluster = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -139,6 +146,25 @@ class Daemon(Service):
             existing=existing,
             zone=self.config.display.zone(),
         )
+        restarting = Restarting(
+            reactor=self.reactor,
+            threads=self.threads,
+            jobs=self.jobs,
+            again=self.restart,
+            usable=lambda: read_again(self.path),
+            config=lambda: self.config,
+            site=lambda: self.site,
+        )
+        self.cluster = Cluster(
+            database=self.database,
+            clock=self.reactor,
+            duties=self.duties,
+            peers=Peers(reactor=self.reactor, names=self.config.names),
+            config=self.config.cluster,
+            drain=self.config.server.drain_timeout,
+            check=restarting.check,
+            leave=restarting.begin,
+        )
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -175,6 +201,8 @@ class Daemon(Service):
         for part in self._state():
             part.startService()
         self.duties.owner = str(self.jobs.node.id)
+        self.cluster.own = Own.of(self.jobs.node, __version__)
+        self.cluster.peers.key = key_of(self._key)
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key), server, self.config.names, self.reactor
@@ -200,14 +228,11 @@ class Daemon(Service):
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
             self._watchdog.start()
-        # What was built so far stays: keep it out of every collection, and collect rarely,
-        # because parsing rows makes millions of small objects and no cycles.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_COLLECT_AFTER)
+        keep_for_good()
         self.jobs.look_after()
         self.downtimes.startService()
         self.duties.startService()
+        self.cluster.startService()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()
@@ -242,6 +267,7 @@ class Daemon(Service):
             staging=self.staging,
             threads=self.threads,
             jobs=self.jobs,
+            cluster=self.cluster,
         )
 
         async def answer(request: RestRequest) -> Answer:
@@ -297,7 +323,7 @@ class Daemon(Service):
             self.log.warn("there is no configuration file to read again")
             return
         try:
-            config, key = await self.threads.run(lambda: _read_again(self.path))
+            config, key = await self.threads.run(lambda: read_again(self.path))
         except ConfigError as error:
             self._refuse(error.problems)
             return
@@ -312,7 +338,9 @@ class Daemon(Service):
         self.sessions.config = self.users.config = config.auth
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = config.display.zone()
-        self.sessions.names = config.names
+        self.sessions.names = self.cluster.peers.names = config.names
+        self.cluster.peers.key = key_of(key)
+        self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
@@ -333,7 +361,10 @@ class Daemon(Service):
         return Deferred.fromCoroutine(self._stop()).addBoth(self._stopped)
 
     async def _stop(self) -> None:
-        self.notifier.stopping()
+        if self.cluster.leaving:
+            self.notifier.reloading()  # it is back under the same number in a moment
+        else:
+            self.notifier.stopping()
         ports, self.ports = self.ports, []
         await DeferredList(
             [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
@@ -346,7 +377,7 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, self.downtimes, *self._state())
+        parts = (self.cluster, self.logcache, self.downtimes, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:
@@ -369,23 +400,3 @@ class Daemon(Service):
         if self.on_stopped is not None:
             self.on_stopped()
         return result
-
-
-def _read_again(path: str) -> tuple[Config, str]:
-    config = load(path)
-    return config, read_or_create(Path(config.auth.secret_key_file))
-
-
-def fixed_while_running(old: Config, new: Config) -> list[str]:
-    """Name what differs and cannot change in a running daemon."""
-    fixed = (
-        ("server.listen", old.server.listen, new.server.listen),
-        ("server.var_dir", old.server.var_dir, new.server.var_dir),
-        ("database.url", old.database.url, new.database.url),
-        ("logcache.url", old.logcache.url, new.logcache.url),
-    )
-    return [
-        f"{path}: cannot change while the daemon runs, restart it"
-        for path, before, after in fixed
-        if before != after
-    ]

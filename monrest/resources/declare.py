@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from monrest.auth.sessions import Sessions
     from monrest.auth.slowdown import Slowdown
     from monrest.auth.users import Users
+    from monrest.cluster.service import Cluster
     from monrest.concurrency import Threads
     from monrest.config import Config
     from monrest.jobs.service import Jobs
@@ -61,6 +62,7 @@ class Context:
     staging: Staging
     threads: Threads
     jobs: Jobs
+    cluster: Cluster
     started: float = 0.0
     version: str = ""
     config_path: str = ""

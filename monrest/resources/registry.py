@@ -8,6 +8,7 @@ from monrest.resources import (
     api_keys,
     availability,
     broadcasts,
+    cluster,
     commandline,
     commands,
     config_core,
@@ -52,6 +53,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *jobs.ENDPOINTS,
     *downtimes.ENDPOINTS,
     *broadcasts.ENDPOINTS,
+    *cluster.ENDPOINTS,
 )
 
 
