@@ -1,4 +1,4 @@
-"""Starting: what is read and kept at every start, and the start of this program in its own place."""
+"""Starting: what is read and kept at every start, and this program again in its own place."""
 
 from __future__ import annotations
 

@@ -155,6 +155,8 @@ class Daemon(Service):
             config=lambda: self.config,
             site=lambda: self.site,
         )
+        if not self.log_database.url.startswith("sqlite:"):
+            self.logcache.duty = lambda: self.cluster.does("log cache")
         self.cluster = Cluster(
             database=self.database,
             clock=self.reactor,

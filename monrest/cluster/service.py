@@ -82,6 +82,13 @@ class Cluster(Service):
             return "STARTING"
         return "MAINTENANCE" if self.maintenance else ""
 
+    def does(self, duty: str) -> bool:
+        """Whether this node does what one node of a cluster does; it does without a cluster."""
+        if not self.clustered:
+            return True
+        self.duties.want(duty)
+        return self.duties.held(duty) is not None
+
     def urls(self) -> list[str]:
         """Give the base URLs of all nodes in their order (section 8.3)."""
         return sorted(self.config.nodes) if self.clustered else []
