@@ -63,6 +63,10 @@ class Peers:
             raise
         except (PeerError, DeferredTimeout):
             raise
+        except (ResponseFailed, NotSent) as error:
+            if any(reason.check(CancelledError) for reason in error.reasons):
+                raise CancelledError from error  # who waited does not any more
+            raise PeerError(_reason(error)) from error
         except Exception as error:
             raise PeerError(_reason(error)) from error
         if response.code != _OK:
