@@ -24,6 +24,7 @@ from monrest.cluster.model import (
     LEAVING,
     OPEN,
     ORDERED,
+    SKIPPED,
     WAITING,
     Member,
     Own,
@@ -117,9 +118,11 @@ class Rolling:
             await self._fail(token, step, f"it does not answer again: {reason}")
 
     async def _order(self, token: Token, step: Step, steps: Sequence[Step]) -> None:
-        others = [one.url for one in steps if one.node != step.node]
-        pongs = [outcome.value for outcome in await self.ask(others)]
-        if any(pong is not None and pong.ready for pong in pongs):
+        others = [one.url for one in steps if one.url != step.url]
+        itself, *rest = await self.ask([step.url, *others])
+        if itself.value is None:
+            await self._drives(token, step, SKIPPED, f"it does not answer: {itself.problem}")
+        elif any(one.value is not None and one.value.ready for one in rest):
             await self._drives(token, step, ORDERED, "")
         elif self._too_late(token, step):
             await self._fail(token, step, "no other node is ready")

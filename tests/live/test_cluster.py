@@ -208,7 +208,7 @@ def run_of(cluster, at):
 
 def test_a_node_that_could_not_start_stays_and_ends_the_restart(cluster):
     node = cluster.nodes[cluster.urls.index(sorted(cluster.urls)[1])]
-    asked = cluster.nodes[cluster.urls.index(sorted(cluster.urls)[0])]
+    asked = cluster.nodes[cluster.urls.index(min(cluster.urls))]
     good = node.config.read_text()
     node.config.write_text(good + "\nbogus = 1\n")
     runs = [run_of(cluster, at) for at in range(3)]
