@@ -59,7 +59,7 @@ class Rolling:
     leave: Callable[[], object]
     patience: float
     timer: Callable[[], float] = time.monotonic
-    _watched: tuple[tuple[object, ...], float] = field(default=((), 0.0), init=False)
+    _watched: tuple[Step | None, float] = field(default=(None, 0.0), init=False)
 
     async def look(self, steps: Sequence[Step], members: Mapping[int, Member]) -> None:
         """Take an order for this node, and drive the others if that is this daemon's duty.
@@ -99,32 +99,46 @@ class Rolling:
             text = f"the node before it failed: {failed.url}"
             await self.duties.change(token, statements.give_up(text, self.clock.seconds()))
             return
-        member = members.get(current.node)
+        answers = {one.asked: one for one in await self.ask([step.url for step in steps])}
+        others = [answers[step.url] for step in steps if step.node != self.own.id]
+        if all(one.value is None for one in others):
+            # It may be this node that is cut off: somebody else should try.
+            if self._too_late(current):
+                await self._fail(token, current, "no other node answers")
+            await self.duties.leave(DUTY)
+            return
+        member, itself = members.get(current.node), answers[current.url]
         if member is not None and member.run != current.run:
-            await self._came_back(token, current, member)
+            await self._came_back(token, current, member, itself)
         elif current.state == WAITING:
-            await self._order(token, current, steps)
-        elif self._too_late(token, current):
+            rest = [answers[step.url] for step in steps if step.url != current.url]
+            await self._order(token, current, itself, rest)
+        elif self._too_late(current):
             await self._fail(token, current, "it did not restart in time")
 
-    async def _came_back(self, token: Token, step: Step, member: Member) -> None:
-        (outcome,) = await self.ask([step.url])
-        pong = outcome.value
+    async def _came_back(
+        self, token: Token, step: Step, member: Member, answer: Outcome[str, Pong]
+    ) -> None:
+        pong = answer.value
         if pong is not None and pong.run == member.run and (pong.ready or pong.maintenance):
             if await self._drives(token, step, DONE, ""):
                 self._tell(step, "ok")
-        elif self._too_late(token, step):
-            reason = str(outcome.problem) if pong is None else "it is not ready"
+        elif self._too_late(step):
+            reason = str(answer.problem) if pong is None else "it is not ready"
             await self._fail(token, step, f"it does not answer again: {reason}")
 
-    async def _order(self, token: Token, step: Step, steps: Sequence[Step]) -> None:
-        others = [one.url for one in steps if one.url != step.url]
-        itself, *rest = await self.ask([step.url, *others])
-        if itself.value is None:
-            await self._drives(token, step, SKIPPED, f"it does not answer: {itself.problem}")
+    async def _order(
+        self,
+        token: Token,
+        step: Step,
+        answer: Outcome[str, Pong],
+        rest: Sequence[Outcome[str, Pong]],
+    ) -> None:
+        if answer.value is None:
+            await self._drives(token, step, SKIPPED, f"it does not answer: {answer.problem}")
         elif any(one.value is not None and one.value.ready for one in rest):
             await self._drives(token, step, ORDERED, "")
-        elif self._too_late(token, step):
+        elif self._too_late(step):
             await self._fail(token, step, "no other node is ready")
 
     async def _fail(self, token: Token, step: Step, message: str) -> None:
@@ -135,11 +149,10 @@ class Rolling:
         work = statements.advance(step, state, message, self.clock.seconds())
         return await self.duties.change(token, work)
 
-    def _too_late(self, token: Token, step: Step) -> bool:
+    def _too_late(self, step: Step) -> bool:
         """Whether a step has stayed as it is for too long, as far as this driver has watched it."""
-        key = (token, step)
-        if self._watched[0] != key:
-            self._watched = (key, self.timer())
+        if self._watched[0] != step:
+            self._watched = (step, self.timer())
         return self.timer() - self._watched[1] > self.patience
 
     def _tell(self, step: Step, result: str) -> None:

@@ -29,6 +29,7 @@ from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError
 
 _LOOK = 2.0
+_ABSTAIN = 10.0
 _ANSWER_SECONDS = 8.0
 _PATIENCE = 120.0
 
@@ -58,6 +59,7 @@ class Cluster(Service):
     _url: str = field(init=False, default="")
     _stored_url: str | None = field(init=False, default=None)
     _seen: dict[str, Seen] = field(init=False, factory=dict)
+    _abstain: float = field(init=False, default=0.0)
     _rolling: Rolling = field(init=False)
     _periodic: tuple[Periodic, ...] = field(init=False, default=())
 
@@ -228,14 +230,22 @@ class Cluster(Service):
         """Read what all nodes share, and do what is to be done; the database may be away."""
         if not self.clustered:
             return
-        self.duties.want(DUTY)
         try:
             await self._enter()
             self.members, self.steps = await self.database.run(statements.state)
+            self._take_part()
             if not self.leaving:
                 await self._rolling.look(self.steps, self.members)
         except (Unavailable, DutyLostError) as error:
             self.log.debug("the cluster cannot be looked at: {reason}", reason=str(error))
+
+    def _take_part(self) -> None:
+        """Want the duty of restarts, but not at once again after it was left to others."""
+        now = self.timer()
+        if self.duties.held(DUTY) is not None:
+            self._abstain = now + _ABSTAIN
+        elif now >= self._abstain:
+            self.duties.want(DUTY)
 
     async def _enter(self) -> None:
         """Enter this node, and where it is reached, as soon as that is known."""

@@ -237,6 +237,26 @@ def test_one_that_is_cut_off_is_left_out(world):
     assert world.history == [2, 0]
 
 
+def test_a_driver_that_is_cut_off_leaves_it_to_others(world):
+    (driver,) = [at for at, node in enumerate(world.nodes) if node.duties.held("cluster restart")]
+    asked = next(at for at in range(3) if at != driver)
+    result(world.nodes[asked].cluster.restart_all())
+    world.cut.add(driver)
+    world.pass_(150)
+    assert sorted(world.states(asked)) == ["done", "done", "skipped"]
+    assert driver not in world.history
+
+
+def test_who_is_alone_does_not_restart(world):
+    result(world.nodes[0].cluster.restart_all())
+    for at in (1, 2):
+        world.kill(at)
+    world.pass_(400)
+    assert world.history == []
+    assert world.states() == ["failed", "skipped", "skipped"]
+    assert world.nodes[0].cluster.steps[0].message == "no other node answers"
+
+
 def test_the_last_one_that_is_ready_stays(world):
     """While all others are cut off or in maintenance nothing is taken away from clients."""
     for number in (1, 2):
