@@ -93,7 +93,7 @@ class Restarting:
     """The way of a running daemon to its restart.
 
     ``again`` makes the process begin anew after the reactor has stopped; None where it cannot.
-    ``usable`` reads the configuration as a start does. ``config`` and ``site`` give those in use.
+    ``path`` is the configuration file. ``config`` and ``site`` give those in use.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -102,7 +102,7 @@ class Restarting:
     threads: Threads
     jobs: Jobs
     again: Callable[[], None] | None
-    usable: Callable[[], object]
+    path: str
     config: Callable[[], Config]
     site: Callable[[], ApiSite]
     _work: Deferred[None] | None = field(default=None, init=False)
@@ -112,7 +112,7 @@ class Restarting:
         if self.again is None:
             return "it cannot start itself again"
         try:
-            await self.threads.run(self.usable)
+            await self.threads.run(lambda: read_again(self.path))
         except (ConfigError, SecretKeyError, OSError) as error:
             return f"its configuration cannot be used: {error}"
         return ""

@@ -62,11 +62,7 @@ from monrest.web.site import ApiSite
 _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""
 _THREADS = 4
-
-
-def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
-    """Make the root service for ``config``; ``parts`` are further fields of ``Daemon``."""
-    return Daemon(config=config, reactor=reactor, **parts)
+_IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
 
 
 @define(eq=False, kw_only=True, repr=False)
@@ -151,7 +147,7 @@ class Daemon(Service):
             threads=self.threads,
             jobs=self.jobs,
             again=self.restart,
-            usable=lambda: read_again(self.path),
+            path=self.path,
             config=lambda: self.config,
             site=lambda: self.site,
         )
@@ -184,9 +180,7 @@ class Daemon(Service):
         except BaseException as error:
             if self.on_stopped is not None:
                 self.on_stopped()
-            if isinstance(
-                error, (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
-            ):
+            if isinstance(error, _IN_THE_WAY):
                 raise SystemExit(f"monrest: {told(error)}") from None
             raise
 
@@ -364,7 +358,7 @@ class Daemon(Service):
 
     async def _stop(self) -> None:
         if self.cluster.leaving:
-            self.notifier.reloading()  # it is back under the same number in a moment
+            self.notifier.reloading()
         else:
             self.notifier.stopping()
         ports, self.ports = self.ports, []
