@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import bp, identity, lines, logs, objects, reports
+from bench import bp, cluster, identity, lines, logs, objects, reports
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -119,6 +119,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
         commanded,
         cached,
         reported,
+        cluster.heartbeat,
         lambda p: object_files(p, hosts, services),
         lambda p: bp.calculating(p, hosts, services),
     )

@@ -127,15 +127,18 @@ class Daemon:
         hidden: Sequence[str] = (),
         dead: Sequence[str] = (),
         extra: Sequence[str] = (),
+        port: int = 0,
+        key_file: Path | None = None,
     ) -> None:
         """Start it and wait until every site but the ``dead`` ones answers.
 
-        ``extra`` are further lines of its configuration.
+        ``extra`` are further lines of its configuration. Without a ``port`` it is a free one,
+        without a ``key_file`` it makes a key of its own.
         """
         folder = processes.folder / name
         folder.mkdir(mode=0o700)
-        self.port = free_port()
-        self.key_file = folder / "secret.key"
+        self.port = port or free_port()
+        self.key_file = key_file or folder / "secret.key"
         lines = [
             "[server]",
             f'listen = ["tcp:{self.port}:interface=127.0.0.1"]',

@@ -124,3 +124,9 @@ class Unavailable(RestError):
     """The service itself cannot answer now, for example while it stops."""
 
     code = 503
+
+
+class NotClustered(RestError):
+    """A question to a cluster where there is none (frontend-data.md, section 8.3)."""
+
+    code = 501

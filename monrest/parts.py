@@ -25,6 +25,10 @@ from monrest.auth.users import Users
 from monrest.bp.commit import Commits
 from monrest.bp.exporter import Exporter
 from monrest.bp.service import Processes
+from monrest.cluster.model import Own
+from monrest.cluster.peers import Peers
+from monrest.cluster.seal import key_of
+from monrest.cluster.service import Cluster
 from monrest.concurrency import Threads
 from monrest.config import Config
 from monrest.downtimes.service import RecurringDowntimes
@@ -33,24 +37,33 @@ from monrest.logs.cache import LogCache
 from monrest.objectconfig.staging import Staging
 from monrest.resources.declare import Context
 from monrest.resources.lookups import existing
+from monrest.restart import Restarting
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
 from monrest.store.duties import Duties
 from monrest.values import Caller, Identity
 from monrest.web.errors import describe
+from monrest.web.site import ApiSite
 
 _THREADS = 4
 
 
 @define(eq=False, kw_only=True, repr=False)
 class Parts:
-    """All parts of a daemon; ``who`` says who a caller is by the configuration in force."""
+    """All parts of a daemon, whose configuration is the file ``path``, if it has one.
+
+    ``who`` says who a caller is by the configuration in force, ``site`` gives what serves HTTP.
+    ``restart`` makes the process begin anew once it has stopped; None where that cannot be.
+    """
 
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
     config: Config
+    path: str
     who: Callable[[Caller], Awaitable[Identity]]
+    site: Callable[[], ApiSite]
+    restart: Callable[[], None] | None = None
     registry: Registry = field(init=False)
     threads: Threads = field(init=False)
     database: Database = field(init=False)
@@ -66,6 +79,7 @@ class Parts:
     duties: Duties = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
     bp: Processes = field(init=False)
+    cluster: Cluster = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         clock, config = self.reactor, self.config
@@ -91,6 +105,27 @@ class Parts:
             who=self.who,
         )
         self.duties = Duties(self.database, clock, "")
+        restarting = Restarting(
+            reactor=clock,
+            threads=self.threads,
+            jobs=self.jobs,
+            again=self.restart,
+            path=self.path,
+            config=lambda: self.config,
+            site=self.site,
+        )
+        self.cluster = Cluster(
+            database=self.database,
+            clock=clock,
+            duties=self.duties,
+            peers=Peers(reactor=clock, names=config.names),
+            config=config.cluster,
+            drain=config.server.drain_timeout,
+            check=restarting.check,
+            leave=restarting.begin,
+        )
+        if not self.log_database.url.startswith("sqlite:"):
+            self.logcache.duty = lambda: self.cluster.does("log cache")
         self.downtimes = RecurringDowntimes(
             database=self.database,
             clock=clock,
@@ -125,8 +160,11 @@ class Parts:
         """What works on the database by itself."""
         return (self.keys, self.sessions, self.users, self.staging, self.jobs)
 
-    def open(self) -> None:
-        """Open everything, which may block and fail; the reactor does not turn yet."""
+    def open(self, key: str) -> None:
+        """Open everything, which may block and fail; the reactor does not turn yet.
+
+        ``key`` is the secret key, which the nodes of a cluster share.
+        """
         for database in self._databases():
             database.startService()
         self.threads.startService()
@@ -134,6 +172,8 @@ class Parts:
         for part in self._state():
             part.startService()
         self.duties.owner = str(self.jobs.node.id)
+        self.cluster.own = Own.of(self.jobs.node, __version__)
+        self.cluster.peers.key = key_of(key)
 
     def begin(self) -> None:
         """Begin what is done from time to time; the reactor turns."""
@@ -142,14 +182,17 @@ class Parts:
         self.jobs.look_after()
         self.downtimes.startService()
         self.duties.startService()
+        self.cluster.startService()
 
-    async def reconfigure(self, config: Config) -> None:
-        """Go on with another configuration."""
+    async def reconfigure(self, config: Config, key: str) -> None:
+        """Go on with another configuration and secret key."""
         zone = config.display.zone()
         self.registry.reconfigure(config.sites)
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
-        self.sessions.names = config.names
+        self.sessions.names = self.cluster.peers.names = config.names
+        self.cluster.peers.key = key_of(key)
+        self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = zone
         await self.bp.reconfigure(config.bp, config.names.app, zone)
@@ -158,7 +201,7 @@ class Parts:
     async def stop(self) -> None:
         """Stop what works by itself, then what it works on; what fails is logged."""
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, self.downtimes, self.bp, *self._state())
+        parts = (self.cluster, self.logcache, self.downtimes, self.bp, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:
@@ -168,7 +211,7 @@ class Parts:
             await database.stopService()
         await self.registry.stopService()
 
-    def context(self, passwords: Passwords, started: float, path: str) -> Context:
+    def context(self, passwords: Passwords, started: float) -> Context:
         """What handlers get while this configuration is in force."""
         config = self.config
         return Context(
@@ -179,7 +222,7 @@ class Parts:
             zone=config.display.zone(),
             started=started,
             version=__version__,
-            config_path=path,
+            config_path=self.path,
             database=self.database,
             keys=self.keys,
             sessions=self.sessions,
@@ -192,4 +235,5 @@ class Parts:
             threads=self.threads,
             jobs=self.jobs,
             bp=self.bp,
+            cluster=self.cluster,
         )

@@ -6,7 +6,6 @@ reactor turns, so that a start that went wrong ends the process with a message a
 
 from __future__ import annotations
 
-import gc
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,12 +24,14 @@ from monrest.auth.authenticate import Authenticator
 from monrest.auth.passwords import Passwords
 from monrest.auth.proxies import Proxies
 from monrest.auth.secret import SecretKeyError, read_or_create
-from monrest.config import Config, ConfigError, load
+from monrest.config import Config, ConfigError
+from monrest.config.changes import fixed_while_running
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.parts import Parts
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
+from monrest.restart import keep_for_good, read_again
 from monrest.store.database import StoreError
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, Caller, Identity, RestRequest
@@ -41,7 +42,7 @@ from monrest.web.site import ApiSite
 
 _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""
-_COLLECT_AFTER = (100_000, 50, 50)
+_IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
 
 
 def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
@@ -56,7 +57,8 @@ class Daemon(Service):
     ``path`` is the configuration file, empty when there is none to read again. ``core`` is the
     embedded core of the demo, started before and stopped after everything that asks it.
     ``on_ready`` gets the address and the secret key once requests are answered, ``on_stopped``
-    is called when nothing is left, also after a start that failed.
+    is called when nothing is left, also after a start that failed. ``restart`` makes the process
+    begin anew when everything has stopped; None where that is not possible.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -69,6 +71,7 @@ class Daemon(Service):
     core: IService | None = None
     on_ready: Callable[[str, str], None] | None = None
     on_stopped: Callable[[], None] | None = None
+    restart: Callable[[], None] | None = None
     parts: Parts = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -80,7 +83,14 @@ class Daemon(Service):
     _again: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.parts = Parts(reactor=self.reactor, config=self.config, who=self._who)
+        self.parts = Parts(
+            reactor=self.reactor,
+            config=self.config,
+            path=self.path,
+            who=self._who,
+            site=lambda: self.site,
+            restart=self.restart,
+        )
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -98,9 +108,7 @@ class Daemon(Service):
         except BaseException as error:
             if self.on_stopped is not None:
                 self.on_stopped()
-            if isinstance(
-                error, (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
-            ):
+            if isinstance(error, _IN_THE_WAY):
                 raise SystemExit(f"monrest: {told(error)}") from None
             raise
 
@@ -110,7 +118,7 @@ class Daemon(Service):
         self._key = read_or_create(Path(self.config.auth.secret_key_file))
         if self.core is not None:
             self.core.startService()
-        self.parts.open()
+        self.parts.open(self._key)
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key), server, self.config.names, self.reactor
@@ -127,11 +135,7 @@ class Daemon(Service):
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
             self._watchdog.start()
-        # What was built so far stays: keep it out of every collection, and collect rarely,
-        # because parsing rows makes millions of small objects and no cycles.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_COLLECT_AFTER)
+        keep_for_good()
         self.parts.begin()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
@@ -148,7 +152,7 @@ class Daemon(Service):
         """Make everything that one generation of the configuration needs to serve requests."""
         parts = self.parts
         passwords = Passwords(config.auth.htpasswd_file, parts.threads, self.reactor)
-        context = parts.context(passwords, self._started, self.path)
+        context = parts.context(passwords, self._started)
 
         async def answer(request: RestRequest) -> Answer:
             return await dispatch(context, request)
@@ -203,7 +207,7 @@ class Daemon(Service):
             self.log.warn("there is no configuration file to read again")
             return
         try:
-            config, key = await self.parts.threads.run(lambda: _read_again(self.path))
+            config, key = await self.parts.threads.run(lambda: read_again(self.path))
         except ConfigError as error:
             self._refuse(error.problems)
             return
@@ -213,7 +217,7 @@ class Daemon(Service):
         if problems := fixed_while_running(self.config, config):
             self._refuse(problems)
             return
-        await self.parts.reconfigure(config)
+        await self.parts.reconfigure(config, key)
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
@@ -234,7 +238,10 @@ class Daemon(Service):
         return Deferred.fromCoroutine(self._stop()).addBoth(self._stopped)
 
     async def _stop(self) -> None:
-        self.notifier.stopping()
+        if self.parts.cluster.leaving:
+            self.notifier.reloading()
+        else:
+            self.notifier.stopping()
         ports, self.ports = self.ports, []
         await DeferredList(
             [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
@@ -261,23 +268,3 @@ class Daemon(Service):
         if self.on_stopped is not None:
             self.on_stopped()
         return result
-
-
-def _read_again(path: str) -> tuple[Config, str]:
-    config = load(path)
-    return config, read_or_create(Path(config.auth.secret_key_file))
-
-
-def fixed_while_running(old: Config, new: Config) -> list[str]:
-    """Name what differs and cannot change in a running daemon."""
-    fixed = (
-        ("server.listen", old.server.listen, new.server.listen),
-        ("server.var_dir", old.server.var_dir, new.server.var_dir),
-        ("database.url", old.database.url, new.database.url),
-        ("logcache.url", old.logcache.url, new.logcache.url),
-    )
-    return [
-        f"{path}: cannot change while the daemon runs, restart it"
-        for path, before, after in fixed
-        if before != after
-    ]

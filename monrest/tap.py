@@ -90,12 +90,17 @@ def makeService(options: Options) -> IService:
     """Build the root service; the reactor is imported here and nowhere earlier."""
     from twisted.internet import reactor
 
+    from monrest.restart import Restart
     from monrest.service import Daemon
 
     observer = _observer(options, reactor)
     if options.config is not None:
         path = str(Path(options["config"]).resolve())
-        return Daemon(config=options.config, reactor=reactor, path=path, observer=observer)
+        twistd: Any = options.parent or {}
+        restart = Restart(pidfile=twistd.get("pidfile") or "")
+        return Daemon(
+            config=options.config, reactor=reactor, path=path, observer=observer, restart=restart
+        )
 
     from monrest.demo.service import DemoCore, demo_objects
 

@@ -128,6 +128,13 @@ def test_wrong_types_and_keys(text, problem):
     assert problem in found
 
 
+CLUSTER = """
+[database]
+url = "postgresql+psycopg://m@h/d"
+[cluster]
+nodes = ["http://a", "http://b"]
+"""
+
 WRONG_VALUES = {
     "endpoint kind": ('[server]\nlisten = ["nonsense:1"]\n', "server.listen[0]: expected an end"),
     "endpoint argument": ('[server]\nlisten = ["tcp:80:foo=1"]\n', "server.listen[0]: tcp end"),
@@ -149,7 +156,19 @@ WRONG_VALUES = {
     "tiny bodies": ("[server]\nmax_body = 10\n", "server.max_body: expected at least"),
     "word": ('[names]\napp = "Mon/"\n', "names.app: expected lower-case letters and digits"),
     "database": ('[database]\nurl = "mysql://x"\n', "database.url: expected sqlite:///"),
-    "cluster": ('[cluster]\nnodes = ["http://a"]\n', "cluster.nodes: clusters are not supported"),
+    "node": ('[cluster]\nnodes = ["http://a?b"]\n', "cluster.nodes[0]: expected http(s)://HOST"),
+    "node with a password": ('[cluster]\nnodes = ["http://a:b@c"]\n', "cluster.nodes[0]: expected"),
+    "node's port": ('[cluster]\nnodes = ["http://a:70000"]\n', "cluster.nodes[0]: expected http"),
+    "node twice": (
+        CLUSTER.replace('"http://b"', '"http://A/"'),
+        "cluster.nodes[1]: the same as cluster.nodes[0]: 'http://A/'",
+    ),
+    "nodes without a database": (
+        '[cluster]\nnodes = ["http://a", "http://b"]\n',
+        "cluster.nodes: several nodes need one PostgreSQL in database.url",
+    ),
+    "heartbeat": ("[cluster]\nheartbeat_interval = 0\n", "cluster.heartbeat_interval: expected 1"),
+    "notice": ("[cluster]\nrestart_notice = -1\n", "cluster.restart_notice: expected 0 to 3600"),
     "lmd": ('[lmd]\naddress = "unix:/x"\n', "lmd.address: an LMD is not supported"),
     "replacement of no group": (
         "[auth]\nuser_replace = ['a', '\\1']\n",

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import re2
 
-from monrest.config import databases
+from monrest.config import cluster, databases
 from monrest.config.addresses import parse_listener
 from monrest.config.expressions import Replacement
 from monrest.config.values import (
@@ -221,9 +221,7 @@ def _front_end(config: Config) -> Iterator[str]:
     if not 1 <= config.jobs.queue <= 100000:
         yield f"jobs.queue: expected 1 to 100000, got {config.jobs.queue}"
     yield from _positive("jobs.keep", config.jobs.keep)
-    yield from _positive("cluster.heartbeat_interval", config.cluster.heartbeat_interval)
-    if config.cluster.nodes:
-        yield "cluster.nodes: clusters are not supported by this version, expected no nodes"
+    yield from cluster.problems_of(config)
     if config.lmd.address:
         yield "lmd.address: an LMD is not supported by this version, expected an empty text"
     if config.display.show_full_commandline not in (0, 1, 2):

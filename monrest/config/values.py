@@ -158,10 +158,19 @@ class LogcacheConfig:
 
 @frozen(kw_only=True)
 class ClusterConfig:
-    """The table ``[cluster]``."""
+    """The table ``[cluster]``: the base URLs of all nodes; times in seconds.
+
+    ``restart_notice``: for how long a node says that it leaves before it closes its ports.
+    """
 
     nodes: tuple[str, ...] = ()
     heartbeat_interval: float = 10.0
+    restart_notice: float = 10.0
+
+    @property
+    def several(self) -> bool:
+        """Whether this daemon is one of several."""
+        return len(self.nodes) > 1
 
 
 @frozen(kw_only=True)

@@ -276,6 +276,10 @@ class Jobs(Service):
             live.cancel(_STOPPED)
         await self._emptied(2 * LAST_TRIES)
 
+    async def ended(self, seconds: float) -> None:
+        """Wait for ``seconds`` at most until no job runs or waits here; more may still come."""
+        await self._emptied(seconds)
+
     async def _emptied(self, seconds: float) -> None:
         end = self.clock.seconds() + seconds
         while len(self._slots) and self.clock.seconds() < end:

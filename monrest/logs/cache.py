@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -43,11 +43,20 @@ _JOINED = frozenset({"naemon", "mk", "lmd"})
 """Cores in which a line belongs to the objects that it names, and to no others."""
 
 
+_LOOK = 2.0
+"""Seconds after which it is noticed that this daemon is to update, or that nobody else does."""
+
+
+def _always() -> bool:
+    return True
+
+
 @define(eq=False)
 class LogCache(Service):
     """Updates the cache of all ``sites`` and reads from it; does neither unless enabled.
 
-    ``owner`` is this process among all that use the database.
+    ``owner`` is this process among all that use the database. ``duty`` says whether it is this
+    one that updates regularly.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -59,6 +68,8 @@ class LogCache(Service):
     owner: str = field(
         factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
     )
+    duty: Callable[[], bool] = _always
+    _due: dict[str, float] = field(init=False, factory=dict)
     _periodic: dict[str, Periodic] = field(init=False, factory=dict)
     _imports: dict[str, SiteImport] = field(init=False, factory=dict)
     _running: set[str] = field(init=False, factory=set)
@@ -98,8 +109,8 @@ class LogCache(Service):
         for site in self.sites if self.enabled else ():
             periodic = Periodic(
                 self.clock,
-                self.config.update_interval,
-                partial(self._regularly, site),
+                min(_LOOK, self.config.update_interval),
+                partial(self._when_due, site),
                 f"updating the log cache of {site.id}",
             )
             self._periodic[site.id] = periodic
@@ -109,14 +120,32 @@ class LogCache(Service):
         periodic, self._periodic = self._periodic, {}
         await DeferredList([one.stopService() for one in periodic.values()])
         self._imports.clear()
+        self._due.clear()
 
-    async def _regularly(self, site: Site) -> None:
-        """Update a site; it, the database or a peer may be in the way and are told elsewhere."""
+    async def _when_due(self, site: Site) -> None:
+        """Update a site when that is this daemon's duty and its time has come."""
+        if not self.duty():
+            self._due.pop(site.id, None)
+            return
+        interval = self.config.update_interval
+        left = self._due.get(site.id, 0.0) - self.clock.seconds()
+        if 0 < left <= interval:  # more is left after a clock was put back
+            return
+        again = await self._regularly(site)
+        self._due[site.id] = self.clock.seconds() + (_LOOK if again else interval)
+
+    async def _regularly(self, site: Site) -> bool:
+        """Update a site; it, the database or a peer may be in the way and are told elsewhere.
+
+        Whether somebody else was at it, who may be dead.
+        """
         await self._turns.acquire()
         try:
             inserted = await self.update(site, back=True)
-        except (LivestatusError, Unavailable, BusyError) as error:
+        except (LivestatusError, Unavailable) as error:
             self.log.debug("log cache of {site}: {error}", site=site.id, error=str(error))
+        except BusyError:
+            return True
         except LeaseLostError:
             self.log.warn("log cache of {site}: somebody else has taken over", site=site.id)
         else:
@@ -124,6 +153,7 @@ class LogCache(Service):
                 self.log.debug("log cache of {site}: {n} lines", site=site.id, n=inserted)
         finally:
             self._turns.release()
+        return False
 
     # ------------------------------------------------------------ updates
 

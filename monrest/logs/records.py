@@ -22,8 +22,8 @@ from monrest.store.tables import logcache_sites as sites
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], T]
 
-LEASE = 30.0
-"""Seconds that a lease holds unless it is renewed."""
+LEASE = 25.0
+"""Seconds that a lease holds unless it is renewed; a dead updater is followed within 30 s."""
 
 
 class LeaseLostError(Exception):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from monrest.auth.slowdown import Slowdown
     from monrest.auth.users import Users
     from monrest.bp.service import Processes
+    from monrest.cluster.service import Cluster
     from monrest.concurrency import Threads
     from monrest.config import Config
     from monrest.jobs.service import Jobs
@@ -63,6 +64,7 @@ class Context:
     threads: Threads
     jobs: Jobs
     bp: Processes
+    cluster: Cluster
     started: float = 0.0
     version: str = ""
     config_path: str = ""

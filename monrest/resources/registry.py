@@ -10,6 +10,7 @@ from monrest.resources import (
     bp,
     bp_objects,
     broadcasts,
+    cluster,
     commandline,
     commands,
     config_core,
@@ -56,6 +57,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *broadcasts.ENDPOINTS,
     *bp.ENDPOINTS,
     *bp_objects.ENDPOINTS,
+    *cluster.ENDPOINTS,
 )
 
 

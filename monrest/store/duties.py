@@ -105,6 +105,15 @@ class Duties(Service):
         """Take part in doing ``name``: hold it whenever nobody else does."""
         self._wanted.add(name)
 
+    async def leave(self, name: str) -> None:
+        """Take no part in ``name`` until it is wanted again, and leave it to others at once.
+
+        Raises Unavailable.
+        """
+        self._wanted.discard(name)
+        if self._held.pop(name, None) is not None:
+            await self.database.change(_give(self.run, name))
+
     def held(self, name: str) -> Token | None:
         """The right to do ``name`` now, as far as this daemon can know; None: another's."""
         if self.timer() >= self._until:
@@ -263,6 +272,19 @@ def _take(
                     .values(run=run, number=duties.c.number + 1)
                 )
         return _tokens(connection, run)
+
+    return work
+
+
+def _give(run: int, name: str) -> Callable[[Connection], None]:
+    """Make one duty of a daemon everybody's."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(
+            update(duties)
+            .where(duties.c.name == name, duties.c.run == run)
+            .values(run=0, number=duties.c.number + 1)
+        )
 
     return work
 

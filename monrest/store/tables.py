@@ -309,3 +309,30 @@ bp_figures = Table(
     Column("value", Double, nullable=False),
 )
 """Figures of the last complete run (section 11.3)."""
+cluster_nodes = Table(
+    "cluster_nodes",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("run", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("maintenance", BigInteger, nullable=False),
+)
+"""Nodes of the cluster (frontend-data.md, section 8.2), each of which writes its own line; ``url``
+is empty until somebody has reached it, ``maintenance`` the time when it began, 0 for none."""
+
+cluster_restarts = Table(
+    "cluster_restarts",
+    metadata,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("node", BigInteger, nullable=False),
+    Column("run", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+)
+"""The last restart of all nodes in the order in which they are restarted; ``run`` is what is to
+end."""

@@ -332,6 +332,10 @@ class ApiSite(Site):
             drained, self._drained = self._drained, None
             drained.callback(None)
 
+    def announce_end(self) -> None:
+        """Ask clients to leave with their next answer; whoever comes is still served."""
+        self.draining = True
+
     def drain(self, seconds: float) -> Deferred[None]:
         """Let running requests finish for up to ``seconds``, then cut off what is left.
 

@@ -10,6 +10,7 @@ an endpoint without a line, and a line without its endpoint, fails. A mark for e
     x  refused with 403 and the words at the end of the line, such as the missing role
     n  not found (404), as what is not one's own
     b  refused with 400, because the request is about a session and came without one
+    c  refused with 501, because there is no cluster here
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ NO_BROADCAST = "-xx nxxxxnxxxxxxxx xxn"
 MAKE_DOWNTIME = "-ox ooxxxxxxxxxxxx xoo"
 PUBLIC = "ooo oooooooooooooo ooo"
 NO_SESSION = "-bb bbbbbbbbbbbbbb bbb"
+NO_CLUSTER = "-xx cxxxxxxxxxxxxx xxc"
+NO_CLUSTER_SYSTEM = "-xx cxxxxxxxxxxxxc xxc"
+NO_NODE = "-xx nxxxxxxxxxxxxx xxn"
+NO_NODE_SYSTEM = "-xx nxxxxxxxxxxxxn xxn"
+NODES_ONLY = "xxx xxxxxxxxxxxxxx xxx"
 NOBODY = "-nn nnnnnnnnnnnnnn nnn"
 PROCESSES = "-ff afffffafffffff ffa"
 PROCESS = "-nn onnnnnonnnnnnn nno"
@@ -238,6 +244,24 @@ TABLE: dict[str, tuple[str, str, str]] = {
         BROADCASTS_ROLE,
     ),
     "DELETE /mon/broadcasts/<file>": (NO_BROADCAST, "/mon/broadcasts/none", BROADCASTS_ROLE),
+    "GET /mon/cluster": (COUNTERS, "/mon/cluster", SYSTEM),
+    "GET /mon/cluster/<id>": (NO_NODE_SYSTEM, "/mon/cluster/node0", SYSTEM),
+    "GET /mon/cluster/heartbeat": (NO_CLUSTER, "/mon/cluster/heartbeat", "roles: admin"),
+    "POST /mon/cluster/heartbeat": (NO_CLUSTER, "/mon/cluster/heartbeat", "roles: admin"),
+    "GET /mon/cluster/restart": (NO_CLUSTER_SYSTEM, "/mon/cluster/restart", SYSTEM),
+    "POST /mon/cluster/restart": (NO_CLUSTER, "/mon/cluster/restart", "roles: admin"),
+    "POST /mon/cluster/<id>/maintenance": (
+        NO_NODE,
+        "/mon/cluster/node0/maintenance",
+        "roles: admin",
+    ),
+    "DELETE /mon/cluster/<id>/maintenance": (
+        NO_NODE,
+        "/mon/cluster/node0/maintenance",
+        "roles: admin",
+    ),
+    "GET /mon/cluster/ping": (NODES_ONLY, "/mon/cluster/ping", "not a node of this cluster"),
+    "GET /mon/ready": (PUBLIC, "/mon/ready", ""),
     "GET /mon/login": (PUBLIC, "/mon/login", ""),
     "GET /mon/recurring_downtimes": (BY_HOST, "/mon/recurring_downtimes", ""),
     "POST /mon/recurring_downtimes": (
@@ -344,7 +368,7 @@ def test_every_endpoint_has_a_line() -> None:
 def test_every_line_has_a_mark_for_every_caller(line: str) -> None:
     marks, asked, words = TABLE[line]
     assert len(marks.replace(" ", "")) == len(CALLERS)
-    assert set(marks) <= set("-afoxnb ")
+    assert set(marks) <= set("-afoxnbc ")
     assert bool(words) == ("x" in marks)
     assert asked.startswith("/")
 
@@ -471,6 +495,9 @@ def outcome(response, mark: str, everything: float, words: str) -> str:
         assert words
         assert words in json.dumps(response.json), response
         return "x"
+    if response.status == 501:
+        refused(response, 501, "cluster disabled")
+        return "c"
     if response.status in (400, 404):
         return "n" if response.status == 404 else "b"
     assert response.status == 200, response

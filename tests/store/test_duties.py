@@ -101,6 +101,23 @@ def test_who_stops_hands_over_at_once(world):
     assert world.holders() == ["two"]
 
 
+def test_who_leaves_one_duty_keeps_the_others(world):
+    one, two = world.join("one", "a", "b"), world.join("two", "a", "b")
+    token = one.held("a")
+    result(one.leave("a"))
+    assert one.held("a") is None
+    with pytest.raises(DutyLostError):
+        result(one.change(token, add("late")))
+    world.pass_(5)
+    assert (two.held("a").number, one.held("b").number) == (3, 1)
+    result(two.leave("a"))
+    world.pass_(5)
+    assert world.holders("a") == []
+    one.want("a")
+    world.pass_(5)
+    assert world.holders("a") == ["one"]
+
+
 def test_a_restart_needs_no_patience(world):
     one = world.join("one")
     other = world.join("two", "else")

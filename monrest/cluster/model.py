@@ -1,0 +1,136 @@
+"""What is known of a node: what it has stored, what it answers, what this daemon saw of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from attrs import asdict, frozen
+
+_LONGEST = 1000
+
+
+class PeerError(Exception):
+    """A node did not answer as a node; the text says why, in short."""
+
+
+class Process(Protocol):
+    """A daemon that has a number, as those that run jobs."""
+
+    @property
+    def id(self) -> int: ...  # noqa: D102
+    @property
+    def run(self) -> int: ...  # noqa: D102
+    @property
+    def host(self) -> str: ...  # noqa: D102
+    @property
+    def pid(self) -> int: ...  # noqa: D102
+
+
+@frozen(kw_only=True)
+class Own:
+    """What this daemon is: ``id`` stays as long as its folder, ``run`` differs at every start."""
+
+    id: int
+    run: int
+    host: str
+    pid: int
+    version: str
+
+    @classmethod
+    def of(cls, node: Process, version: str) -> Own:
+        """Make it of the daemon's number."""
+        return cls(id=node.id, run=node.run, host=node.host, pid=node.pid, version=version)
+
+
+@frozen(kw_only=True)
+class Member:
+    """A node as it has entered itself in the database; ``url`` is empty until it is known."""
+
+    id: int
+    run: int
+    url: str
+    host: str
+    pid: int
+    version: str
+    maintenance: int
+
+
+@frozen(kw_only=True)
+class Pong:
+    """What a node says of itself when it is called.
+
+    ``time`` is its clock. ``ready``: requests should be sent to it. ``maintenance`` is since when
+    it should not be, 0 for no maintenance.
+    """
+
+    time: float
+    node_id: str
+    run: int
+    hostname: str
+    version: str
+    pid: int
+    maintenance: int
+    ready: bool
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What others are told of it (section 8.4)."""
+        value = asdict(self)
+        return {name: value[name] for name in _SHOWN}
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Pong:
+        """Read an answer; PeerError when it is none."""
+        given: dict[str, Any] = {}
+        for name, kinds in _KINDS.items():
+            one = value.get(name)
+            if type(one) not in kinds or (isinstance(one, str) and len(one) > _LONGEST):
+                raise PeerError(f"wrong answer: {name}")
+            given[name] = one
+        return cls(**given)
+
+
+_SHOWN = ("time", "node_id", "hostname", "version", "maintenance")
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "time": (float, int),
+    "node_id": (str,),
+    "run": (int,),
+    "hostname": (str,),
+    "version": (str,),
+    "pid": (int,),
+    "maintenance": (int,),
+    "ready": (bool,),
+}
+
+
+@frozen(kw_only=True)
+class Seen:
+    """What this daemon's own calls to a node have shown; times in Unix seconds and seconds."""
+
+    last_contact: float = 0.0
+    response_time: float = 0.0
+    last_error: str = ""
+    pong: Pong | None = None
+
+
+WAITING = "waiting"
+ORDERED = "ordered"
+LEAVING = "leaving"
+DONE = "done"
+FAILED = "failed"
+SKIPPED = "skipped"
+OPEN = (WAITING, ORDERED, LEAVING)
+
+
+@frozen(kw_only=True)
+class Step:
+    """The restart of one node: ``run`` is what is to end, ``changed`` when it came to ``state``."""
+
+    position: int
+    node: int
+    run: int
+    url: str
+    state: str = WAITING
+    message: str = ""
+    changed: int = 0

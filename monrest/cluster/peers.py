@@ -1,0 +1,128 @@
+"""Calling another node over HTTP: one question, sealed both ways, short and with a limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import treq
+from attrs import define, field
+from treq.client import HTTPClient
+from twisted.internet.defer import CancelledError
+from twisted.internet.defer import TimeoutError as DeferredTimeout
+from twisted.internet.error import ConnectError, ConnectingCancelledError, ConnectionClosed
+from twisted.internet.error import TimeoutError as ConnectTimeout
+from twisted.web.client import Agent, HTTPConnectionPool, ResponseFailed
+from twisted.web.client import RequestTransmissionFailed as NotSent
+from twisted.web.http_headers import Headers
+
+from monrest.cluster import seal
+from monrest.cluster.model import PeerError, Pong
+from monrest.config.cluster import without_slash
+from monrest.names import Names
+
+_CONNECT_SECONDS = 5
+_LONGEST_ANSWER = 16384
+_OK = 200
+
+
+@define(eq=False, kw_only=True)
+class Peers:
+    """``key`` and ``names`` are replaced when the configuration is read again."""
+
+    reactor: Any
+    names: Names
+    key: bytes = field(default=b"", repr=False)
+    client: HTTPClient = field(init=False)
+    _pool: HTTPConnectionPool = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._pool = HTTPConnectionPool(self.reactor)
+        self.client = HTTPClient(
+            Agent(self.reactor, connectTimeout=_CONNECT_SECONDS, pool=self._pool)
+        )
+
+    def path(self) -> str:
+        """Where a node is called, below its base URL."""
+        return f"{self.names.root}/{self.names.app}/cluster/ping"
+
+    async def ping(self, url: str) -> Pong:
+        """Ask the node at the base URL ``url`` how it is; PeerError when it does not say."""
+        number, plain = seal.new_number(), without_slash(url)
+        header = self.names.header("Cluster-Auth")
+        try:
+            response = await self.client.get(
+                url.rstrip("/") + self.path(),
+                params={"url": plain},
+                headers=Headers({header: [seal.of_call(self.key, number, plain)]}),
+                allow_redirects=False,
+                unbuffered=True,
+            )
+            body = await _body(response)
+        except CancelledError:
+            raise
+        except (PeerError, DeferredTimeout):
+            raise
+        except (ResponseFailed, NotSent) as error:
+            if any(reason.check(CancelledError) for reason in error.reasons):
+                raise CancelledError from error  # who waited does not any more
+            raise PeerError(_reason(error)) from error
+        except Exception as error:
+            raise PeerError(_reason(error)) from error
+        if response.code != _OK:
+            raise PeerError(_refusal(response.code, body))
+        value = _object(body)
+        if not seal.is_sealed(self.key, number, value):
+            raise PeerError("wrong answer: not sealed with this node's secret key")
+        return Pong.read(value)
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        await self._pool.closeCachedConnections()
+
+
+async def _body(response: Any) -> bytes:
+    """Read an answer up to a limit."""
+    body = bytearray()
+
+    def collect(data: bytes) -> None:
+        body.extend(data)
+        if len(body) > _LONGEST_ANSWER:
+            raise PeerError("wrong answer: too long")
+
+    await treq.collect(response, collect)
+    return bytes(body)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise PeerError("wrong answer: no JSON") from None
+    if not isinstance(value, dict):
+        raise PeerError("wrong answer: no JSON object")
+    return value
+
+
+def _refusal(code: int, body: bytes) -> str:
+    """Say what a node answered instead."""
+    try:
+        message = _object(body).get("message")
+    except PeerError:
+        message = None
+    return f"status {code}: {message[:200]}" if isinstance(message, str) else f"status {code}"
+
+
+def _reason(error: Exception) -> str:
+    """Spell in short why a call failed."""
+    if isinstance(error, (ResponseFailed, NotSent)) and error.reasons:
+        inner = error.reasons[-1].value
+        if isinstance(inner, Exception) and not isinstance(inner, ResponseFailed):
+            return _reason(inner)
+    if isinstance(error, (ConnectTimeout, ConnectingCancelledError)):
+        return "no answer in time"
+    if isinstance(error, ConnectionClosed):
+        return "the connection was closed"
+    if isinstance(error, ConnectError):
+        return f"no connection: {error.args[0] if error.args else type(error).__name__}"
+    return f"{type(error).__name__}: {error}"[:200]

@@ -1,0 +1,159 @@
+"""Restarting all nodes one after another (frontend-data.md, section 8.3).
+
+The steps are rows of the database. Whoever holds the duty drives them, which is another node when
+it is the driver's own turn, or when the driver dies. A node is told to restart by the state of its
+row, and takes the order once, in a transaction. The next one comes only after this one answers
+again as another run; when it does not, the rest is left as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import ClassVar
+
+from attrs import define, field
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.audit import audit
+from monrest.cluster import statements
+from monrest.cluster.model import (
+    DONE,
+    FAILED,
+    LEAVING,
+    OPEN,
+    ORDERED,
+    SKIPPED,
+    WAITING,
+    Member,
+    Own,
+    Pong,
+    Step,
+)
+from monrest.concurrency import Outcome
+from monrest.store.database import Database
+from monrest.store.duties import Duties, Token
+
+DUTY = "cluster restart"
+
+Ask = Callable[[Sequence[str]], Awaitable[Sequence[Outcome[str, Pong]]]]
+"""Calls nodes by their urls at the same time, each with a limit."""
+
+
+@define(eq=False, kw_only=True)
+class Rolling:
+    """``check`` says what is in the way of a restart of this daemon, nothing if it may begin.
+
+    ``leave`` begins it. ``patience``: seconds that a node has for each part of it.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    database: Database
+    clock: IReactorTime
+    duties: Duties
+    own: Own
+    ask: Ask
+    check: Callable[[], Awaitable[str]]
+    leave: Callable[[], object]
+    patience: float
+    timer: Callable[[], float] = time.monotonic
+    _watched: tuple[Step | None, float] = field(default=(None, 0.0), init=False)
+
+    async def look(self, steps: Sequence[Step], members: Mapping[int, Member]) -> None:
+        """Take an order for this node, and drive the others if that is this daemon's duty.
+
+        Raises Unavailable and DutyLostError.
+        """
+        for step in steps:
+            if step.state == ORDERED and (step.node, step.run) == (self.own.id, self.own.run):
+                await self._obey(step)
+                return
+        token = self.duties.held(DUTY)
+        if token is not None:
+            await self._drive(token, steps, members)
+
+    async def _obey(self, step: Step) -> None:
+        problem = await self.check()
+        if problem:
+            await self._to(step, FAILED, problem)
+            self._tell(step, problem)
+        elif await self._to(step, LEAVING, ""):
+            self.leave()
+
+    async def _to(self, step: Step, state: str, message: str) -> bool:
+        work = statements.advance(step, state, message, self.clock.seconds())
+        return await self.database.change(work)
+
+    # ---------------------------------------------------------------- driving
+
+    async def _drive(
+        self, token: Token, steps: Sequence[Step], members: Mapping[int, Member]
+    ) -> None:
+        current = next((step for step in steps if step.state in OPEN), None)
+        if current is None:
+            return
+        failed = next((step for step in steps if step.state == FAILED), None)
+        if failed is not None:
+            text = f"the node before it failed: {failed.url}"
+            await self.duties.change(token, statements.give_up(text, self.clock.seconds()))
+            return
+        answers = {one.asked: one for one in await self.ask([step.url for step in steps])}
+        others = [answers[step.url] for step in steps if step.node != self.own.id]
+        if all(one.value is None for one in others):
+            # It may be this node that is cut off: somebody else should try.
+            if self._too_late(current):
+                await self._fail(token, current, "no other node answers")
+            await self.duties.leave(DUTY)
+            return
+        member, itself = members.get(current.node), answers[current.url]
+        if member is not None and member.run != current.run:
+            await self._came_back(token, current, member, itself)
+        elif current.state == WAITING:
+            rest = [answers[step.url] for step in steps if step.url != current.url]
+            await self._order(token, current, itself, rest)
+        elif self._too_late(current):
+            await self._fail(token, current, "it did not restart in time")
+
+    async def _came_back(
+        self, token: Token, step: Step, member: Member, answer: Outcome[str, Pong]
+    ) -> None:
+        pong = answer.value
+        if pong is not None and pong.run == member.run and (pong.ready or pong.maintenance):
+            if await self._drives(token, step, DONE, ""):
+                self._tell(step, "ok")
+        elif self._too_late(step):
+            reason = str(answer.problem) if pong is None else "it is not ready"
+            await self._fail(token, step, f"it does not answer again: {reason}")
+
+    async def _order(
+        self,
+        token: Token,
+        step: Step,
+        answer: Outcome[str, Pong],
+        rest: Sequence[Outcome[str, Pong]],
+    ) -> None:
+        if answer.value is None:
+            await self._drives(token, step, SKIPPED, f"it does not answer: {answer.problem}")
+        elif any(one.value is not None and one.value.ready for one in rest):
+            await self._drives(token, step, ORDERED, "")
+        elif self._too_late(step):
+            await self._fail(token, step, "no other node is ready")
+
+    async def _fail(self, token: Token, step: Step, message: str) -> None:
+        if await self._drives(token, step, FAILED, message):
+            self._tell(step, message)
+
+    async def _drives(self, token: Token, step: Step, state: str, message: str) -> bool:
+        work = statements.advance(step, state, message, self.clock.seconds())
+        return await self.duties.change(token, work)
+
+    def _too_late(self, step: Step) -> bool:
+        """Whether a step has stayed as it is for too long, as far as this driver has watched it."""
+        if self._watched[0] != step:
+            self._watched = (step, self.timer())
+        return self.timer() - self._watched[1] > self.patience
+
+    def _tell(self, step: Step, result: str) -> None:
+        audit("(daemon)", None, "cluster node restart", target=step.url, result=result)

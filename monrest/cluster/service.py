@@ -1,0 +1,317 @@
+"""A node of a cluster: it enters itself, looks at the others, and is looked at.
+
+Each node has its own view of the others, from its own calls; who they are and whether they are in
+maintenance is in the database that they share.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, ClassVar
+
+from attrs import define, evolve, field
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as DeferredTimeout
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.cluster import seal, statements
+from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, Seen, Step
+from monrest.cluster.peers import Peers
+from monrest.cluster.rolling import DUTY, Rolling
+from monrest.concurrency import Outcome, Periodic, ask_all
+from monrest.config.cluster import without_slash
+from monrest.config.values import ClusterConfig
+from monrest.errors import Forbidden, Unavailable
+from monrest.store.database import Database
+from monrest.store.duties import Duties, DutyLostError
+
+_LOOK = 2.0
+_ABSTAIN = 10.0
+_ANSWER_SECONDS = 8.0
+_PATIENCE = 120.0
+
+
+@define(eq=False, kw_only=True)
+class Cluster(Service):
+    """``check`` and ``leave``: see ``Rolling``; ``own`` is set before it starts.
+
+    ``drain``: seconds for which a node that stops may let requests and jobs run.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    database: Database
+    clock: IReactorTime
+    duties: Duties
+    peers: Peers
+    config: ClusterConfig
+    drain: float
+    check: Callable[[], Awaitable[str]]
+    leave: Callable[[], object]
+    timer: Callable[[], float] = time.monotonic
+    own: Own = field(init=False)
+    members: dict[int, Member] = field(init=False, factory=dict)
+    steps: Sequence[Step] = field(init=False, default=())
+    leaving: bool = field(init=False, default=False)
+    _url: str = field(init=False, default="")
+    _stored_url: str | None = field(init=False, default=None)
+    _seen: dict[str, Seen] = field(init=False, factory=dict)
+    _abstain: float = field(init=False, default=0.0)
+    _rolling: Rolling = field(init=False)
+    _periodic: tuple[Periodic, ...] = field(init=False, default=())
+
+    # ---------------------------------------------------------------- what is known
+
+    @property
+    def clustered(self) -> bool:
+        """Whether there are other nodes at all."""
+        return self.config.several
+
+    @property
+    def maintenance(self) -> int:
+        """Since when this node is in maintenance; 0 for no maintenance."""
+        mine = self.members.get(self.own.id)
+        return 0 if mine is None else mine.maintenance
+
+    def not_ready(self) -> str:
+        """Say why no requests should be sent to this node; empty when they should."""
+        if self.leaving:
+            return "STOPPING"
+        if not self.running or (self.clustered and self._stored_url is None):
+            return "STARTING"
+        return "MAINTENANCE" if self.maintenance else ""
+
+    def does(self, duty: str) -> bool:
+        """Whether this node does what one node of a cluster does; it does without a cluster."""
+        if not self.clustered:
+            return True
+        self.duties.want(duty)
+        return self.duties.held(duty) is not None
+
+    def urls(self) -> list[str]:
+        """Give the base URLs of all nodes in their order (section 8.3)."""
+        return sorted(self.config.nodes) if self.clustered else []
+
+    def member_at(self, url: str) -> Member | None:
+        """Give what the node at ``url`` has stored; None while nobody is known to be there."""
+        plain = without_slash(url)
+        found = next((one for one in self.members.values() if one.url == plain), None)
+        pong = self.seen(url).pong
+        if found is None and pong is not None and pong.node_id.isdigit():
+            return self.members.get(int(pong.node_id))
+        return found
+
+    def name_of(self, url: str) -> str:
+        """Give the id of the node at ``url``, or ``node<n>`` until it is known (section 8.1)."""
+        if self.is_own(url):
+            return str(self.own.id)
+        member, pong = self.member_at(url), self.seen(url).pong
+        if member is not None:
+            return str(member.id)
+        return f"node{self.config.nodes.index(url)}" if pong is None else pong.node_id
+
+    def is_own(self, url: str) -> bool:
+        """Whether ``url`` is known to be this node's own."""
+        return without_slash(url) == self._url
+
+    def seen(self, url: str) -> Seen:
+        """Give what this daemon's calls to ``url`` have shown."""
+        return self._seen.get(url, Seen())
+
+    # ---------------------------------------------------------------- calling others
+
+    async def heartbeat(self) -> dict[str, Pong | None]:
+        """Call all other nodes; what each has answered, by the id that it had before."""
+        others = [url for url in self.urls() if not self.is_own(url)]
+        names = {url: self.name_of(url) for url in others}
+        outcomes = await self._ask(others)
+        return {names[one.asked]: one.value for one in outcomes if not self.is_own(one.asked)}
+
+    async def _ask(self, urls: Sequence[str]) -> list[Outcome[str, Pong]]:
+        """Call nodes and note what becomes of it."""
+        outcomes = await ask_all(urls, self._call, self.clock, _ANSWER_SECONDS)
+        for one in outcomes:
+            if one.problem is not None:
+                self._noted(one.asked, evolve(self.seen(one.asked), last_error=_told(one.problem)))
+        return outcomes
+
+    async def _call(self, url: str) -> Pong:
+        began = self.timer()
+        pong = await self.peers.ping(url)
+        if pong.node_id == str(self.own.id):
+            if pong.run != self.own.run:
+                raise PeerError("it has the same id as this node: was node.id copied?")
+            self._url = without_slash(url)
+        self._noted(
+            url,
+            Seen(
+                last_contact=self.clock.seconds(),
+                response_time=round(self.timer() - began, 6),
+                pong=pong,
+            ),
+        )
+        return pong
+
+    def _noted(self, url: str, seen: Seen) -> None:
+        before, self._seen[url] = self.seen(url), seen
+        if seen.last_error and seen.last_error != before.last_error:
+            self.log.warn("node {url}: {error}", url=url, error=seen.last_error)
+        elif before.last_error and not seen.last_error:
+            self.log.info("node {url} answers again", url=url)
+
+    # ---------------------------------------------------------------- being called
+
+    def answer(self, credentials: str, url: str) -> dict[str, Any]:
+        """Answer the call of another node, that reached this one at ``url``; Forbidden."""
+        number = seal.number_of_call(self.peers.key, credentials, url)
+        if number is None:
+            raise Forbidden(
+                "not a node of this cluster",
+                "all nodes of a cluster need the same secret key (auth.secret_key_file)",
+            )
+        if url in {without_slash(one) for one in self.config.nodes}:
+            self._url = url
+        return seal.sealed(self.peers.key, number, self._pong())
+
+    def _pong(self) -> dict[str, Any]:
+        return {
+            "time": self.clock.seconds(),
+            "node_id": str(self.own.id),
+            "run": self.own.run,
+            "hostname": self.own.host,
+            "version": self.own.version,
+            "pid": self.own.pid,
+            "maintenance": self.maintenance,
+            "ready": not self.not_ready(),
+        }
+
+    # ---------------------------------------------------------------- changing
+
+    async def maintain(self, number: int, *, on: bool) -> bool:
+        """Take a node out of the balance, or back; False when there is none of this id."""
+        since = int(self.clock.seconds()) if on else 0
+        if not await self.database.change(statements.maintain(number, since)):
+            return False
+        await self.look()
+        return True
+
+    async def restart_all(self) -> list[Step] | None:
+        """Begin to restart all nodes that answer, this one at last; None while that goes on.
+
+        Raises Unavailable.
+        """
+        await self.look()
+        await self.heartbeat()
+        now = int(self.clock.seconds())
+        order = sorted(self.urls(), key=lambda url: (self.is_own(url), url))
+        steps = [self._step(position, url, now) for position, url in enumerate(order)]
+        return steps if await self.database.change(statements.begin(steps)) else None
+
+    def _step(self, position: int, url: str, now: int) -> Step:
+        """Plan the restart of a node that answers, and leave out one that does not."""
+        if self.is_own(url):
+            return Step(position=position, node=self.own.id, run=self.own.run, url=url, changed=now)
+        seen = self.seen(url)
+        if seen.pong is None or seen.last_error or not seen.pong.node_id.isdigit():
+            reason = seen.last_error or "it was never reached"
+            return Step(
+                position=position, node=0, run=0, url=url, changed=now,
+                state=SKIPPED, message=f"it does not answer: {reason}",
+            )  # fmt: skip
+        node, run = int(seen.pong.node_id), seen.pong.run
+        return Step(position=position, node=node, run=run, url=url, changed=now)
+
+    # ---------------------------------------------------------------- service
+
+    async def look(self) -> None:
+        """Read what all nodes share, and do what is to be done; the database may be away."""
+        if not self.clustered:
+            return
+        try:
+            await self._enter()
+            self.members, self.steps = await self.database.run(statements.state)
+            self._take_part()
+            if not self.leaving:
+                await self._rolling.look(self.steps, self.members)
+        except (Unavailable, DutyLostError) as error:
+            self.log.debug("the cluster cannot be looked at: {reason}", reason=str(error))
+
+    def _take_part(self) -> None:
+        """Want the duty of restarts, but not at once again after it was left to others."""
+        now = self.timer()
+        if self.duties.held(DUTY) is not None:
+            self._abstain = now + _ABSTAIN
+        elif now >= self._abstain:
+            self.duties.want(DUTY)
+
+    async def _enter(self) -> None:
+        """Enter this node, and where it is reached, as soon as that is known."""
+        mine = self.members.get(self.own.id)
+        if self._stored_url is None or mine is None:
+            await self.database.change(statements.enter(self.own))
+            self._stored_url = ""
+        if self._url and (self._stored_url != self._url):
+            await self.database.change(statements.reached_at(self.own, self._url))
+            self._stored_url = self._url
+
+    async def _beat(self) -> None:
+        if self.clustered:
+            await self.heartbeat()
+
+    def reconfigure(self, config: ClusterConfig, drain: float) -> None:
+        """Go on with other nodes and intervals."""
+        self.config, self.drain = config, drain
+        self._rolling.patience = self._patience()
+        for one in self._periodic[1:]:
+            one.interval = config.heartbeat_interval
+        self._seen = {url: seen for url, seen in self._seen.items() if url in config.nodes}
+        if self._url not in {without_slash(one) for one in config.nodes}:
+            self._url = ""
+
+    def _patience(self) -> float:
+        return _PATIENCE + self.config.restart_notice + 2 * self.drain
+
+    def startService(self) -> None:
+        """Take part; the database and the duties must run."""
+        super().startService()
+        self._rolling = Rolling(
+            database=self.database,
+            clock=self.clock,
+            duties=self.duties,
+            own=self.own,
+            ask=self._ask,
+            check=self.check,
+            leave=self._leave,
+            patience=self._patience(),
+            timer=self.timer,
+        )
+        interval = self.config.heartbeat_interval
+        self._periodic = (
+            Periodic(self.clock, _LOOK, self.look, "looking at the cluster"),
+            Periodic(self.clock, interval, self._beat, "calling the other nodes"),
+        )
+        for one in self._periodic:
+            one.startService()
+
+    def _leave(self) -> None:
+        self.leaving = True
+        self.leave()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when no call is open and no connection is kept."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        for one in self._periodic:
+            await one.stopService()
+        await self.peers.close()
+
+
+def _told(problem: Exception) -> str:
+    if isinstance(problem, DeferredTimeout):
+        return f"no answer within {_ANSWER_SECONDS:g} s"
+    return str(problem) or type(problem).__name__
