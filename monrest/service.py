@@ -34,6 +34,7 @@ from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
 from monrest.downtimes.service import RecurringDowntimes
+from monrest.figures import Figures
 from monrest.jobs.service import Jobs
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
@@ -43,6 +44,7 @@ from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.lookups import existing
 from monrest.resources.registry import router
+from monrest.resources.users import figures as figures_of_users
 from monrest.sites.registry import Registry
 from monrest.store.database import Database, StoreError
 from monrest.store.duties import Duties
@@ -98,6 +100,7 @@ class Daemon(Service):
     threads: Threads = field(init=False)
     jobs: Jobs = field(init=False)
     duties: Duties = field(init=False)
+    figures: Figures = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -117,6 +120,8 @@ class Daemon(Service):
         self.sessions = Sessions(self.database, self.reactor, auth, self.config.names)
         self.users, self.slowdown = Users(self.database, self.reactor, auth), Slowdown(self.reactor)
         self.contacts = Contacts(self.registry, self.reactor)
+        self.figures = Figures(self.reactor)
+        self.figures.offer("sessions", self.sessions.figures)
         cached = self.config.logcache
         self.log_database = Database(self.reactor, cached.url) if cached.url else self.database
         self.logcache = LogCache(self.reactor, self.log_database, cached, self.registry.sites)
@@ -242,7 +247,9 @@ class Daemon(Service):
             staging=self.staging,
             threads=self.threads,
             jobs=self.jobs,
+            figures=self.figures,
         )
+        self.figures.offer("users", lambda: figures_of_users(context))
 
         async def answer(request: RestRequest) -> Answer:
             return await dispatch(context, request)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from monrest.auth.users import Users
     from monrest.concurrency import Threads
     from monrest.config import Config
+    from monrest.figures import Figures
     from monrest.jobs.service import Jobs
     from monrest.logs.cache import LogCache
     from monrest.names import Names
@@ -61,6 +62,7 @@ class Context:
     staging: Staging
     threads: Threads
     jobs: Jobs
+    figures: Figures
     started: float = 0.0
     version: str = ""
     config_path: str = ""
