@@ -109,27 +109,24 @@ def test_json_unless_text_is_preferred(daemon):
         assert set(result.json) == NAMES
 
 
-def test_the_configuration(daemon, made):
-    secrets = made(
+def test_the_configuration(made):
+    daemon = made(
         [site("s1", "unix:/no/such/socket", auth_key="hush")],
-        sections={"auth": {"max_api_keys_per_user": 3}, "names": {"app": "own"}},
+        sections={"auth": {"max_api_keys_per_user": 3}},
     )
-    secrets.start(connected=())
-    with Client(secrets.port, secrets.key, "admin", root="/own/r") as admin:
-        admin.credentials = lambda: {
-            "X-Own-Auth-Key": secrets.key, "X-Own-Auth-User": "admin",
-        }  # fmt: skip
-        answer = admin.get("/own/config")
+    daemon.start(connected=())
+    with daemon.client() as admin:
+        answer = admin.get("/mon/config")
         assert answer.status == 200
         config = answer.json
         assert "hush" not in answer.text
-        assert secrets.key not in answer.text
+        assert daemon.key not in answer.text
         assert config["sites"][0]["auth_key"] == "***"
         assert config["auth"]["max_api_keys_per_user"] == 3
         assert "secret_key_file" not in config["auth"]
         assert config["server"]["request_timeout"] == 40.0
-        assert (config["names"]["app"], config["url_prefix"]) == ("own", "/own")
-        assert config["own_version"] == admin.rows("/own")["own_version"]
+        assert config["mon_version"] == admin.rows("/mon")["mon_version"]
+        assert config["config_file"] == str(daemon.config.resolve())
         assert config["use_feature_configtool"] == 0
         assert list(config) == sorted(config)
-        assert admin.rows("/own/config?columns=hostname").keys() == {"hostname"}
+        assert admin.rows("/mon/config?columns=hostname").keys() == {"hostname"}
