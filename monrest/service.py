@@ -40,6 +40,7 @@ from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.logs.cache import LogCache
 from monrest.objectconfig.staging import Staging
+from monrest.panorama.service import Panorama
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.lookups import existing
@@ -101,6 +102,7 @@ class Daemon(Service):
     jobs: Jobs = field(init=False)
     duties: Duties = field(init=False)
     figures: Figures = field(init=False)
+    panorama: Panorama = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -135,6 +137,12 @@ class Daemon(Service):
             who=self._who,
         )
         self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
+        self.panorama = Panorama(
+            reactor=self.reactor,
+            database=self.database,
+            threads=self.threads,
+            config=self.config.panorama,
+        )
         self.duties = Duties(self.database, self.reactor, "")
         self.downtimes = RecurringDowntimes(
             database=self.database,
@@ -192,7 +200,7 @@ class Daemon(Service):
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users, self.staging, self.jobs)
+        return (self.keys, self.sessions, self.users, self.staging, self.jobs, self.panorama)
 
     def _databases(self) -> tuple[Database, ...]:
         """The front end's own, and that of the log cache where it is another one."""
@@ -248,6 +256,7 @@ class Daemon(Service):
             threads=self.threads,
             jobs=self.jobs,
             figures=self.figures,
+            panorama=self.panorama,
         )
         self.figures.offer("users", lambda: figures_of_users(context))
 
@@ -318,6 +327,7 @@ class Daemon(Service):
         await self.logcache.reconfigure(config.logcache, self.registry.sites)
         self.sessions.config = self.users.config = config.auth
         self.jobs.reconfigure(config.jobs)
+        self.panorama.config = config.panorama
         self.downtimes.zone = config.display.zone()
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)

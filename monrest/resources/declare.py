@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from monrest.logs.cache import LogCache
     from monrest.names import Names
     from monrest.objectconfig.staging import Staging
+    from monrest.panorama.service import Panorama
     from monrest.query.schema import TableSchema
     from monrest.sites.registry import Sites
     from monrest.store.database import Database
@@ -63,6 +64,7 @@ class Context:
     threads: Threads
     jobs: Jobs
     figures: Figures
+    panorama: Panorama
     started: float = 0.0
     version: str = ""
     config_path: str = ""

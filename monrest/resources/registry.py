@@ -23,6 +23,7 @@ from monrest.resources import (
     logcache,
     login,
     logs,
+    panorama,
     sessions,
     settings,
     sites,
@@ -56,6 +57,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *jobs.ENDPOINTS,
     *downtimes.ENDPOINTS,
     *broadcasts.ENDPOINTS,
+    *panorama.ENDPOINTS,
 )
 
 
