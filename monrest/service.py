@@ -33,12 +33,14 @@ from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
 from monrest.concurrency import Threads
 from monrest.config import Config, ConfigError, load
+from monrest.config.fixed import fixed_while_running
 from monrest.downtimes.service import RecurringDowntimes
 from monrest.figures import Figures
 from monrest.jobs.service import Jobs
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.logs.cache import LogCache
+from monrest.nodecontrol.service import NodeControl
 from monrest.objectconfig.staging import Staging
 from monrest.panorama.service import Panorama
 from monrest.resources.declare import Context
@@ -103,6 +105,7 @@ class Daemon(Service):
     duties: Duties = field(init=False)
     figures: Figures = field(init=False)
     panorama: Panorama = field(init=False)
+    nodecontrol: NodeControl = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
@@ -137,13 +140,14 @@ class Daemon(Service):
             who=self._who,
         )
         self.staging = Staging(self.reactor, self.database, Path(self.config.server.var_dir))
-        self.panorama = Panorama(
-            reactor=self.reactor,
-            database=self.database,
-            threads=self.threads,
-            config=self.config.panorama,
-        )
+        self.panorama = Panorama(self.reactor, self.database, self.threads, self.config.panorama)
         self.duties = Duties(self.database, self.reactor, "")
+        self.nodecontrol = NodeControl(
+            *(self.reactor, self.database, self.threads, self.duties, self.registry),
+            self.config.nodecontrol,
+            folder=self.config.server.var_dir,
+            ended=self.jobs.ending,
+        )
         self.downtimes = RecurringDowntimes(
             database=self.database,
             clock=self.reactor,
@@ -220,6 +224,7 @@ class Daemon(Service):
         gc.set_threshold(*_COLLECT_AFTER)
         self.jobs.look_after()
         self.downtimes.startService()
+        self.nodecontrol.startService()
         self.duties.startService()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
@@ -257,6 +262,7 @@ class Daemon(Service):
             jobs=self.jobs,
             figures=self.figures,
             panorama=self.panorama,
+            nodecontrol=self.nodecontrol,
         )
         self.figures.offer("users", lambda: figures_of_users(context))
 
@@ -328,6 +334,7 @@ class Daemon(Service):
         self.sessions.config = self.users.config = config.auth
         self.jobs.reconfigure(config.jobs)
         self.panorama.config = config.panorama
+        self.nodecontrol.config = config.nodecontrol
         self.downtimes.zone = config.display.zone()
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
@@ -363,7 +370,7 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, self.downtimes, *self._state())
+        parts = (self.logcache, self.downtimes, self.nodecontrol, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:
@@ -391,18 +398,3 @@ class Daemon(Service):
 def _read_again(path: str) -> tuple[Config, str]:
     config = load(path)
     return config, read_or_create(Path(config.auth.secret_key_file))
-
-
-def fixed_while_running(old: Config, new: Config) -> list[str]:
-    """Name what differs and cannot change in a running daemon."""
-    fixed = (
-        ("server.listen", old.server.listen, new.server.listen),
-        ("server.var_dir", old.server.var_dir, new.server.var_dir),
-        ("database.url", old.database.url, new.database.url),
-        ("logcache.url", old.logcache.url, new.logcache.url),
-    )
-    return [
-        f"{path}: cannot change while the daemon runs, restart it"
-        for path, before, after in fixed
-        if before != after
-    ]

@@ -20,9 +20,10 @@ from twisted.python.usage import UsageError
 from twisted.web.client import Agent
 
 from monrest.config import load, loads
+from monrest.config.fixed import fixed_while_running
 from monrest.listeners import StartError, prepare_var_dir
 from monrest.log import LineObserver
-from monrest.service import Daemon, fixed_while_running
+from monrest.service import Daemon
 from monrest.systemd import Notifier
 from monrest.tap import Options, makeService
 from tests.fakes.audited import audited

@@ -129,16 +129,16 @@ def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
         raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
     if size > _LONGEST:
         raise BadRequest("record is too long", f"expected at most {_LONGEST} bytes as JSON")
-    given = deepcopy(dict(given))
-    version = given.pop("file_version", None)
+    fields: dict[str, Any] = deepcopy(dict(given))
+    version = fields.pop("file_version", None)
     if version not in (None, 1, FILE_VERSION, "1", str(FILE_VERSION)):
         raise BadRequest("invalid file_version", "file_version: expected 1 or 2")
-    public = given.pop("public", None)
+    public = fields.pop("public", None)
     record: dict[str, Any] = {
-        "user": _text("user", given.pop("user", None) or user),
-        "tab": _settings(given.pop("tab", None), public=public),
+        "user": _text("user", fields.pop("user", None) or user),
+        "tab": _settings(fields.pop("tab", None), public=public),
     }
-    for key, value in given.items():
+    for key, value in fields.items():
         if key in COMPUTED:
             continue
         match = _PANEL.fullmatch(key)

@@ -99,11 +99,12 @@ def dashboard_of(script: Script, output: bytes) -> Dashboard:
     settings["groups"], settings["users"] = head["tab"]["xdata"]["groups"], []
     if head["tab"]["xdata"]["title"]:
         settings["title"] = head["tab"]["xdata"]["title"]
-    is_time = isinstance(moment, (int, float)) and not isinstance(moment, bool)
+    if not isinstance(moment, (int, float)) or isinstance(moment, bool):
+        moment = int(script.changed)
     return Dashboard(
         nr=script.nr,
         record=record,
-        changed=moment if is_time else int(script.changed),
+        changed=moment,
         file=script.path,
         scripted=True,
     )

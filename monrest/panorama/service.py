@@ -24,7 +24,7 @@ _AT_ONCE = 4
 """Programs that run at the same time, whoever asks for them."""
 
 
-@define(eq=False, kw_only=True)
+@define(eq=False)
 class Panorama(Service):
     """``config`` may be replaced while it runs."""
 
@@ -56,16 +56,15 @@ class Panorama(Service):
         self, scripts: Iterable[Script], user: str, groups: Collection[str]
     ) -> list[Dashboard]:
         """Run programs for ``user``; who fails is left out, and the log says why."""
-        waiting = [
-            self._places.run(lambda one=one: Deferred.fromCoroutine(self._run(one, user, groups)))
-            for one in scripts
-        ]
+        waiting = [self._places.run(self._run, one, user, groups) for one in scripts]
         try:
             results = await DeferredList(waiting, consumeErrors=True)
         finally:
             for one in waiting:
                 one.cancel()
         found: list[Dashboard] = []
+        done: bool
+        made: Any
         for done, made in results:
             if not done:
                 made.raiseException()

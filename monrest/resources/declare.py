@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from monrest.jobs.service import Jobs
     from monrest.logs.cache import LogCache
     from monrest.names import Names
+    from monrest.nodecontrol.service import NodeControl
     from monrest.objectconfig.staging import Staging
     from monrest.panorama.service import Panorama
     from monrest.query.schema import TableSchema
@@ -65,6 +66,7 @@ class Context:
     jobs: Jobs
     figures: Figures
     panorama: Panorama
+    nodecontrol: NodeControl
     started: float = 0.0
     version: str = ""
     config_path: str = ""

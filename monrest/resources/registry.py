@@ -23,6 +23,7 @@ from monrest.resources import (
     logcache,
     login,
     logs,
+    nodecontrol,
     panorama,
     sessions,
     settings,
@@ -58,6 +59,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *downtimes.ENDPOINTS,
     *broadcasts.ENDPOINTS,
     *panorama.ENDPOINTS,
+    *nodecontrol.ENDPOINTS,
 )
 
 
