@@ -187,8 +187,8 @@ def _panorama(panorama: PanoramaConfig) -> Iterator[str]:
             f"panorama.new_files_start_at: expected 1 to {_HIGHEST_NUMBER}, "
             f"got {panorama.new_files_start_at}"
         )
-    if panorama.folder:
-        yield from _absolute("panorama.folder", (panorama.folder,))
+    if panorama.folder and not panorama.folder.startswith("/"):
+        yield f"panorama.folder: expected an absolute path, got {panorama.folder!r}"
     yield from _positive("panorama.script_timeout", panorama.script_timeout)
 
 

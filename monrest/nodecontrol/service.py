@@ -136,9 +136,10 @@ class NodeControl(Service):
         """Gather what is due, if that is this daemon's duty."""
         now = self.reactor.seconds()
         slot = int(now // RUNTIME_EVERY)
-        if self._slot == 0:
+        if self._slot == 0 or not self.config.enabled or self.duties.held(DUTY) is None:
+            # Whoever takes over does not know what was done before.
             self._slot = slot
-        if slot == self._slot or not self.config.enabled or self.duties.held(DUTY) is None:
+        if slot == self._slot:
             return
         try:
             known = (await self.stored()).nodes
