@@ -160,8 +160,11 @@ class NodeControl(Service):
         result: Any
         try:
             for done, result in await DeferredList(waiting, consumeErrors=True):
-                if not done and not result.check(Unavailable, Conflict):
-                    self.log.failure("a node was not asked", result)
+                if done or result.check(Unavailable, Conflict):
+                    continue
+                if result.check(CancelledError):
+                    result.raiseException()  # the daemon stops
+                self.log.failure("a node was not asked", result)
         finally:
             for one in waiting:
                 one.cancel()

@@ -205,7 +205,7 @@ async def _start(context: Context, request: RestRequest, site: Site, operation: 
             problem = await control.gather(site, "facts")
             return _result(operation, problem, {"peer_key": site.id})
 
-        return (await context.jobs.start(_work(request, site, operation, gathered))).id
+        return (await context.jobs.start(_work(request, gathered))).id
     await control.claim(site, operation)
     known: Deferred[int] = Deferred()
 
@@ -215,7 +215,7 @@ async def _start(context: Context, request: RestRequest, site: Site, operation: 
         return _result(operation, problem, {"logs": [_shown(one) for one in logs]})
 
     try:
-        job = await context.jobs.start(_work(request, site, operation, done))
+        job = await context.jobs.start(_work(request, done))
     except BaseException:
         await control.release(site)
         raise
@@ -228,15 +228,10 @@ async def _start(context: Context, request: RestRequest, site: Site, operation: 
     return job.id
 
 
-def _work(
-    request: RestRequest,
-    site: Site,
-    operation: str,
-    call: Callable[[Progress], Awaitable[Answer]],
-) -> Work:
+def _work(request: RestRequest, call: Callable[[Progress], Awaitable[Answer]]) -> Work:
     return Work(
         call=call,
-        cmd=f"POST /node-control/nodes/{site.id}/cmd/{operation}",
+        cmd=f"POST {request.path}",
         identity=request.identity,
         caller=request.caller,
         request_id=request.request_id,

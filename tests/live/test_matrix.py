@@ -74,7 +74,7 @@ LOCK = "-xx oxxxxxxxxxxxxx xxo"
 DENIED = "permission denied"
 NO_LOG = "-xx nxxxxxxxxxxxxx xxn"
 CHANGE_DASHBOARD = "-xx oxxxxxxxxxxxxx xxo"
-MAKE_DASHBOARD = "-ox oooooooooooooo ooo"
+MAKE_DASHBOARD = "-ox ooooooooooxooo ooo"
 BROADCASTS_ROLE = "authorized_for_broadcasts"
 OF_HOST = "-oo ononnnnnnnnnnn ooo"
 CHANGE_DOWNTIME = "-ox onxnnnnnnnnnnn xoo"
@@ -266,7 +266,7 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/panorama": (OWN, "/mon/panorama", ""),
     "POST /mon/panorama": (MAKE_DASHBOARD, "/mon/panorama", DENIED),
     "GET /mon/panorama/<nr>": (OWN, "/mon/panorama/{dashboard}", ""),
-    "POST /mon/panorama/<nr>": (CHANGE_DASHBOARD, "/mon/panorama/{dashboard}", DENIED),
+    "POST /mon/panorama/<nr>": (NOBODY, "/mon/panorama/999999", ""),
     "PATCH /mon/panorama/<nr>": (CHANGE_DASHBOARD, "/mon/panorama/{dashboard} user=admin", DENIED),
     "DELETE /mon/panorama/<nr>": (NOBODY, "/mon/panorama/999999", ""),
     "GET /mon/panorama/<nr>/backups": (

@@ -112,9 +112,9 @@ def stored(daemon):
 
 def test_runtime_every_five_minutes_and_facts_every_two_hours(world):
     daemon = world.join("one")
-    world.pass_(3 * HOUR)
+    world.pass_(3 * HOUR + 300)
     asked = world.gatherers["n0"].asked
-    assert len(asked) == 36
+    assert len(asked) == 37
     gaps = {round(b - a) for (a, _), (b, _) in pairwise(asked)}
     assert gaps == {300}
     facts = [at for at, what in asked if what == "facts"]
@@ -154,6 +154,18 @@ def test_no_more_than_parallel_tasks_and_none_twice_at_once(database_url, monkey
         assert [len(one.asked) for one in world.gatherers.values()] >= [1] * 7
     finally:
         world.close()
+
+
+def test_a_daemon_that_stops_ends_what_it_gathers(world):
+    daemon = world.join("one")
+    gatherer = world.gatherers["n0"]
+    gatherer.held = Deferred()
+    world.pass_(300)
+    assert world.busy == 1
+    assert stored(daemon).gathering_until > 0
+    result(daemon.stopService())
+    assert world.busy == 0
+    assert stored(daemon).gathering_until == 0
 
 
 def test_a_failure_is_kept_with_its_time_and_the_facts_stay(world):
