@@ -45,6 +45,7 @@ setup(
         "multipart>=1.2",
         "nh3>=0.3",
         "orjson>=3.11",
+        "prometheus-client>=0.22",
         "psycopg[binary]>=3.3",
         "python-frontmatter>=1.3",
         "service-identity>=24.2",

@@ -32,11 +32,15 @@ from monrest.cluster.service import Cluster
 from monrest.concurrency import Threads
 from monrest.config import Config
 from monrest.downtimes.service import RecurringDowntimes
+from monrest.figures import Figures
 from monrest.jobs.service import Jobs
 from monrest.logs.cache import LogCache
+from monrest.nodecontrol.service import NodeControl
 from monrest.objectconfig.staging import Staging
+from monrest.panorama.service import Panorama
 from monrest.resources.declare import Context
 from monrest.resources.lookups import existing
+from monrest.resources.users import figures as figures_of_users
 from monrest.restart import Restarting
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
@@ -80,6 +84,9 @@ class Parts:
     downtimes: RecurringDowntimes = field(init=False)
     bp: Processes = field(init=False)
     cluster: Cluster = field(init=False)
+    figures: Figures = field(init=False)
+    panorama: Panorama = field(init=False)
+    nodecontrol: NodeControl = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         clock, config = self.reactor, self.config
@@ -91,6 +98,8 @@ class Parts:
         self.sessions = Sessions(self.database, clock, config.auth, config.names)
         self.users, self.slowdown = Users(self.database, clock, config.auth), Slowdown(clock)
         self.contacts = Contacts(self.registry, clock)
+        self.figures = Figures(clock)
+        self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
         self.log_database = Database(clock, cached.url) if cached.url else self.database
         self.logcache = LogCache(clock, self.log_database, cached, self.registry.sites)
@@ -152,13 +161,26 @@ class Parts:
             ),
         )
 
+        self.figures.offer("business processes", self.bp.statistics)
+        self.panorama = Panorama(clock, self.database, self.threads, config.panorama)
+        self.nodecontrol = NodeControl(
+            *(clock, self.database, self.threads, self.duties, self.registry),
+            config.nodecontrol,
+            folder=config.server.var_dir,
+            ended=self.jobs.ending,
+        )
+
     def _databases(self) -> tuple[Database, ...]:
         """The front end's own, and that of the log cache where it is another one."""
         return tuple(dict.fromkeys((self.database, self.log_database)))
 
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
-        return (self.keys, self.sessions, self.users, self.staging, self.jobs)
+        return (self.keys, self.sessions, self.users, self.staging, self.jobs, self.panorama)
+
+    def _periodic(self) -> tuple[IService, ...]:
+        """What is done from time to time."""
+        return (self.logcache, self.bp, self.downtimes, self.nodecontrol)
 
     def open(self, key: str) -> None:
         """Open everything, which may block and fail; the reactor does not turn yet.
@@ -177,10 +199,9 @@ class Parts:
 
     def begin(self) -> None:
         """Begin what is done from time to time; the reactor turns."""
-        self.logcache.startService()
-        self.bp.startService()
+        for part in self._periodic():
+            part.startService()
         self.jobs.look_after()
-        self.downtimes.startService()
         self.duties.startService()
         self.cluster.startService()
 
@@ -195,13 +216,14 @@ class Parts:
         self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = zone
+        self.panorama.config, self.nodecontrol.config = config.panorama, config.nodecontrol
         await self.bp.reconfigure(config.bp, config.names.app, zone)
         self.config = config
 
     async def stop(self) -> None:
         """Stop what works by itself, then what it works on; what fails is logged."""
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.cluster, self.logcache, self.downtimes, self.bp, *self._state())
+        parts = (self.cluster, *self._periodic(), *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:
@@ -214,7 +236,7 @@ class Parts:
     def context(self, passwords: Passwords, started: float) -> Context:
         """What handlers get while this configuration is in force."""
         config = self.config
-        return Context(
+        context = Context(
             clock=self.reactor,
             sites=self.registry,
             config=config,
@@ -236,4 +258,9 @@ class Parts:
             jobs=self.jobs,
             bp=self.bp,
             cluster=self.cluster,
+            figures=self.figures,
+            panorama=self.panorama,
+            nodecontrol=self.nodecontrol,
         )
+        self.figures.offer("users", lambda: figures_of_users(context))
+        return context

@@ -234,6 +234,26 @@ WRONG_VALUES = {
         "[configtool]\ncommand_timeout = 0\n",
         "configtool.command_timeout: expected a number above 0",
     ),
+    "number of dashboards": (
+        "[panorama]\nnew_files_start_at = 0\n",
+        "panorama.new_files_start_at: expected 1 to",
+    ),
+    "folder of dashboards": (
+        '[panorama]\nfolder = "x"\n',
+        "panorama.folder: expected an absolute path, got 'x'",
+    ),
+    "node without a site": (
+        '[[nodecontrol.nodes]]\nsite = "x"\n',
+        "nodecontrol.nodes[0].site: expected the id of a site, got 'x'",
+    ),
+    "two nodes of a site": (
+        SITE + '[[nodecontrol.nodes]]\nsite = "a"\n[[nodecontrol.nodes]]\nsite = "a"\n',
+        "nodecontrol.nodes[1].site: 'a' has an entry already",
+    ),
+    "nodes at the same time": (
+        "[nodecontrol]\nparallel_tasks = 0\n",
+        "nodecontrol.parallel_tasks: expected 1 to 100, got 0",
+    ),
     "editor": (
         '[[editor]]\nname = "a"\n[[editor.files]]\nfolder = ["a"]\nfilter = ["("]\n',
         "editor[0].files[0].folder[0]: expected an absolute path, got 'a'",
@@ -273,14 +293,14 @@ def test_the_sample_is_good_and_shows_every_default():
     shown = tomllib.loads(text)
     lists = ("sites", "editor")
     tables = [table for table in fields(resolve_types(Config)) if table.name not in lists]
-    assert len(tables) == 12
+    assert len(tables) == 14
     for table in tables:
         assert set(shown[table.name]) == {key.name for key in fields(table.type)}
 
 
 def test_the_sample_names_every_key_of_an_editor_section():
     lines = [line.removeprefix("# ") for line in SAMPLE.read_text().splitlines()]
-    start, end = lines.index("[[editor]]"), lines.index("[[sites]]")
+    start, end = lines.index("[[editor]]"), lines.index("[[nodecontrol.nodes]]")
     text = "\n".join(line for line in lines[start:end] if "=" in line or line[:1] == "[")
     (section,) = loads(text).editor
     assert (section.name, section.groups) == ("Add-ons", ("operators",))
@@ -288,6 +308,15 @@ def test_the_sample_names_every_key_of_an_editor_section():
     assert (files.folder, files.filter) == (("/etc/naemon/addons",), (r"\.conf$",))
     assert (files.syntax, files.show_summary_prompt) == ("ini", False)
     assert all(f"{key.name} =" in text for key in fields(type(files)))
+
+
+def test_the_sample_names_every_key_of_a_node():
+    lines = [line.removeprefix("# ") for line in SAMPLE.read_text().splitlines()]
+    start, end = lines.index("[[nodecontrol.nodes]]"), lines.index("[[sites]]")
+    text = "\n".join(line for line in lines[start:end] if "=" in line or line[:1] == "[")
+    (node,) = loads(SITE.replace('"a"', '"prod"') + text).nodecontrol.nodes
+    assert node.gather.startswith("ssh")
+    assert all(f"{key.name} =" in text for key in fields(type(node)))
 
 
 def test_the_sample_names_every_key_of_a_site():

@@ -14,7 +14,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, evolve, field, frozen
-from sqlalchemy import Connection, Row, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -43,6 +56,7 @@ _MOST_MISSES = 1024
 _FLUSH = 10.0
 _CLEAN = 300.0
 _UNFLUSHED = 60.0
+_RECENT = 300.0
 
 
 @frozen(kw_only=True)
@@ -156,6 +170,17 @@ class Sessions(Service):
 
         found = [self._used(session) for session in await self.database.run(read)]
         return [session for session in found if self._lives(session)]
+
+    async def figures(self) -> dict[str, float]:
+        """Count the sessions and their users (section 11.3 of frontend-data.md), in one query."""
+        await self.flush()
+        now = self.clock.seconds()
+        query = _counts(now).where(
+            sessions.c.active > now - self.config.session_idle,
+            sessions.c.created > now - self.config.session_lifetime,
+        )
+        row = await self.database.run(lambda connection: connection.execute(query).one())
+        return {name: int(value) for name, value in row._mapping.items()}
 
     async def get(self, hashed: str) -> Session | None:
         """Give the session with this hash, whosever it is; None for one that is over."""
@@ -296,6 +321,17 @@ _USED = (
     .where(and_(sessions.c.hashed_id == bindparam("hashed"), sessions.c.active < bindparam("at")))
     .values(active=bindparam("at"))
 )
+
+
+def _counts(now: float) -> Select[int, int, int, int]:
+    """Select numbers of sessions and of their users, all and those of the last five minutes."""
+    recent = case((sessions.c.active >= now - _RECENT, sessions.c.username))
+    return select(
+        func.count().label("sessions_total"),
+        func.count(sessions.c.username.distinct()).label("sessions_uniq_user_total"),
+        func.count(recent).label("sessions_active_5min_total"),
+        func.count(recent.distinct()).label("sessions_uniq_user_5min_total"),
+    )
 
 
 def hashed_id(value: str) -> str:

@@ -24,6 +24,7 @@ from monrest.config.values import (
     Config,
     ConfigTool,
     LogcacheConfig,
+    PanoramaConfig,
     ServerConfig,
     SiteConfig,
 )
@@ -33,6 +34,7 @@ _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _HIGHEST_URL = 1048576
+_HIGHEST_NUMBER = 1_000_000_000
 
 
 def problems_of(config: Config) -> list[str]:
@@ -211,6 +213,35 @@ def _bp(config: Config) -> Iterator[str]:
         yield f"bp.objects_save_file: expected the path of a file without .., got {file!r}"
 
 
+def _panorama(panorama: PanoramaConfig) -> Iterator[str]:
+    if not 1 <= panorama.new_files_start_at <= _HIGHEST_NUMBER:
+        yield (
+            f"panorama.new_files_start_at: expected 1 to {_HIGHEST_NUMBER}, "
+            f"got {panorama.new_files_start_at}"
+        )
+    if panorama.folder and not panorama.folder.startswith("/"):
+        yield f"panorama.folder: expected an absolute path, got {panorama.folder!r}"
+    yield from _positive("panorama.script_timeout", panorama.script_timeout)
+
+
+def _nodes(config: Config) -> Iterator[str]:
+    control = config.nodecontrol
+    if not 1 <= control.parallel_tasks <= 100:
+        yield f"nodecontrol.parallel_tasks: expected 1 to 100, got {control.parallel_tasks}"
+    yield from _positive("nodecontrol.gather_timeout", control.gather_timeout)
+    yield from _positive("nodecontrol.command_timeout", control.command_timeout)
+    sites, seen = {site.id for site in config.sites}, set()
+    for index, node in enumerate(control.nodes):
+        path = f"nodecontrol.nodes[{index}]"
+        if node.site not in sites:
+            yield f"{path}.site: expected the id of a site, got {node.site!r}"
+        elif node.site in seen:
+            yield f"{path}.site: {node.site!r} has an entry already"
+        seen.add(node.site)
+        for key in ("gather", "install", "update", "cleanup", "os_update", "os_sec_update"):
+            yield from _command(f"{path}.{key}", getattr(node, key))
+
+
 def _front_end(config: Config) -> Iterator[str]:
     for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
         if url and (problem := databases.problem_of(url)):
@@ -222,6 +253,8 @@ def _front_end(config: Config) -> Iterator[str]:
         yield f"jobs.queue: expected 1 to 100000, got {config.jobs.queue}"
     yield from _positive("jobs.keep", config.jobs.keep)
     yield from cluster.problems_of(config)
+    yield from _panorama(config.panorama)
+    yield from _nodes(config)
     if config.lmd.address:
         yield "lmd.address: an LMD is not supported by this version, expected an empty text"
     if config.display.show_full_commandline not in (0, 1, 2):

@@ -141,6 +141,54 @@ class BpConfig:
 
 
 @frozen(kw_only=True)
+class PanoramaConfig:
+    """The table ``[panorama]``.
+
+    New dashboards get the first free number from ``new_files_start_at`` on. ``readonly``: only
+    administrators change dashboards. ``folder`` has programs that print dashboards, each ended
+    after ``script_timeout`` seconds; empty: there are none.
+    """
+
+    new_files_start_at: int = 1
+    readonly: bool = False
+    folder: str = ""
+    script_timeout: float = 15.0
+
+
+@frozen(kw_only=True)
+class ControlledNode:
+    """One ``[[nodecontrol.nodes]]``: how one site's host is asked and what is done there.
+
+    ``host_name`` is the name of its host. ``gather`` is a command that prints facts, the others
+    do what their names say; empty: that cannot be done.
+    """
+
+    site: str
+    host_name: str = ""
+    gather: str = ""
+    install: str = ""
+    update: str = ""
+    cleanup: str = ""
+    os_update: str = ""
+    os_sec_update: str = ""
+
+
+@frozen(kw_only=True)
+class NodeControlConfig:
+    """The table ``[nodecontrol]``; times in seconds.
+
+    ``gather_timeout`` is for commands that print facts, ``command_timeout`` for all others.
+    ``parallel_tasks`` nodes are asked at the same time.
+    """
+
+    enabled: bool = True
+    parallel_tasks: int = 3
+    gather_timeout: float = 60.0
+    command_timeout: float = 3600.0
+    nodes: tuple[ControlledNode, ...] = ()
+
+
+@frozen(kw_only=True)
 class LogcacheConfig:
     """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``.
 
@@ -319,6 +367,8 @@ class Config:
     jobs: JobsConfig = JobsConfig()
     bp: BpConfig = BpConfig()
     logcache: LogcacheConfig = LogcacheConfig()
+    panorama: PanoramaConfig = PanoramaConfig()
+    nodecontrol: NodeControlConfig = NodeControlConfig()
     cluster: ClusterConfig = ClusterConfig()
     lmd: LmdConfig = LmdConfig()
     display: DisplayConfig = DisplayConfig()

@@ -103,6 +103,15 @@ class Jobs(Service):
         job = await self.database.run(statements.one(number))
         return None if job is None else self.as_it_is(job)
 
+    async def ending(self, number: int) -> str | None:
+        """Say why a job failed, empty if it did not; None while it has not ended."""
+        job = await self.get(number)
+        if job is None:
+            return "the job was removed"
+        if job.ended is None:
+            return None
+        return (job.outcome.stderr or job.outcome.message or "failed") if job.rc else ""
+
     async def wait(self, number: int, seconds: float) -> Job | None:
         """Give one job when it has ended, or as it is after ``seconds`` or when the daemon stops.
 

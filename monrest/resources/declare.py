@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from monrest.cluster.service import Cluster
     from monrest.concurrency import Threads
     from monrest.config import Config
+    from monrest.figures import Figures
     from monrest.jobs.service import Jobs
     from monrest.logs.cache import LogCache
     from monrest.names import Names
+    from monrest.nodecontrol.service import NodeControl
     from monrest.objectconfig.staging import Staging
+    from monrest.panorama.service import Panorama
     from monrest.query.schema import TableSchema
     from monrest.sites.registry import Sites
     from monrest.store.database import Database
@@ -65,6 +68,9 @@ class Context:
     jobs: Jobs
     bp: Processes
     cluster: Cluster
+    figures: Figures
+    panorama: Panorama
+    nodecontrol: NodeControl
     started: float = 0.0
     version: str = ""
     config_path: str = ""

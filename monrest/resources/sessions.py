@@ -43,6 +43,7 @@ def _owner(identity: Identity) -> str | None:
 
 async def sessions(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/sessions: all sessions for administrators, their own for others."""
+    context.figures.expire("sessions")
     found = await context.sessions.list(_owner(request.identity))
     return await select(context, request, _SCHEMA, map(record, found))
 

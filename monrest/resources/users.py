@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -80,6 +80,7 @@ async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 
 async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/users: all that are known for administrators, himself for others."""
+    context.figures.expire("users")
     identity = request.identity
     schema = _schema(context.names.app)
     if not identity.may(ADMIN):
@@ -88,17 +89,32 @@ async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         return await sparse(context, request, answer, _OPTIONAL)
     contacts, problems = await context.contacts.everybody(context.sites.sites)
     profiles = {profile.name: profile for profile in await context.users.list()}
-    names = {*contacts, *profiles, *await _configured(context)}
+    known = _known(contacts, profiles, await _configured(context))
     roles = _Roles(context.config.auth)
 
     def record(name: str) -> dict[str, Any]:
         contact = contacts.get(name, NOBODY)
         return _record(context, roles.identity(name, contact), contact, profiles.get(name))
 
-    known = sorted(name for name in names if "*" not in name)
-    answer = await select(context, request, schema, map(record, known))
+    answer = await select(context, request, schema, map(record, sorted(known)))
     answer = await sparse(context, request, answer, _OPTIONAL)
     return evolve(answer, failed_sites=problems)
+
+
+async def figures(context: Context) -> dict[str, float]:
+    """Count all users and those who are locked, whoever asks (frontend-data.md, section 11.3)."""
+    contacts, _ = await context.contacts.everybody(context.sites.sites)
+    profiles = {profile.name: profile.locked for profile in await context.users.list()}
+    known = _known(contacts, profiles, await _configured(context))
+    return {
+        "users_locked_total": sum(profiles.get(name, False) for name in known),
+        "users_total": len(known),
+    }
+
+
+def _known(*sources: Iterable[str]) -> frozenset[str]:
+    """Give all users of whom a contact, a profile or the configuration tells."""
+    return frozenset(name for names in sources for name in names if "*" not in name)
 
 
 async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:

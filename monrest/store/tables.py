@@ -336,3 +336,71 @@ cluster_restarts = Table(
 )
 """The last restart of all nodes in the order in which they are restarted; ``run`` is what is to
 end."""
+dashboards = Table(
+    "dashboards",
+    metadata,
+    Column("nr", Text, primary_key=True),
+    Column("record", _DOCUMENT, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+"""Dashboards (frontend-data.md, section 6), without what is shown at present."""
+
+dashboard_backups = Table(
+    "dashboard_backups",
+    metadata,
+    Column("nr", Text, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", _DOCUMENT, nullable=False),
+)
+"""Some of the records that a dashboard had before, by the time until which each was in force."""
+
+dashboard_runtime = Table(
+    "dashboard_runtime",
+    metadata,
+    Column("nr", Text, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
+    Column("username", Text, primary_key=True),
+    Column("data", _DOCUMENT, nullable=False),
+)
+"""What is shown on a dashboard at present, by panel; administrators share that of nobody."""
+
+dashboard_maintenance = Table(
+    "dashboard_maintenance",
+    metadata,
+    Column("nr", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+"""Dashboards in maintenance, scripted ones as well, and what is told instead of their panels."""
+
+controlled_nodes = Table(
+    "controlled_nodes",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("data", _DOCUMENT, nullable=False),
+    Column("gathered", BigInteger, nullable=False),
+    Column("facts_gathered", BigInteger, nullable=False),
+    Column("gathering_until", BigInteger, nullable=False),
+    Column("last_error", Text, nullable=False),
+    Column("last_error_at", BigInteger, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("job", BigInteger),
+    Column("claimed", BigInteger, nullable=False),
+    Column("last_job", BigInteger),
+)
+"""Nodes of node-control by ``peer_key`` (frontend-data.md, section 7).
+
+``data`` is what was gathered; somebody gathers until ``gathering_until`` at most. ``operation`` is
+what is done there at present, empty for nothing, by ``job``, which is NULL from ``claimed`` until
+that one is stored.
+"""
+
+node_logs = Table(
+    "node_logs",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("failed", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("output", Text, nullable=False),
+)
+"""What the last operation of each name wrote on a node, and whether it went wrong."""

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import fields, frozen
 
 from monrest.config import Config
+from monrest.figures import Figures
 from monrest.names import Names
 from monrest.resources.declare import Context
 from monrest.sites.registry import SiteList
@@ -45,5 +46,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "started": 0.0,
         "version": "1",
         "config_path": "",
+        "figures": Figures(clock),
     }
     return Context(**{**known, **given})

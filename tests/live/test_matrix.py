@@ -73,6 +73,10 @@ CHANGE_KEYS = "-ox ooooooooooxooo ooo"
 OWN_RECORD = "-oo onnnnnnnnnnnnn noo"
 USERS = "-ff afffffffffffff ffa"
 LOCK = "-xx oxxxxxxxxxxxxx xxo"
+DENIED = "permission denied"
+NO_LOG = "-xx nxxxxxxxxxxxxx xxn"
+CHANGE_DASHBOARD = "-xx oxxxxxxxxxxxxx xxo"
+MAKE_DASHBOARD = "-ox ooooooooooxooo ooo"
 BROADCASTS_ROLE = "authorized_for_broadcasts"
 OF_HOST = "-oo ononnnnnnnnnnn ooo"
 CHANGE_DOWNTIME = "-ox onxnnnnnnnnnnn xoo"
@@ -219,6 +223,9 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/editor/file": (OWN, "/mon/editor/file", ""),
     "GET /mon/editor/files": (OWN, "/mon/editor/files", ""),
     "GET /mon": (OWN, "/mon", ""),
+    "GET /mon/stats": (COUNTERS, "/mon/stats", SYSTEM),
+    "GET /mon/metrics": (COUNTERS, "/mon/metrics", SYSTEM),
+    "GET /mon/config": (CONFIG, "/mon/config", "roles: admin"),
     "GET /mon/whoami": (OWN, "/mon/whoami", ""),
     "GET /mon/api_keys": (OWN, "/mon/api_keys", ""),
     "POST /mon/api_keys": (CHANGE_KEYS, "/mon/api_keys comment=x", NO_KEYS),
@@ -294,6 +301,39 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "POST /mon/bp/<nr>/refresh": (PROCESS, "/mon/bp/{process}/refresh", ""),
     "GET /mon/bp/<nr>/objects": (PROCESS, "/mon/bp/{process}/objects", ""),
     "GET /mon/bp/<nr>/objects/recursive": (PROCESS, "/mon/bp/{process}/objects/recursive", ""),
+    "GET /mon/panorama": (OWN, "/mon/panorama", ""),
+    "POST /mon/panorama": (MAKE_DASHBOARD, "/mon/panorama", DENIED),
+    "GET /mon/panorama/<nr>": (OWN, "/mon/panorama/{dashboard}", ""),
+    "POST /mon/panorama/<nr>": (NOBODY, "/mon/panorama/999999", ""),
+    "PATCH /mon/panorama/<nr>": (CHANGE_DASHBOARD, "/mon/panorama/{dashboard} user=admin", DENIED),
+    "DELETE /mon/panorama/<nr>": (NOBODY, "/mon/panorama/999999", ""),
+    "GET /mon/panorama/<nr>/backups": (
+        CHANGE_DASHBOARD,
+        "/mon/panorama/{dashboard}/backups",
+        DENIED,
+    ),
+    "POST /mon/panorama/<nr>/maintenance": (
+        CHANGE_DASHBOARD,
+        "/mon/panorama/{dashboard}/maintenance text=x",
+        DENIED,
+    ),
+    "DELETE /mon/panorama/<nr>/maintenance": (
+        CHANGE_DASHBOARD,
+        "/mon/panorama/{dashboard}/maintenance",
+        DENIED,
+    ),
+    "GET /mon/node-control/nodes": (CONFIG, "/mon/node-control/nodes", "roles: admin"),
+    "GET /mon/nc/nodes": (CONFIG, "/mon/nc/nodes", "roles: admin"),
+    "GET /mon/node-control/nodes/<peer_key>/logs/<name>": (
+        NO_LOG,
+        "/mon/node-control/nodes/s1/logs/install",
+        "roles: admin",
+    ),
+    "POST /mon/node-control/nodes/<peer_key>/cmd/<operation>": (
+        CONFIG,
+        "/mon/node-control/nodes/s1/cmd/gather",
+        "roles: admin",
+    ),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
     "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
     "GET /mon/sessions": (OWN, "/mon/sessions", ""),
@@ -422,8 +462,10 @@ def known(daemon, admin) -> Mapping[str, str]:
     admin.post_form("/mon/broadcasts", [("file", "all"), ("name", "for everybody")])
     recurring = admin.post_form("/mon/recurring_downtimes", [("host", "web01")])
     admin.post_form("/mon/recurring_downtimes", [("host", "web02")])
+    shared = {"tab": {"xdata": {"groups": [{"*": "read-only"}]}}, "user": "admin"}
     return {
         "broadcast": "all",
+        "dashboard": admin.post_json("/mon/panorama", shared).json["nr"],
         "recurring": recurring.json["file"],
         "comment": admin.rows("/comments?columns=id&host_name=web02")[0]["id"],
         "downtime": admin.rows("/downtimes?columns=id")[0]["id"],

@@ -1,0 +1,62 @@
+"""How facts about a node are gathered: by a command, or on this host itself.
+
+A gatherer is anything that has ``gather``; ``gatherer_of`` chooses one for a site. A command is
+told by ``MON_GATHER`` what is wanted, ``runtime`` (what changes by the minute) or ``facts``
+(everything), and by ``MON_NODE`` of which node. It prints one JSON object with as many of the
+documented keys as it knows and with whatever else there is to tell, and ends with status 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypeAlias
+
+from attrs import define, frozen
+from twisted.internet.defer import Deferred
+
+from monrest import processes
+from monrest.concurrency import Threads
+from monrest.nodecontrol.record import GatherError, facts_of
+
+What: TypeAlias = Literal["runtime", "facts"]
+
+
+@frozen
+class Gathered:
+    """``data`` as documented; ``problem`` is what could not be learned, empty for nothing."""
+
+    data: Mapping[str, Any]
+    problem: str = ""
+
+
+class Gatherer(Protocol):
+    """Learns about one node."""
+
+    def gather(self, what: What) -> Deferred[Gathered]:
+        """Ask; fails with GatherError. Cancelling ends everything that was started."""
+
+
+@define(eq=False, kw_only=True)
+class CommandGatherer:
+    """Runs ``command`` through a shell, for ``seconds`` at most."""
+
+    reactor: Any
+    threads: Threads
+    site: str
+    command: str
+    seconds: float
+
+    def gather(self, what: What) -> Deferred[Gathered]:
+        """See ``Gatherer``."""
+        return Deferred.fromCoroutine(self._gather(what))
+
+    async def _gather(self, what: What) -> Gathered:
+        environment = {"MON_GATHER": what, "MON_NODE": self.site}
+        ended = await processes.run(
+            self.reactor, processes.shell(self.command), environment, self.seconds
+        )
+        if reason := ended.reason():
+            raise GatherError(reason)
+        if ended.dropped:
+            raise GatherError(f"expected at most {processes.MOST_OUTPUT} bytes of output")
+        return Gathered(await self.threads.run(lambda: facts_of(ended.out)))

@@ -1,0 +1,188 @@
+"""Facts about the host that this daemon runs on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define
+from twisted.internet.defer import Deferred
+
+from monrest import __version__, processes
+from monrest.concurrency import Threads, pause
+from monrest.nodecontrol.gather import Gathered, What
+
+_SAMPLE = 0.5
+"""Seconds over which the load of the processors is measured."""
+
+_MEGABYTE = 1024  # of /proc/meminfo's kB
+_IDLE = (3, 4)  # idle, iowait
+_INSTALLED = re.compile(r"^Inst (\S+) (?:\[[^\]]*\] )?\(([^)]*)\)", re.MULTILINE)
+_UPDATE = re.compile(r"^([^\s.]\S*)\.[a-z0-9_]+[ \t]+[0-9]\S*[ \t]+\S+[ \t]*$", re.MULTILINE)
+_ADVISORY = re.compile(
+    r"^\S+[ \t]+\S+[ \t]+(\S+?)-[^-\s]+-[^-\s]+\.[a-z0-9_]+[ \t]*$", re.MULTILINE
+)
+_UPDATES_COMING = 100
+
+
+def os_release(text: str) -> tuple[str, str]:
+    """Read name and version of the system from ``/etc/os-release``."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        key, equals, value = line.partition("=")
+        if equals and not key.startswith("#"):
+            try:
+                found[key.strip()] = " ".join(shlex.split(value))
+            except ValueError:  # quotes that do not end
+                continue
+    return found.get("NAME", ""), found.get("VERSION_ID", "")
+
+
+def memory(text: str) -> tuple[int, int]:
+    """Read total and free memory in MB from ``/proc/meminfo``; caches count as free."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        number = value.split()[:1]
+        if number and number[0].isdigit():
+            found[key] = int(number[0])
+    free = found.get("MemAvailable")
+    if free is None:
+        free = sum(found.get(key, 0) for key in ("MemFree", "Buffers", "Cached"))
+    return found.get("MemTotal", 0) // _MEGABYTE, free // _MEGABYTE
+
+
+def processor_times(text: str) -> tuple[int, int]:
+    """Read all time and idle time of the processors from ``/proc/stat``."""
+    fields = text.partition("\n")[0].split()
+    if fields[:1] != ["cpu"]:
+        return 0, 0
+    # Time of guests is in that of users already.
+    times = [int(one) for one in fields[1:9] if one.isdigit()]
+    return sum(times), sum(times[at] for at in _IDLE if at < len(times))
+
+
+def load(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """Give the percentage of time in which the processors worked between two readings."""
+    passed = after[0] - before[0]
+    if passed <= 0:
+        return 0.0
+    return round(min(max(100.0 * (1 - (after[1] - before[1]) / passed), 0.0), 100.0), 1)
+
+
+def apt_updates(text: str) -> tuple[list[str], list[str]]:
+    """Read all updates, and those for security, from a simulated upgrade of apt-get."""
+    found = _INSTALLED.findall(text)
+    security = {name for name, source in found if "security" in source.lower()}
+    return sorted({name for name, _ in found}), sorted(security)
+
+
+def dnf_updates(text: str) -> list[str]:
+    """Read the names from a list of updates of dnf or yum, without what is made obsolete."""
+    return sorted(set(_UPDATE.findall(text.partition("\nObsoleting")[0])))
+
+
+def dnf_advisories(text: str) -> list[str]:
+    """Read the names from a list of advisories of dnf or yum."""
+    return sorted(set(_ADVISORY.findall(text)))
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+@define(eq=False, kw_only=True)
+class LocalGatherer:
+    """``folder`` is on the disk whose size is told; ``core_down`` is whether the core is.
+
+    The package manager gets ``seconds`` for its lists; ``find`` says where a program is.
+    """
+
+    reactor: Any
+    threads: Threads
+    folder: str
+    seconds: float
+    core_down: Callable[[], bool]
+    find: Callable[[str], str | None] = shutil.which
+
+    def gather(self, what: What) -> Deferred[Gathered]:
+        """See ``Gatherer``; never fails."""
+        return Deferred.fromCoroutine(self._gather(what))
+
+    async def _gather(self, what: What) -> Gathered:
+        before = await self.threads.run(lambda: processor_times(_read("/proc/stat")))
+        await pause(self.reactor, _SAMPLE)
+        data = await self.threads.run(lambda: self._runtime(before))
+        down = int(self.core_down())
+        data["dist_status"] = {"core": down, "monrest": 0, "OVERALL": down}
+        if what == "runtime":
+            return Gathered(data)
+        data |= await self.threads.run(self._facts)
+        data["machine_type"] = await self._machine()
+        updates, problem = await self._updates()
+        return Gathered({**data, **updates}, problem)
+
+    def _runtime(self, before: tuple[int, int]) -> dict[str, Any]:
+        total, free = memory(_read("/proc/meminfo"))
+        disk = shutil.disk_usage(self.folder)
+        return {
+            "cpu_perc": load(before, processor_times(_read("/proc/stat"))),
+            "dist_disk_free": disk.free,
+            "dist_disk_total": disk.total,
+            "memfree": free,
+            "memtotal": total,
+        }
+
+    def _facts(self) -> dict[str, Any]:
+        name, version = os_release(_read("/etc/os-release") or _read("/usr/lib/os-release"))
+        return {
+            "cm_fqdn": socket.getfqdn(),
+            "cpu_cores": len(os.sched_getaffinity(0)),
+            "dist_version": __version__,
+            "dist_versions": [__version__],
+            "kernel": os.uname().release,
+            "os_name": name,
+            "os_version": version,
+        }
+
+    async def _run(self, *arguments: str) -> processes.Ended:
+        return await processes.run(self.reactor, arguments, {"LC_ALL": "C"}, self.seconds)
+
+    async def _machine(self) -> str:
+        """What kind of guest the host is, empty if it is none."""
+        program = self.find("systemd-detect-virt")
+        if program is None:
+            flags = await self.threads.run(lambda: _read("/proc/cpuinfo"))
+            return "virtual" if re.search(r"^flags\b.*\bhypervisor\b", flags, re.MULTILINE) else ""
+        said = (await self._run(program)).out.decode("ascii", "replace").strip()
+        return "" if said == "none" else said
+
+    async def _updates(self) -> tuple[Mapping[str, list[str]], str]:
+        """Updates of the system that are to be had, and why they are not known."""
+        none: dict[str, list[str]] = {"os_security": [], "os_updates": []}
+        if (program := self.find("apt-get")) is not None:
+            ended = await self._run(program, "-s", "-o", "Debug::NoLocking=true", "upgrade")
+            if reason := ended.reason():
+                return none, f"{program}: {reason}"
+            updates, security = apt_updates(ended.out.decode("utf-8", "replace"))
+            return {"os_security": security, "os_updates": updates}, ""
+        program = self.find("dnf") or self.find("yum")
+        if program is None:
+            return none, ""
+        ended = await self._run(program, "-q", "check-update")
+        if ended.status not in (0, _UPDATES_COMING):
+            return none, f"{program}: {ended.reason()}"
+        advisories = await self._run(program, "-q", "updateinfo", "list", "security")
+        return {
+            "os_security": dnf_advisories(advisories.out.decode("utf-8", "replace")),
+            "os_updates": dnf_updates(ended.out.decode("utf-8", "replace")),
+        }, advisories.reason()

@@ -1,0 +1,191 @@
+"""What is known of a node, and the operations on one (frontend-data.md, section 7). Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+from attrs import field, frozen
+
+from monrest.config import ControlledNode
+
+GATHER: Final = "gather"
+RUN_ALL: Final = "run_all"
+
+FLAGS: Mapping[str, str] = {
+    "install": "installing",
+    "update": "updating",
+    "cleanup": "cleaning",
+    "os_update": "os_updating",
+    "os_sec_update": "os_sec_updating",
+    RUN_ALL: "run_all",
+}
+"""Operations, and the flag that is 1 while one is going on."""
+
+FAILED: Mapping[str, str] = {
+    "install": "installing_failed",
+    "update": "updating_failed",
+    "cleanup": "cleaning_failed",
+}
+"""Operations of which is shown how they ended last."""
+
+STEPS = ("install", "update", "cleanup")
+"""What ``run_all`` does, as far as there are commands for it."""
+
+FINE, BROKEN, DOUBTFUL = 0, 1, 2
+"""How an operation ended; doubtful: it succeeded and wrote of errors or warnings."""
+
+_WARNED = re.compile(r"\[(?:ERROR|WARN|WARNING)\]")
+_MOST_ENTRIES = 100_000
+_LONGEST = 100_000
+
+
+@frozen(kw_only=True)
+class Node:
+    """One row of the database, of ``site``; times in seconds, 0 for never.
+
+    ``operation`` is what is done at present, with a step behind a colon: ``run_all:install``.
+    """
+
+    site: str
+    data: Mapping[str, Any] = field(factory=dict)
+    gathered: int = 0
+    facts_gathered: int = 0
+    gathering_until: int = 0
+    last_error: str = ""
+    last_error_at: int = 0
+    operation: str = ""
+    job: int | None = None
+    claimed: int = 0
+    last_job: int | None = None
+
+
+@frozen(kw_only=True)
+class Log:
+    """What the last operation of a name wrote."""
+
+    name: str
+    failed: int
+    at: int
+    output: str = ""
+
+
+class GatherError(Exception):
+    """Nothing could be learned of a node; the text says why, in one line."""
+
+
+# -------------------------------------------------------------------- what a gatherer says
+
+_TEXTS = frozenset(
+    {"cm_fqdn", "dist_site", "dist_version", "machine_type", "os_name", "os_version"}
+)
+_LISTS = frozenset(
+    {"dist_available_versions", "dist_cleanable", "dist_versions", "os_security", "os_updates"}
+)
+_NUMBERS = frozenset(
+    {"cpu_cores", "cpu_perc", "dist_disk_free", "dist_disk_total", "memfree", "memtotal"}
+)
+_ALL_PERCENT = 100
+
+
+def facts_of(output: bytes) -> dict[str, Any]:
+    """Read the JSON object that a gatherer printed; GatherError names what is wrong with it.
+
+    What is not known here is kept.
+    """
+    try:
+        found = orjson.loads(output)
+    except orjson.JSONDecodeError as error:
+        raise GatherError(f"expected a JSON object: {error}") from None
+    if not isinstance(found, dict):
+        raise GatherError("expected a JSON object")
+    for name, value in found.items():
+        expected = _expected(name, value)
+        if expected:
+            raise GatherError(f"{name}: expected {expected}")
+    for name in _LISTS & found.keys():
+        if name.startswith("os_"):
+            found[name] = sorted(found[name])
+    return found
+
+
+def _expected(name: str, value: Any) -> str:
+    """Say what a value should be that is something else; empty if it is right."""
+    checks: tuple[tuple[bool, str, Callable[[Any], bool]], ...] = (
+        (name in _TEXTS, "a text", _is_text),
+        (name in _LISTS, "a list of texts", _is_list),
+        (name == "cpu_perc", "a number from 0 to 100", lambda one: _is_number(one, _ALL_PERCENT)),
+        (name in _NUMBERS, "a number from 0 on", _is_number),
+        (name == "dist_status", "an object of 0 and 1", _is_status),
+    )
+    return next((what for about, what, right in checks if about and not right(value)), "")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST
+
+
+def _is_list(value: Any) -> bool:
+    return (
+        isinstance(value, list) and len(value) <= _MOST_ENTRIES and all(map(_is_text, value))
+    )  # fmt: skip
+
+
+def _is_number(value: Any, most: float = math.inf) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, int) and one in (0, 1) for one in value.values()
+    )
+
+
+# -------------------------------------------------------------------- operations
+
+
+def outcome(status: int, output: str) -> int:
+    """How a command ended that wrote ``output``."""
+    if status != 0:
+        return BROKEN
+    return DOUBTFUL if _WARNED.search(output) else FINE
+
+
+def command(settings: ControlledNode | None, operation: str) -> str:
+    """Give the command of an operation on a node, empty for none."""
+    return getattr(settings, operation) if settings is not None and operation in FLAGS else ""
+
+
+def steps(settings: ControlledNode | None, operation: str) -> tuple[tuple[str, str], ...]:
+    """Give what an operation consists of, as names and commands; nothing if it cannot be done."""
+    names = STEPS if operation == RUN_ALL else (operation,)
+    return tuple((name, text) for name in names if (text := command(settings, name)))
+
+
+# -------------------------------------------------------------------- showing
+
+
+def shown(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
+    """A node without what the configuration says about it, in neutral words."""
+    data = node.data
+    row: dict[str, Any] = {name: data.get(name, "") for name in _TEXTS}
+    row |= {name: data.get(name, []) for name in _LISTS}
+    row |= {name: data.get(name, 0) for name in _NUMBERS}
+    row["cm_fqdn"] = data.get("cm_fqdn")
+    present = node.operation.split(":")
+    row |= {flag: int(name in present) for name, flag in FLAGS.items()}
+    row |= {flag: logs[name].failed if name in logs else FINE for name, flag in FAILED.items()}
+    row |= {
+        "dist_status": data.get("dist_status", {}),
+        "facts": dict(data),
+        "gathering": int(now < node.gathering_until),
+        "last_error": node.last_error,
+        "last_error_ts": node.last_error_at,
+        "last_gather_runtime": node.gathered,
+        "last_job": "" if node.last_job is None else node.last_job,
+        "logs": {name: {"failed": one.failed, "time": one.at} for name, one in logs.items()},
+    }
+    return row

@@ -1,0 +1,324 @@
+"""All nodes: gathering from time to time, operations, and what became of them."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from attrs import define, field
+from twisted.application.service import Service
+from twisted.internet.defer import (
+    CancelledError,
+    Deferred,
+    DeferredList,
+    DeferredSemaphore,
+    succeed,
+)
+from twisted.logger import Logger
+
+from monrest import processes
+from monrest.concurrency import Periodic, Threads
+from monrest.config import ControlledNode, NodeControlConfig
+from monrest.errors import BadRequest, Conflict, Unavailable
+from monrest.nodecontrol import statements
+from monrest.nodecontrol.gather import CommandGatherer, Gatherer, What
+from monrest.nodecontrol.local import LocalGatherer
+from monrest.nodecontrol.record import BROKEN, GatherError, Log, Node, outcome, steps
+from monrest.nodecontrol.statements import Stored
+from monrest.sites.registry import Sites
+from monrest.sites.site import Site
+from monrest.store.database import Database
+from monrest.store.duties import Duties
+from monrest.values import Progress
+
+DUTY = "nodecontrol"
+RUNTIME_EVERY = 300
+FACTS_EVERY = 7200
+
+_LOOK = 5.0
+_SPARE = 30.0
+"""Seconds after which a gatherer is dead that should have ended."""
+_CLAIM = 10.0
+"""Seconds for which an operation may have no job yet."""
+_LONGEST_ERROR = 2000
+_LONGEST_OUTPUT = 200_000
+_REMOTE = ("http", "https")
+
+
+@define(eq=False)
+class NodeControl(Service):
+    """``config`` may be replaced while it runs; ``folder`` is the one of the daemon's state.
+
+    ``ended`` says how the job with a number ended: None while it has not, else why it failed,
+    empty if it did not.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    database: Database
+    threads: Threads
+    duties: Duties
+    registry: Sites
+    config: NodeControlConfig
+    folder: str
+    ended: Callable[[int], Awaitable[str | None]]
+    _slot: int = field(default=0, init=False)
+    _periodic: Periodic = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._periodic = Periodic(self.reactor, _LOOK, self.look, "gathering facts of nodes")
+
+    # ---------------------------------------------------------------- which nodes
+
+    def settings(self, site: Site) -> ControlledNode | None:
+        """What the configuration says about the node of a site."""
+        return next((one for one in self.config.nodes if one.site == site.id), None)
+
+    def controls(self, site: Site) -> bool:
+        """Whether a site has a node: local ones, those over HTTP, and those that are named."""
+        return site.local or site.config.where().kind in _REMOTE or self.settings(site) is not None
+
+    def gatherer(self, site: Site) -> Gatherer | None:
+        """Who learns about a node; None: nobody."""
+        settings, seconds = self.settings(site), self.config.gather_timeout
+        if settings is not None and settings.gather:
+            return CommandGatherer(
+                reactor=self.reactor,
+                threads=self.threads,
+                site=site.id,
+                command=settings.gather,
+                seconds=seconds,
+            )
+        if not site.local:
+            return None
+        return LocalGatherer(
+            reactor=self.reactor,
+            threads=self.threads,
+            folder=self.folder,
+            seconds=seconds,
+            core_down=lambda: bool(site.status),
+        )
+
+    # ---------------------------------------------------------------- asking
+
+    async def stored(self) -> Stored:
+        """Read what is known of all nodes, after tidying up behind jobs and daemons that died."""
+        found = await self.database.run(statements.read)
+        tidied = [await self._tidy(node) for node in found.nodes.values() if node.operation]
+        return await self.database.run(statements.read) if any(tidied) else found
+
+    async def _tidy(self, node: Node) -> bool:
+        """Clear the flag of an operation that nobody does any more; whether that was so."""
+        now = self.reactor.seconds()
+        if node.job is None:
+            problem = "the operation did not begin" if now - node.claimed > _CLAIM else None
+        else:
+            problem = await self.ended(node.job)
+        if problem is None:
+            return False
+        if problem:
+            name = node.operation.rpartition(":")[2]
+            lost = Log(name=name, failed=BROKEN, at=int(now), output=problem)
+            await self.database.change(statements.note(node.site, lost))
+        work = statements.release(node.site, node.job, now, problem[:_LONGEST_ERROR])
+        return await self.database.change(work)
+
+    async def output(self, site: Site, name: str) -> Log | None:
+        """Read what the last operation of a name wrote on a node."""
+        return await self.database.run(statements.one_log(site.id, name))
+
+    # ---------------------------------------------------------------- gathering
+
+    async def look(self) -> None:
+        """Gather what is due, if that is this daemon's duty."""
+        now = self.reactor.seconds()
+        slot = int(now // RUNTIME_EVERY)
+        if self._slot == 0 or not self.config.enabled or self.duties.held(DUTY) is None:
+            # Whoever takes over does not know what was done before.
+            self._slot = slot
+        if slot == self._slot:
+            return
+        try:
+            known = (await self.stored()).nodes
+        except Unavailable:
+            return
+        self._slot = slot
+        places = DeferredSemaphore(self.config.parallel_tasks)
+        hour = now // FACTS_EVERY * FACTS_EVERY
+        waiting = []
+        for site in self.registry.sites:
+            if self.controls(site) and self.gatherer(site) is not None:
+                node = known.get(site.id)
+                what: What = "runtime"
+                if node is None or node.facts_gathered < hour:
+                    what = "facts"
+                waiting.append(places.run(self.gather, site, what))
+        done: bool
+        result: Any
+        try:
+            for done, result in await DeferredList(waiting, consumeErrors=True):
+                if done or result.check(Unavailable, Conflict):
+                    continue
+                if result.check(CancelledError):
+                    result.raiseException()  # the daemon stops
+                self.log.failure("a node was not asked", result)
+        finally:
+            for one in waiting:
+                one.cancel()
+
+    async def gather(self, site: Site, what: What) -> str:
+        """Ask a node and store what it says; gives why that failed, empty if it did not.
+
+        Raises BadRequest for a node that cannot be asked, Conflict while somebody asks it.
+        """
+        gatherer = self.gatherer(site)
+        if gatherer is None:
+            raise BadRequest(
+                "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
+            )
+        now = self.reactor.seconds()
+        until = now + 4 * self.config.gather_timeout + _SPARE
+        if not await self.database.change(statements.begin_gathering(site.id, now, until)):
+            raise Conflict("facts of the node are being gathered", "try again later")
+        data, problem = None, "it was not finished"
+        try:
+            gathered = await gatherer.gather(what)
+            data, problem = gathered.data, gathered.problem
+        except GatherError as error:
+            problem = str(error)
+        finally:
+            with suppress(Unavailable):
+                await self.database.change(
+                    statements.end_gathering(
+                        site.id,
+                        self.reactor.seconds(),
+                        data,
+                        problem[:_LONGEST_ERROR],
+                        facts=what == "facts",
+                    )
+                )
+        if problem:
+            self.log.warn("node {site}: {problem}", site=site.id, problem=problem)
+        return problem
+
+    # ---------------------------------------------------------------- operations
+
+    async def claim(self, site: Site, operation: str) -> None:
+        """Begin an operation: nobody else can until it is released.
+
+        BadRequest for one that cannot be done, Conflict while another one goes on.
+        """
+        if not steps(self.settings(site), operation):
+            raise BadRequest(
+                "the operation cannot be done",
+                f"nodecontrol.nodes: expected a command {operation} of {site.id}",
+            )
+        await self.stored()
+        now = self.reactor.seconds()
+        if not await self.database.change(statements.claim(site.id, operation, now)):
+            raise Conflict("another operation is going on", "wait for its end, or cancel its job")
+
+    async def assign(self, site: Site, job: int) -> None:
+        """Say which job does what was claimed."""
+        await self.database.change(statements.assign(site.id, job))
+
+    async def release(self, site: Site) -> None:
+        """Give up what was claimed and has no job."""
+        await self.database.change(statements.release(site.id, None, self.reactor.seconds()))
+
+    async def perform(
+        self, site: Site, operation: str, job: int, progress: Progress
+    ) -> tuple[Log, ...]:
+        """Do what ``job`` was assigned to, and learn what has changed by it.
+
+        One log for each step, the last of which may have failed: then there are no more.
+        """
+        todo = steps(self.settings(site), operation)
+        done: list[Log] = []
+        problem = ""
+        try:
+            for at, (name, command) in enumerate(todo):
+                present = operation if name == operation else f"{operation}:{name}"
+                await self.database.change(statements.step(site.id, job, present))
+                done.append(await self._step(site, name, command, _part(progress, at, len(todo))))
+                if done[-1].failed == BROKEN:
+                    last = done[-1].output.strip().splitlines() or ["no output"]
+                    problem = f"{name}: {last[-1]}"
+                    break
+        except CancelledError:
+            problem = f"{operation}: canceled"
+            raise
+        finally:
+            now = self.reactor.seconds()
+            release = statements.release(site.id, job, now, problem[:_LONGEST_ERROR])
+            with suppress(Unavailable):  # the next one who looks tidies up
+                await self.database.change(release)
+        if self.gatherer(site) is not None:
+            progress(_GATHERING, message="gathering facts")
+            with suppress(Conflict):
+                await self.gather(site, "facts")
+        return tuple(done)
+
+    async def _step(self, site: Site, name: str, command: str, progress: Progress) -> Log:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        said = ""
+        failed = BROKEN
+
+        def heard(data: bytes) -> None:
+            nonlocal said
+            said = (said + decoder.decode(data))[-_LONGEST_OUTPUT:]
+            lines = said.rstrip().rpartition("\n")
+            progress(0, message=f"{name}: {lines[2][-_LONGEST_LINE:]}")
+
+        progress(0, message=name)
+        try:
+            ended = await processes.run(
+                self.reactor,
+                processes.shell(f"exec 2>&1\n{command}"),
+                {"MON_NODE": site.id, "MON_OPERATION": name},
+                self.config.command_timeout,
+                heard,
+            )
+            failed = outcome(ended.status, said)
+            if failed == BROKEN:
+                said += f"\n{ended.reason()}" if ended.timed_out or ended.err else ""
+        except CancelledError:
+            said += "\ncanceled"
+            raise
+        finally:
+            text = said.replace("\0", "\N{REPLACEMENT CHARACTER}")
+            log = Log(name=name, failed=failed, at=int(self.reactor.seconds()), output=text)
+            with suppress(Unavailable):
+                await self.database.change(statements.note(site.id, log))
+        return log
+
+    # ---------------------------------------------------------------- service
+
+    def startService(self) -> None:
+        """Take part in gathering."""
+        super().startService()
+        self.duties.want(DUTY)
+        self._periodic.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """End what is being gathered; before the duties and the database stop."""
+        if not self.running:
+            return succeed(None)
+        super().stopService()
+        return self._periodic.stopService()
+
+
+_GATHERING = 95.0
+_LONGEST_LINE = 200
+
+
+def _part(progress: Progress, at: int, count: int) -> Progress:
+    """Progress of one of several steps; a step's own is not known."""
+
+    def tell(percent: float, remaining: float | None = None, message: str = "") -> None:
+        progress(_GATHERING * (at + percent / 100) / count, remaining, message)
+
+    return tell

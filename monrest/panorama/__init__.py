@@ -1,0 +1,1 @@
+"""Dashboards: their records, who may do what with them, scripted ones."""

@@ -1,0 +1,113 @@
+"""All dashboards: those that are stored, those that programs print, and their housekeeping."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, ClassVar
+
+from attrs import define, field
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
+from twisted.logger import Logger
+
+from monrest import processes
+from monrest.concurrency import Periodic, Threads
+from monrest.config import PanoramaConfig
+from monrest.errors import BadRequest, Unavailable
+from monrest.panorama import statements
+from monrest.panorama.record import Dashboard
+from monrest.panorama.scripted import Script, dashboard_of, scripts_in
+from monrest.store.database import Database
+
+_CLEAN = 3600.0
+_AT_ONCE = 4
+"""Programs that run at the same time, whoever asks for them."""
+
+
+@define(eq=False)
+class Panorama(Service):
+    """``config`` may be replaced while it runs."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    database: Database
+    threads: Threads
+    config: PanoramaConfig
+    _places: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_AT_ONCE), init=False)
+    _periodic: Periodic = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._periodic = Periodic(
+            self.reactor, _CLEAN, self.clean, "removing empty dashboards", now=False
+        )
+
+    async def scripts(self) -> list[Script]:
+        """Find the programs; what is wrong with others is in the log."""
+        folder = self.config.folder
+        if not folder:
+            return []
+        found, problems = await self.threads.run(lambda: scripts_in(folder))
+        for problem in problems:
+            self.log.warn("a scripted dashboard is left out: {problem}", problem=problem)
+        return found
+
+    async def printed(
+        self, scripts: Iterable[Script], user: str, groups: Collection[str]
+    ) -> list[Dashboard]:
+        """Run programs for ``user``; who fails is left out, and the log says why."""
+        waiting = [self._places.run(self._run, one, user, groups) for one in scripts]
+        try:
+            results = await DeferredList(waiting, consumeErrors=True)
+        finally:
+            for one in waiting:
+                one.cancel()
+        found: list[Dashboard] = []
+        done: bool
+        made: Any
+        for done, made in results:
+            if not done:
+                made.raiseException()
+            if made is not None:
+                found.append(made)
+        return found
+
+    async def _run(self, script: Script, user: str, groups: Collection[str]) -> Dashboard | None:
+        environment = {
+            "DASHBOARD": script.nr,
+            "DASHBOARD_FILE": script.path,
+            "REMOTE_USER": user,
+            "REMOTE_USER_GROUPS": ";".join(sorted(groups)),
+        }
+        ended = await processes.run(
+            self.reactor, (script.path,), environment, self.config.script_timeout
+        )
+        reason = ended.reason() or ("it printed too much" if ended.dropped else "")
+        if not reason:
+            try:
+                return await self.threads.run(lambda: dashboard_of(script, ended.out))
+            except BadRequest as error:
+                reason = str(error)
+        self.log.warn(
+            "the scripted dashboard {path} is left out: {reason}", path=script.path, reason=reason
+        )
+        return None
+
+    async def clean(self) -> None:
+        """Remove dashboards on which nobody has put anything."""
+        try:
+            gone = await self.database.change(statements.clean(self.reactor.seconds()))
+        except Unavailable:
+            return
+        if gone:
+            self.log.info("removed empty dashboards: {numbers}", numbers=", ".join(gone))
+
+    def startService(self) -> None:
+        """Look for empty dashboards every hour."""
+        super().startService()
+        self._periodic.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when nothing is being done any more; before the database stops."""
+        super().stopService()
+        return self._periodic.stopService()

@@ -1,0 +1,131 @@
+"""What is read from files and programs of a host, and what gatherers may say."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.nodecontrol.local import (
+    apt_updates,
+    dnf_advisories,
+    dnf_updates,
+    load,
+    memory,
+    os_release,
+    processor_times,
+)
+from monrest.nodecontrol.record import GatherError, Node, facts_of, outcome, shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('NAME="Debian GNU/Linux"\nVERSION_ID="12"\n', ("Debian GNU/Linux", "12")),
+        ("NAME=Fedora\nVERSION_ID=40\n# NAME=x\n", ("Fedora", "40")),
+        ("NAME='it''s'\nVERSION_ID=\"broken\n", ("its", "")),
+        ("", ("", "")),
+    ],
+)
+def test_os_release(text, expected):
+    assert os_release(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("MemTotal: 2048 kB\nMemFree: 10 kB\nMemAvailable: 1024 kB\n", (2, 1)),
+        ("MemTotal: 4096 kB\nMemFree: 1024 kB\nBuffers: 512 kB\nCached: 512 kB\n", (4, 2)),
+        ("nonsense\nMemTotal: many kB", (0, 0)),
+    ],
+)
+def test_memory(text, expected):
+    assert memory(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("cpu 0 0 0 0 0 0 0 0 9 9", "cpu 25 25 0 25 25 0 0 0 99 99", 50.0),
+        ("cpu 1 1 1 1", "cpu 1 1 1 1", 0.0),
+        ("cpu 5 0 0 9 0", "cpu 15 0 0 5 0", 100.0),
+        ("", "intr 1", 0.0),
+    ],
+)
+def test_load(before, after, expected):
+    assert load(processor_times(before), processor_times(after)) == expected
+
+
+def test_apt():
+    text = (
+        "Reading package lists...\n"
+        "Inst libc6 [2.36-9] (2.36-10 Debian:12.1/stable [amd64]) []\n"
+        "Inst openssl [3.0.9-1] (3.0.11-1 Debian-Security:12/stable-security [amd64])\n"
+        "Inst new (1.0 Debian:12.1/stable [all])\n"
+        "Conf libc6 (2.36-10 Debian:12.1/stable [amd64])\n"
+    )
+    assert apt_updates(text) == (["libc6", "new", "openssl"], ["openssl"])
+    assert apt_updates("") == ([], [])
+
+
+def test_dnf():
+    text = (
+        "\nkernel.x86_64    5.14.0-362.el9    baseos\n"
+        "glibc-common.i686 2.34-83.el9 baseos\n"
+        "Last metadata expiration check: 0:00:01 ago\n"
+        "Obsoleting Packages\nold.noarch   1-1   baseos\n"
+    )
+    assert dnf_updates(text) == ["glibc-common", "kernel"]
+    advisories = (
+        "FEDORA-2024-1 Important/Sec. openssl-libs-3.0.9-2.fc38.x86_64\n"
+        "FEDORA-2024-2 Low/Sec.  vim-2:9.0-1.fc38.noarch\n"
+    )
+    assert dnf_advisories(advisories) == ["openssl-libs", "vim"]
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "expected"),
+    [
+        (0, "fine", 0), (1, "fine", 1), (1, "[ERROR]", 1), (0, "a [ERROR] b", 2), (0, "[WARN]", 2),
+        (0, "[WARNING] x", 2), (0, "WARNING", 0), (0, "[error]", 0),
+    ],
+)  # fmt: skip
+def test_outcome(status, output, expected):
+    assert outcome(status, output) == expected
+
+
+KEYS = st.sampled_from(
+    ["cm_fqdn", "cpu_perc", "cpu_cores", "dist_status", "dist_versions", "os_updates", "other"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 200) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES))
+def test_whatever_a_gatherer_says_is_refused_by_name_or_shown(said):
+    text = orjson.dumps(said)
+    try:
+        facts = facts_of(text)
+    except GatherError as error:
+        found = error
+    else:
+        row = shown(Node(site="a", data=facts), {}, 0)
+        assert orjson.loads(orjson.dumps(row["facts"])) == facts
+        assert row.keys() >= said.keys() - {"other"}
+        return
+    assert any(key in str(found) for key in said)
+
+
+@given(st.binary(max_size=40))
+def test_no_output_is_too_strange(output):
+    try:
+        assert isinstance(facts_of(output), dict)
+    except GatherError as error:
+        found = str(error)
+    else:
+        return
+    assert "expected" in found

@@ -1,0 +1,230 @@
+"""When nodes are asked, and by whom: one daemon of several, never twice at once."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from monrest.config import ControlledNode, NodeControlConfig
+from monrest.config.values import SiteConfig
+from monrest.errors import Conflict
+from monrest.nodecontrol import service
+from monrest.nodecontrol.gather import Gathered
+from monrest.nodecontrol.record import GatherError
+from monrest.nodecontrol.service import NodeControl
+from monrest.sites.registry import SiteList
+from monrest.sites.site import Site
+from monrest.store.duties import Duties
+from tests.fakes.jobs import AtOnce
+from tests.fakes.keystore import Store, result
+
+HOUR = 3600
+BEGIN = 1_700_000_000 // 7200 * 7200 + HOUR + 10  # after an odd hour in UTC
+
+
+class Gatherer:
+    """Answers at once, or when it is let go; ``asked`` has the times and what was wanted."""
+
+    def __init__(self, world):
+        self.world, self.asked, self.held, self.error, self.busy = world, [], None, None, 0
+        self.most = 0
+
+    def gather(self, what):
+        return Deferred.fromCoroutine(self._gather(what))
+
+    async def _gather(self, what):
+        self.asked.append((self.world.elapsed, what))
+        self.world.busy += 1
+        self.world.most = max(self.world.most, self.world.busy)
+        try:
+            if self.held is not None:
+                await self.held
+        finally:
+            self.world.busy -= 1
+        if self.error is not None:
+            raise GatherError(self.error)
+        return Gathered({f"{what}_said": len(self.asked)})
+
+
+class World:
+    """Daemons with one database and the same nodes."""
+
+    def __init__(self, url, monkeypatch, count=1):
+        self.url, self.elapsed, self.daemons, self.busy, self.most = url, 0.0, [], 0, 0
+        self.ended = {}
+        self.clock = Clock()
+        configs = [SiteConfig(id=f"n{n}", name="N", address="unix:/live") for n in range(count)]
+        self.sites = [Site(self.clock, config) for config in configs]
+        self.gatherers = {site.id: Gatherer(self) for site in self.sites}
+        monkeypatch.setattr(NodeControl, "gatherer", lambda _, site: self.gatherers[site.id])
+        self.config = NodeControlConfig(
+            nodes=tuple(ControlledNode(site=one.id, install="true") for one in configs)
+        )
+
+    def join(self, owner):
+        clock = Clock()
+        clock.advance(BEGIN + self.elapsed)
+        store = Store(self.url, clock)
+        store.startService()
+        duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
+        made = NodeControl(
+            clock, store, AtOnce(), duties, SiteList(tuple(self.sites)), self.config, "/", self.end
+        )
+        made.startService()
+        duties.startService()
+        self.daemons.append(made)
+        return made
+
+    async def end(self, job):
+        return self.ended.get(job)
+
+    def pass_(self, seconds, step=5.0):
+        for _ in range(int(seconds / step)):
+            self.elapsed += step
+            for daemon in self.daemons:
+                daemon.reactor.advance(step)
+
+    def kill(self, daemon):
+        self.daemons.remove(daemon)
+        daemon.database.stopService()
+
+    def close(self):
+        for daemon in self.daemons:
+            result(daemon.stopService())
+            result(daemon.duties.stopService())
+            assert not daemon.reactor.getDelayedCalls()
+            daemon.database.stopService()
+
+
+@pytest.fixture
+def world(database_url, monkeypatch):
+    made = World(database_url, monkeypatch)
+    yield made
+    made.close()
+
+
+def stored(daemon):
+    return result(Deferred.fromCoroutine(daemon.stored())).nodes["n0"]
+
+
+def test_runtime_every_five_minutes_and_facts_every_two_hours(world):
+    daemon = world.join("one")
+    world.pass_(3 * HOUR + 300)
+    asked = world.gatherers["n0"].asked
+    assert len(asked) == 37
+    gaps = {round(b - a) for (a, _), (b, _) in pairwise(asked)}
+    assert gaps == {300}
+    facts = [at for at, what in asked if what == "facts"]
+    # At once for a node of which nothing is known, then at even hours.
+    assert facts[0] == asked[0][0]
+    assert [round((BEGIN + at) % 7200) // 10 for at in facts[1:]] == [0, 0]
+    node = stored(daemon)
+    assert set(node.data) == {"facts_said", "runtime_said"}
+    assert node.gathered > node.facts_gathered > 0
+
+
+def test_only_one_of_three_daemons_and_another_after_its_death(world):
+    first, *_ = (world.join(name) for name in ("x", "y", "z"))
+    world.pass_(HOUR)
+    asked = world.gatherers["n0"].asked
+    assert len(asked) == 12
+    world.kill(first)
+    world.pass_(HOUR)
+    assert len(asked) in (23, 24)
+    assert len({at // 300 for at, _ in asked}) == len(asked)
+
+
+def test_no_more_than_parallel_tasks_and_none_twice_at_once(database_url, monkeypatch):
+    world = World(database_url, monkeypatch, count=7)
+    try:
+        world.join("one")
+        for one in world.gatherers.values():
+            one.held = Deferred()
+        world.pass_(1200)
+        assert (world.most, world.busy) == (3, 3)
+        assert sum(len(one.asked) for one in world.gatherers.values()) == 3
+        for one in world.gatherers.values():
+            held, one.held = one.held, None
+            held.callback(None)
+        assert world.most <= 3
+        world.pass_(5)
+        assert [len(one.asked) for one in world.gatherers.values()] >= [1] * 7
+    finally:
+        world.close()
+
+
+def test_a_daemon_that_stops_ends_what_it_gathers(world):
+    daemon = world.join("one")
+    gatherer = world.gatherers["n0"]
+    gatherer.held = Deferred()
+    world.pass_(300)
+    assert world.busy == 1
+    assert stored(daemon).gathering_until > 0
+    result(daemon.stopService())
+    assert world.busy == 0
+    assert stored(daemon).gathering_until == 0
+
+
+def test_a_failure_is_kept_with_its_time_and_the_facts_stay(world):
+    daemon = world.join("one")
+    world.pass_(300)
+    before = stored(daemon)
+    world.gatherers["n0"].error = "no route"
+    world.pass_(300)
+    node = stored(daemon)
+    assert (node.last_error, node.data, node.gathered) == ("no route", before.data, before.gathered)
+    assert node.last_error_at > before.gathered
+    assert node.gathering_until == 0
+
+
+def test_one_who_gathers_and_died_is_forgotten(world):
+    first, second = world.join("x"), world.join("y")
+    gatherer = world.gatherers["n0"]
+    gatherer.held = Deferred()
+    waiting = Deferred.fromCoroutine(first.gather(world.sites[0], "facts"))
+    with pytest.raises(Conflict):
+        result(Deferred.fromCoroutine(second.gather(world.sites[0], "facts")))
+    first.database.down = True
+    waiting.addErrback(lambda _: None)
+    waiting.cancel()
+    world.kill(first)
+    gatherer.held = None
+    assert stored(second).gathering_until > second.reactor.seconds()
+    world.pass_(4 * world.config.gather_timeout + 60)
+    assert result(Deferred.fromCoroutine(second.gather(world.sites[0], "facts"))) == ""
+
+
+def test_what_nobody_does_any_more_is_tidied_up(world):
+    daemon = world.join("one")
+    site = world.sites[0]
+
+    def claim():
+        return result(Deferred.fromCoroutine(daemon.claim(site, "install")))
+
+    claim()
+    with pytest.raises(Conflict):
+        claim()
+    world.pass_(15)
+    assert (stored(daemon).operation, stored(daemon).last_error) == (
+        "", "the operation did not begin",
+    )  # fmt: skip
+    claim()
+    result(Deferred.fromCoroutine(daemon.assign(site, 7)))
+    world.pass_(100)
+    assert stored(daemon).operation == "install"
+    world.ended[7] = "its daemon was killed"
+    assert stored(daemon).operation == ""
+    assert stored(daemon).last_error == "its daemon was killed"
+    assert result(Deferred.fromCoroutine(daemon.output(site, "install"))).failed == 1
+    claim()
+    result(Deferred.fromCoroutine(daemon.assign(site, 8)))
+    world.ended[8] = ""
+    assert stored(daemon).operation == ""
+    assert (stored(daemon).last_job, stored(daemon).last_error) == (8, "its daemon was killed")
+
+
+def test_the_intervals_are_those_of_the_description():
+    assert (service.RUNTIME_EVERY, service.FACTS_EVERY) == (300, 7200)
