@@ -176,7 +176,7 @@ def _overview(frame: Frame, found: Sequence[Measured]) -> Grid:
         title=say("Overview"),
         heads=(
             *_names(say, services=services),
-            Head(say("Availability"), "percent"),
+            Head(f"{say('Availability')} %", "percent"),
             Head(say("Available"), "duration"),
             Head(say("Unavailable"), "duration"),
             Head(say("In downtime"), "duration"),
@@ -204,7 +204,7 @@ def _details(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart])
     say = frame.spelling.say
     services = any(one.key[1] for one in found)
     return Grid(
-        title=say("Details"),
+        title=f"{say('Details')} (%)",
         heads=(
             *_names(say, services=services),
             *(Head(part.label, "percent") for part in parts),

@@ -18,7 +18,7 @@ _STYLE = """
 :root{color-scheme:light}
 body{font:14px/1.45 system-ui,"Segoe UI","Helvetica Neue",Arial,"DejaVu Sans",sans-serif;
  color:#2b3440;background:#fff;margin:0}
-main{max-width:1080px;margin:0 auto;padding:24px}
+main{max-width:1280px;margin:0 auto;padding:24px}
 h1{font-size:26px;margin:0 0 12px;overflow-wrap:anywhere}
 h2{font-size:17px;margin:28px 0 8px;overflow-wrap:anywhere}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0}
@@ -29,7 +29,7 @@ table{border-collapse:collapse;width:100%;font-size:13px}
 th{background:#e9edf0;text-align:left;font-weight:600}
 th,td{padding:4px 8px;border-bottom:1px solid #dfe4e8;vertical-align:top}
 tbody tr:nth-child(even){background:#f6f8f9}
-td.text,th.text{overflow-wrap:anywhere;min-width:5em}
+td.text,th.text{overflow-wrap:anywhere;min-width:11em}
 td.time,td.percent,td.duration,td.number{white-space:nowrap;font-variant-numeric:tabular-nums}
 .percent,.duration,.number{text-align:right}
 .bad{color:#d1373f;font-weight:600}

@@ -211,7 +211,7 @@ class _Writer:
         free = _ROOM - sum(
             wide for head, wide in zip(grid.heads, needed, strict=True) if head.kind != "text"
         )
-        return _shared(grid, needed, max(free, _ROOM / 3))
+        return _shared(grid, needed, max(free, _ROOM / 4))
 
     def _head(self, grid: Grid, widths: Sequence[float]) -> None:
         lines = [

@@ -122,7 +122,7 @@ _CELLS: dict[CellKind, Callable[[Spelling, Any], str]] = {
     "text": lambda _, value: str(value),
     "number": lambda _, value: str(value),
     "state": lambda _, value: str(value),
-    "percent": lambda how, value: how.percent(value),
+    "percent": lambda how, value: how.say("n/a") if value is None else str(how.rounded(value)),
     "time": lambda how, value: how.time(value),
     "duration": lambda _, value: duration(value),
 }
