@@ -24,6 +24,8 @@ from monrest.config.values import (
     Config,
     ConfigTool,
     LogcacheConfig,
+    MailConfig,
+    ReportsConfig,
     ServerConfig,
     SiteConfig,
 )
@@ -33,6 +35,12 @@ _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _HIGHEST_URL = 1048576
+_HIGHEST_PORT = 65535
+_MOST_TRIES = 100
+_OWN_HEADERS = frozenset(
+    {"from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "auto-submitted"}
+    | {f"content-{one}" for one in ("type", "transfer-encoding", "disposition")}
+)
 
 
 def problems_of(config: Config) -> list[str]:
@@ -43,6 +51,8 @@ def problems_of(config: Config) -> list[str]:
         *_auth(config),
         *_commands(config.commands),
         *_front_end(config),
+        *_reports(config.reports),
+        *_mail(config.mail),
         *_object_configuration(config),
         *_sites(config.sites),
     ]
@@ -177,6 +187,39 @@ def _logcache(logcache: LogcacheConfig) -> Iterator[str]:
         if not (math.isfinite(value) and (value >= least or (value == 0 and key[0] != "f"))):
             never = "" if key[0] == "f" else "0 (never) or "
             yield f"logcache.{key}: expected {never}at least {least} seconds, got {value}"
+
+
+def _reports(reports: ReportsConfig) -> Iterator[str]:
+    if not 1 <= reports.concurrent <= 100:
+        yield f"reports.concurrent: expected 1 to 100, got {reports.concurrent}"
+    if not re.fullmatch(r"[0-9a-zA-Z]+\w*\.tt", reports.default_template, re.ASCII):
+        name = reports.default_template
+        yield f"reports.default_template: expected a name ending in .tt, got {name!r}"
+
+
+def _mail(mail: MailConfig) -> Iterator[str]:
+    if mail.host and not re.fullmatch(r"[A-Za-z0-9._:-]+", mail.host):
+        yield f"mail.host: expected a host name or address, got {mail.host!r}"
+    if not 1 <= mail.port <= _HIGHEST_PORT:
+        yield f"mail.port: expected 1 to {_HIGHEST_PORT}, got {mail.port}"
+    if not re.fullmatch(r"[!-;=?-~]+@[!-;=?-~]+", mail.sender):
+        yield f"mail.sender: expected an address as monitoring@example.org, got {mail.sender!r}"
+    if not mail.subject_prefix.isprintable():
+        yield "mail.subject_prefix: expected a printable text"
+    for name, value in mail.headers.items():
+        if not re.fullmatch(r"[!-9;-~]+", name) or not value.isprintable():
+            yield f"mail.headers.{name}: expected a header name and a printable text"
+        elif name.lower() in _OWN_HEADERS:
+            yield f"mail.headers.{name}: expected a header that no mail has anyway"
+    if bool(mail.username) != bool(mail.password_file):
+        yield "mail.password_file: expected together with mail.username"
+    if mail.username and mail.security == "none":
+        yield "mail.security: expected starttls or tls, because a password is sent"
+    yield from _readable("mail.password_file", mail.password_file)
+    yield from _readable("mail.tls_ca_file", mail.tls_ca_file)
+    yield from _positive("mail.timeout", mail.timeout)
+    if not 1 <= mail.tries <= _MOST_TRIES:
+        yield f"mail.tries: expected 1 to {_MOST_TRIES}, got {mail.tries}"
 
 
 def _front_end(config: Config) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Frame:
         if text and text != "Description":
             found.append((say("Description"), text))
         if self.span is not None:
-            times = f"{how.time(self.span.start)} – {how.time(self.span.end)}"
+            times = f"{how.time(self.span.start)} - {how.time(self.span.end)}"
             found.append((say("Period"), times))
         if self.settings.period:
             found.append((say("Time period"), self.settings.period))
@@ -305,8 +305,8 @@ def _data(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) ->
 # -------------------------------------------------------------------- events
 
 
-def events(frame: Frame, lines: Sequence[tuple[int, str, str]], count: int) -> Sheet:
-    """Log lines: time, type, text; ``count`` is how many there are beside those that are shown."""
+def events(frame: Frame, lines: Sequence[tuple[int, str, str]], *, more: bool) -> Sheet:
+    """Log lines: time, type, text; ``more``: there are others, which are not shown."""
     say = frame.spelling.say
     kinds = Counter(kind for _, kind, _ in lines)
     whole: list[Part] = frame.warnings()
@@ -314,7 +314,7 @@ def events(frame: Frame, lines: Sequence[tuple[int, str, str]], count: int) -> S
         whole.append(
             Grid(
                 title=say("Overview"),
-                heads=(Head(say("Event")), Head(say("Objects"), "number")),
+                heads=(Head(say("Event")), Head(say("Number"), "number")),
                 rows=[(kind, number) for kind, number in kinds.most_common()],
             )
         )
@@ -329,7 +329,8 @@ def events(frame: Frame, lines: Sequence[tuple[int, str, str]], count: int) -> S
             empty=say("There is nothing to show."),
         )
     )  # fmt: skip
-    whole += _left_out(frame, count)
+    if more:
+        whole.append(Note(f"… {say('more rows are left out')}"))
     return Sheet(
         title=frame.report.name,
         kind="events",

@@ -1,4 +1,4 @@
-"""A report as a workbook (Excel) and as lines (CSV): the tables, with values that can be reckoned."""
+"""The tables of a report as a workbook (Excel) and as lines (CSV), with values to reckon with."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def workbook(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> by
             facts.write_string(at, 0, cell_text(label), bold)
             facts.write_string(at, 1, cell_text(value))
         for grid in sheet.grids:
-            _fill(book.add_worksheet(_name(grid.title, names)), sheet, grid, head, formats, given_up)
+            target_sheet = book.add_worksheet(_name(grid.title, names))
+            _fill(target_sheet, sheet, grid, head, formats, given_up)
     return target.getvalue()
 
 

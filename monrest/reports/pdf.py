@@ -103,9 +103,7 @@ class _Writer:
             lines = [
                 line
                 for paragraph in value.splitlines() or [""]
-                for line in self.font.lines(
-                    self.font.drawable(paragraph), 9, _ROOM - wide - 14, 20
-                )
+                for line in self.font.lines(self.font.drawable(paragraph), 9, _ROOM - wide - 14, 20)
             ]
             for at, one in enumerate(lines):
                 self.room(12)

@@ -146,9 +146,7 @@ def columns(
     return Picture(title, height, tuple(shapes))
 
 
-def bars(
-    title: str, rows: Sequence[tuple[str, float, str]], sla: float, low: float
-) -> Picture:
+def bars(title: str, rows: Sequence[tuple[str, float, str]], sla: float, low: float) -> Picture:
     """One bar for each object: label, percentage, the same as a text."""
     left, top, line = 290.0, 6.0, 20.0
     right = 70.0

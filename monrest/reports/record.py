@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from email.headerregistry import Address
 from email.errors import MessageError
+from email.headerregistry import Address
 from typing import Any, Literal
 
 import orjson
@@ -33,7 +33,7 @@ _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _TRUTH: Mapping[Any, int] = {
-    "0": 0, "1": 1, 0: 0, 1: 1, False: 0, True: 1, "false": 0, "true": 1, "": 0, "no": 0, "yes": 1,
+    "0": 0, "1": 1, 0: 0, 1: 1, "false": 0, "true": 1, "": 0, "no": 0, "yes": 1,
 }  # fmt: skip
 
 
@@ -203,9 +203,7 @@ def addresses(text: str) -> list[str]:
 def _addresses(name: str, value: Any) -> str:
     """Mail addresses between commas, or a list of them, as a text."""
     items: Sequence[Any] = value if isinstance(value, list) else [value]
-    found = [
-        one for item in items for one in addresses(_text(name, item, _LONGEST_TEXT))
-    ]
+    found = [one for item in items for one in addresses(_text(name, item, _LONGEST_TEXT))]
     if len(found) > _MOST_ADDRESSES:
         raise _wrong(name, f"at most {_MOST_ADDRESSES} addresses")
     for one in found:

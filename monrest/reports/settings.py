@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from math import floor, isfinite
 from typing import Any, Literal, TypeVar
 
 import re2
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from monrest.errors import BadRequest
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
@@ -132,9 +132,7 @@ def read(template: Template, params: Mapping[str, Any]) -> Settings:
         filter_type=one.choice("filter_type", ("Hosts", "Services", "Both"), objects)  # type: ignore[arg-type]  # one of these
         if template.chooses
         else objects,
-        names={
-            name: one.names(name, needed=name in template.needed) for name in template.names
-        },
+        names={name: one.names(name, needed=name in template.needed) for name in template.names},
         timeperiod=one.choice("timeperiod", NAMED, "last24hours"),
         custom=(one.bound("t1"), one.bound("t2")) if custom else ("", ""),
         breakdown=one.choice("breakdown", BREAKDOWNS, "months"),

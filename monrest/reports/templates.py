@@ -29,11 +29,12 @@ class Template:
     names: tuple[str, ...] = ("host", "service", "hostgroup", "servicegroup")
     needed: tuple[str, ...] = ()
     defaults: Mapping[str, Any]
+    searches: bool = True
 
     @property
     def chooses(self) -> bool:
         """Whether a search says which objects it is about."""
-        return not self.needed
+        return self.searches and not self.needed
 
 
 def _unavailable(objects: str) -> list[str]:
@@ -98,6 +99,8 @@ TEMPLATES: Mapping[str, Template] = {
             name="eventlog.tt",
             title="Event log",
             kind="events",
+            names=("host", "service"),
+            searches=False,
             defaults={"language": "en", "timeperiod": "last24hours"},
         ),
         Template(

@@ -56,6 +56,7 @@ _WORDS: Mapping[str, tuple[str, str, str, str, str]] = {
     "Output": ("Ausgabe", "Output", "Salida", "Sortie", "Output"),
     "Time": ("Zeit", "Tid", "Hora", "Heure", "Ora"),
     "Event": ("Ereignis", "Hændelse", "Evento", "Événement", "Evento"),
+    "Number": ("Anzahl", "Antal", "Número", "Nombre", "Numero"),
     "Message": ("Meldung", "Besked", "Mensaje", "Message", "Messaggio"),
     "Since": ("Seit", "Siden", "Desde", "Depuis", "Da"),
     "Handled": ("Bearbeitet", "Håndteret", "Atendido", "Traité", "Gestito"),
