@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,10 +40,14 @@ from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.logs.cache import LogCache
 from monrest.objectconfig.staging import Staging
+from monrest.reports.record import Report
+from monrest.reports.service import Reports
+from monrest.reports.smtp import Mailer, endpoint
 from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.resources.lookups import existing
 from monrest.resources.registry import router
+from monrest.resources.reportmaking import prepare
 from monrest.sites.registry import Registry
 from monrest.store.database import Database, StoreError
 from monrest.store.duties import Duties
@@ -99,6 +104,7 @@ class Daemon(Service):
     jobs: Jobs = field(init=False)
     duties: Duties = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
+    reports: Reports = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
     _started: float = field(default=0.0, init=False)
@@ -137,6 +143,17 @@ class Daemon(Service):
             duties=self.duties,
             registry=self.registry,
             existing=existing,
+            zone=self.config.display.zone(),
+        )
+        self.reports = Reports(
+            database=self.database,
+            clock=self.reactor,
+            threads=self.threads,
+            duties=self.duties,
+            jobs=self.jobs,
+            mailer=Mailer(clock=self.reactor, threads=self.threads, connect=endpoint(self.reactor)),
+            config=self.config.reports,
+            mail=self.config.mail,
             zone=self.config.display.zone(),
         )
 
@@ -207,6 +224,7 @@ class Daemon(Service):
         gc.set_threshold(*_COLLECT_AFTER)
         self.jobs.look_after()
         self.downtimes.startService()
+        self.reports.startService()
         self.duties.startService()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
@@ -218,6 +236,11 @@ class Daemon(Service):
     async def _who(self, caller: Caller) -> Identity:
         """Say who a caller is by the configuration that is in force now."""
         return await self._authenticator.authenticate(caller)
+
+    async def _owner(self, report: Report) -> Identity:
+        """Say as whom a report asks: its owner, as far as he went when he wrote it."""
+        limit = None if report.limit is None else frozenset(report.limit)
+        return await self._authenticator.of_user(report.owner, limit)
 
     def _resource(self, config: Config, key: str) -> FrontResource:
         """Make everything that one generation of the configuration needs to serve requests."""
@@ -242,6 +265,7 @@ class Daemon(Service):
             staging=self.staging,
             threads=self.threads,
             jobs=self.jobs,
+            reports=self.reports,
         )
 
         async def answer(request: RestRequest) -> Answer:
@@ -258,6 +282,8 @@ class Daemon(Service):
             slowdown=self.slowdown,
             contacts=self.contacts,
         )
+        self.reports.prepare = partial(prepare, context)
+        self.reports.owner = self._owner
         routes = router(config.names.app)
         return Api(
             server=config.server,
@@ -312,6 +338,7 @@ class Daemon(Service):
         self.sessions.config = self.users.config = config.auth
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = config.display.zone()
+        self.reports.reconfigure(config.reports, config.mail, config.display.zone())
         self.sessions.names = config.names
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
@@ -338,6 +365,7 @@ class Daemon(Service):
         await DeferredList(
             [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
         )
+        self.reports.leave()
         drain_timeout = self.config.server.drain_timeout
         drained = Deferred.fromCoroutine(self.jobs.drain(drain_timeout))
         await self.site.drain(drain_timeout)
@@ -346,7 +374,7 @@ class Daemon(Service):
             self._again = False
             await self._reloading
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.logcache, self.downtimes, *self._state())
+        parts = (self.logcache, self.downtimes, self.reports, *self._state())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:

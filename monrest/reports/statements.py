@@ -44,6 +44,7 @@ class Run:
     attempts: int
     again: float
     recipients: tuple[str, ...]
+    error: str | None = None
 
     @property
     def key(self) -> tuple[int, int, str]:
@@ -317,6 +318,7 @@ def unfinished(now: float) -> Work[list[Run]]:
                 attempts=row._mapping[runs.c.attempts],
                 again=row._mapping[runs.c.again],
                 recipients=tuple(row._mapping[runs.c.recipients]),
+                error=row._mapping[runs.c.error],
             )
             for row in connection.execute(query)
         ]

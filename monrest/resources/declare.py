@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from monrest.names import Names
     from monrest.objectconfig.staging import Staging
     from monrest.query.schema import TableSchema
+    from monrest.reports.service import Reports
     from monrest.sites.registry import Sites
     from monrest.store.database import Database
 
@@ -61,6 +62,7 @@ class Context:
     staging: Staging
     threads: Threads
     jobs: Jobs
+    reports: Reports
     started: float = 0.0
     version: str = ""
     config_path: str = ""

@@ -22,6 +22,7 @@ from monrest.resources import (
     logcache,
     login,
     logs,
+    reports,
     sessions,
     sites,
     statistics,
@@ -52,6 +53,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *jobs.ENDPOINTS,
     *downtimes.ENDPOINTS,
     *broadcasts.ENDPOINTS,
+    *reports.ENDPOINTS,
 )
 
 
