@@ -73,9 +73,8 @@ class Post:
         if hope:
             pause = min(_FIRST * 2 ** (attempts - 1), _LONGEST)
             when = self.reports.clock.seconds() + pause
-            text = _text(
-                [*lines, *(f"not sent yet, tried {attempts} times: {one}" for one in more)]
-            )
+            how = f"not sent yet, tried {attempts} times"
+            text = _text([*lines, *(f"{how}: {one}" for one in more)])
             work = statements.again(run, MAILING, when, left, text)
         else:
             text = _text([*lines, *(f"not sent: {one}" for one in more)])

@@ -7,7 +7,7 @@ more when the mail server wants to have the text: from then on nobody else sends
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from datetime import tzinfo
 from typing import Any, ClassVar
@@ -300,10 +300,15 @@ class Reports(Service):
     async def _stop(self) -> None:
         await self._periodic.stopService()
         working = list(self._working.values())
-        late = self.clock.callLater(_PATIENCE, lambda: [one.cancel() for one in working])
+        late = self.clock.callLater(_PATIENCE, _cancel, working)
         await DeferredList([_end_of(work) for work in working])
         if late.active():
             late.cancel()
+
+
+def _cancel(working: Iterable[Deferred[None]]) -> None:
+    for one in working:
+        one.cancel()
 
 
 def _end_of(work: Deferred[None]) -> Deferred[None]:

@@ -18,7 +18,6 @@ from monrest.reports.templates import TEMPLATES
 from monrest.resources.declare import (
     LIST_PARAMETERS,
     OBJECT_PARAMETERS,
-    SITE_PARAMETERS,
     Context,
     Endpoint,
     Parameter,
@@ -335,7 +334,7 @@ async def _pieces(data: bytes) -> AsyncIterator[bytes]:
 
 def _format(request: RestRequest) -> str:
     """The form of the file; BadRequest that names the parameter."""
-    wanted = request.format if request.format in ("csv", "xls") else "pdf"
+    wanted: str = request.format if request.format in ("csv", "xls") else "pdf"
     for name, value in request.parameters:
         if name == "html":
             wanted = "html" if _true(name, value) else wanted
@@ -374,7 +373,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="reports",
         text="Own ones, public ones, and those that somebody shares.",
         handler=reports,
-        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        parameters=LIST_PARAMETERS,
         columns=COLUMNS,
     ),
     Endpoint(
