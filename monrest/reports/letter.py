@@ -11,7 +11,7 @@ from email.utils import formatdate
 from attrs import field, frozen
 
 from monrest.config.values import MailConfig
-from monrest.reports.files import FORMATS, File, file_name
+from monrest.reports.files import FORMATS, File
 from monrest.reports.record import Report, addresses
 from monrest.reports.settings import Settings
 from monrest.reports.sheet import Sheet
@@ -61,11 +61,12 @@ def letter(
     wanted = (*settings.attach, *(("json",) if settings.attach_json else ()))
     for one in files:
         if one.format in wanted:
-            main, _, sub = FORMATS[one.format][1].partition(";")[0].partition("/")
+            ending, kind, _ = FORMATS[one.format]
+            main, _, sub = kind.partition(";")[0].partition("/")
             message.add_attachment(
                 one.data,
                 maintype=main,
                 subtype=sub,
-                filename=file_name(report.name, one.format),
+                filename=f"{report.number if one.format == 'json' else 'report'}.{ending}",
             )
     return Letter(recipients=tuple(dict.fromkeys((*to, *cc))), message=message.as_bytes())

@@ -87,7 +87,7 @@ class MailServer:
 
     def _talk(self, connection):
         stream = connection.makefile("rb")
-        sender, recipients = "", []
+        session = Mail("", [], b"")
         self._wait("connect")
         if self.cut == "connect":
             return
@@ -99,46 +99,47 @@ class MailServer:
             self._wait(word)
             if self.cut == word:
                 return
-            reply = self.replies.get(word)
-            if word == "EHLO" and reply is None:
-                lines = ["mail.example.org", *self.extensions]
-                for at, one in enumerate(lines):
-                    sign = " " if at == len(lines) - 1 else "-"
-                    connection.sendall(f"250{sign}{one}\r\n".encode())
-                continue
             if word == "STARTTLS" and self.tls is not None:
                 connection.sendall(b"220 go\r\n")
                 connection = self.tls.wrap_socket(connection, server_side=True)
                 stream = connection.makefile("rb")
                 self.extensions = tuple(x for x in self.extensions if x != "STARTTLS")
                 continue
-            if word == "AUTH":
-                good = text.split(" ")[-1] in self.users
-                connection.sendall(b"235 welcome\r\n" if good else b"535 wrong password\r\n")
-                continue
-            if word == "MAIL":
-                sender, recipients = text[text.index("<") + 1 : -1], []
-            elif word == "RCPT":
-                name = text[text.index("<") + 1 : text.index(">")]
-                reply = reply or self.refuse.get(name)
-                if reply is None:
-                    recipients.append(name)
-            elif word == "DATA" and reply is None:
+            reply = self.replies.get(word) or self._reply(word, text, session)
+            if word == "DATA" and reply == "354 go on":
                 connection.sendall(b"354 go on\r\n")
-                data = b""
-                while not data.endswith(b"\r\n.\r\n"):
-                    piece = stream.readline()
-                    if not piece:
-                        return
-                    data += piece
-                self._wait(".")
-                reply = self.replies.get(".")
-                if reply is None:
-                    self.mails.append(Mail(sender, recipients, data[:-3].replace(b"\r\n..", b"\r\n.")))
-                if self.cut == ".":
-                    return
-                reply = reply or "250 taken"
-            elif word == "QUIT":
-                connection.sendall(b"221 bye\r\n")
+                reply = self._take(stream, session)
+            if reply is None:
                 return
-            connection.sendall(f"{reply or '250 ok'}\r\n".encode())
+            connection.sendall(reply.encode() + b"\r\n")
+            if word == "QUIT":
+                return
+
+    def _reply(self, word, text, session):
+        if word == "EHLO":
+            return "\r\n".join(["250-mail.example.org", *(f"250-{x}" for x in self.extensions), "250 HELP"])
+        if word == "AUTH":
+            return "235 welcome" if text.split(" ")[-1] in self.users else "535 wrong password"
+        if word == "MAIL":
+            session.sender, session.recipients = text[text.index("<") + 1 : -1], []
+        elif word == "RCPT":
+            name = text[text.index("<") + 1 : text.index(">")]
+            if name in self.refuse:
+                return self.refuse[name]
+            session.recipients.append(name)
+        return {"DATA": "354 go on", "QUIT": "221 bye"}.get(word, "250 ok")
+
+    def _take(self, stream, session):
+        """The text of a mail; None where the connection is cut."""
+        data = b""
+        while not data.endswith(b"\r\n.\r\n"):
+            piece = stream.readline()
+            if not piece:
+                return None
+            data += piece
+        self._wait(".")
+        if "." in self.replies:
+            return self.replies["."]
+        text = data[:-3].replace(b"\r\n..", b"\r\n.")
+        self.mails.append(Mail(session.sender, list(session.recipients), text))
+        return None if self.cut == "." else "250 taken"
