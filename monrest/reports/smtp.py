@@ -17,7 +17,13 @@ from OpenSSL import SSL
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
-from twisted.internet.error import ConnectError, DNSLookupError
+from twisted.internet.error import (
+    ConnectError,
+    ConnectionAborted,
+    ConnectionDone,
+    ConnectionLost,
+    DNSLookupError,
+)
 from twisted.internet.error import TimeoutError as NoConnection
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
@@ -189,7 +195,8 @@ class _Client(ESMTPClient):
         """Tell that the server went away."""
         self.gone = True
         super().connectionLost(reason)
-        cause = "TLS failed" if reason.check(SSL.Error) else "the mail server cut the connection"
+        cut = reason.check(ConnectionDone, ConnectionLost, ConnectionAborted, CancelledError)
+        cause = "the mail server cut the connection" if cut else "TLS failed"
         self._end(self.unanswered(cause))
 
     # ---------------------------------------------------------------- the end

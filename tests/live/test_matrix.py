@@ -79,6 +79,10 @@ NO_BROADCAST = "-xx nxxxxnxxxxxxxx xxn"
 MAKE_DOWNTIME = "-ox ooxxxxxxxxxxxx xoo"
 PUBLIC = "ooo oooooooooooooo ooo"
 NO_SESSION = "-bb bbbbbbbbbbbbbb bbb"
+REPORTS_ROLE = "authorized_for_reports"
+MAKE_REPORT = "-xx oxxxxxxxxxxoxx xxo"
+PUBLIC_REPORT = "-oo oooooooooooooo ooo"
+CHANGE_REPORT = "-xx oxxxxxxxxxxxxx xxo"
 NOBODY = "-nn nnnnnnnnnnnnnn nnn"
 DELETE_KEY = "-nx nnnnnnnnnnxnnn nnn"
 
@@ -256,6 +260,22 @@ TABLE: dict[str, tuple[str, str, str]] = {
         "permission denied",
     ),
     "DELETE /mon/recurring_downtimes/<file>": (NOBODY, "/mon/recurring_downtimes/999", ""),
+    "GET /mon/reports": (PUBLIC_REPORT, "/mon/reports", ""),
+    "POST /mon/reports": (
+        MAKE_REPORT,
+        "/mon/reports template=problems.tt",
+        "roles: " + REPORTS_ROLE,
+    ),
+    "GET /mon/reports/<nr>": (PUBLIC_REPORT, "/mon/reports/{report}", ""),
+    "POST /mon/reports/<nr>": (
+        CHANGE_REPORT,
+        "/mon/reports/{report} template=problems.tt&is_public=1",
+        "may only be read",
+    ),
+    "PATCH /mon/reports/<nr>": (CHANGE_REPORT, "/mon/reports/{report} name=x", "may only be read"),
+    "DELETE /mon/reports/<nr>": (NOBODY, "/mon/reports/999", ""),
+    "POST /mon/reports/<nr>/generate": (PUBLIC_REPORT, "/mon/reports/{report}/generate", ""),
+    "GET /mon/reports/<nr>/report": (PUBLIC_REPORT, "/mon/reports/{report}/report?type=json", ""),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
     "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
     "GET /mon/sessions": (OWN, "/mon/sessions", ""),
@@ -384,7 +404,9 @@ def known(daemon, admin) -> Mapping[str, str]:
     admin.post_form("/mon/broadcasts", [("file", "all"), ("name", "for everybody")])
     recurring = admin.post_form("/mon/recurring_downtimes", [("host", "web01")])
     admin.post_form("/mon/recurring_downtimes", [("host", "web02")])
+    report = admin.post_form("/mon/reports", [("template", "problems.tt"), ("is_public", "1")])
     return {
+        "report": report.json["id"],
         "broadcast": "all",
         "recurring": recurring.json["file"],
         "comment": admin.rows("/comments?columns=id&host_name=web02")[0]["id"],

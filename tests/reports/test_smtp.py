@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import socket
 import ssl
-from contextlib import contextmanager
 
 import pytest
 from twisted.internet import reactor
+from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
-from monrest.concurrency import Threads, pause
+from monrest.concurrency import pause
 from monrest.config.values import MailConfig
-from monrest.reports.letter import Letter
+from monrest.reports.files import rendered
+from monrest.reports.letter import Letter, letter
 from monrest.reports.smtp import Mailer, endpoint
 from tests.fakes.certificates import Authority
 from tests.fakes.smtp import MailServer
+from tests.reports.samples import HOSTILE, NOW, report
+from tests.reports.test_looks import sheet
 
 TEXT = b"Subject: x\n\nline\n"
 TO = ("a@example.org", "b@example.org")
@@ -28,12 +32,16 @@ def server():
     one.close()
 
 
+class Threads:
+    """Runs what belongs into a thread at once."""
+
+    def run(self, function):
+        return execute(function)
+
+
 @pytest.fixture
-async def threads():
-    one = Threads(reactor, 2, "mails")
-    one.startService()
-    yield one
-    await one.stopService()
+def threads():
+    return Threads()
 
 
 @pytest.fixture
@@ -138,8 +146,6 @@ async def test_no_answer(server, deliver, command):
     clock = Clock()
     finished = []
     waiting = deliver(clock=clock)
-    from twisted.internet.defer import Deferred
-
     doing = Deferred.fromCoroutine(waiting)
     doing.addBoth(lambda found: finished.append(found) or found)
     while not server.held.is_set():
@@ -178,11 +184,105 @@ async def test_the_last_word_is_ours(server, deliver):
 # -------------------------------------------------------------------- TLS and logins
 
 
-@contextmanager
-def certified(server, tmp_path, name="localhost"):
-    authority = Authority(tmp_path)
-    certificate = authority.issue(name)
+LOGIN = base64.b64encode(b"\0me\0geheim").decode()
+
+
+@pytest.fixture
+def authority(server, tmp_path):
+    """A server with TLS; gives the file of who signed its certificate."""
+    made = Authority(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate.cert, certificate.key)
+    context.load_cert_chain(*made.sign("localhost"))
     server.tls = context
-    yield str(authority.file)
+    (tmp_path / "password").write_text("geheim\n")
+    return made.ca_file
+
+
+async def test_starttls_and_login(server, deliver, authority, tmp_path):
+    server.extensions, server.users = ("STARTTLS", "AUTH PLAIN LOGIN"), {LOGIN}
+    done, _ = await deliver(
+        host="localhost", security="starttls", tls_ca_file=authority, username="me",
+        password_file=str(tmp_path / "password"),
+    )  # fmt: skip
+    assert done.taken == TO
+    assert server.commands.index("STARTTLS") < server.commands.index(f"AUTH PLAIN {LOGIN}")
+
+
+async def test_a_wrong_password(server, deliver, authority, tmp_path):
+    server.extensions = ("STARTTLS", "AUTH PLAIN")
+    done, _ = await deliver(
+        host="localhost", security="starttls", tls_ca_file=authority, username="me",
+        password_file=str(tmp_path / "password"),
+    )  # fmt: skip
+    assert (done.problem, done.final) == ("535 wrong password", True)
+    assert "geheim" not in repr(done)
+
+
+async def test_no_tls_no_mail(server, deliver, authority):
+    """A server, or somebody in between, that does not offer TLS gets nothing."""
+    done, _ = await deliver(host="localhost", security="starttls", tls_ca_file=authority)
+    assert "TLS" in done.problem
+    assert not any(one.startswith("MAIL") for one in server.commands)
+
+
+async def test_somebody_elses_certificate(server, deliver, authority):
+    server.extensions = ("STARTTLS",)
+    # Signed by the right one, for another name.
+    done, asked = await deliver(host="127.0.0.1", security="starttls", tls_ca_file=authority)
+    assert done.problem == "TLS failed"
+    assert (asked, server.mails) == ([], [])
+
+
+async def test_a_file_that_is_gone(deliver, tmp_path):
+    done, _ = await deliver(host="localhost", security="tls", tls_ca_file=str(tmp_path / "none"))
+    assert done.problem == "a file of [mail] cannot be used: FileNotFoundError"
+
+
+# -------------------------------------------------------------------- what is sent
+
+
+def written(server_config=None, params=None, **fields):
+    one = report("sla_report.tt", {"attach_json": "yes", "attach": "pdf,xls,csv,html", **(params or {})},
+                 to="b@x.org, a@x.org", cc="c@x.org", **fields)  # fmt: skip
+    made = sheet(2)
+    config = MailConfig(**(server_config or {}))
+    return letter(one, one.settings(), made, rendered(made), config, NOW, "schedule", NOW)
+
+
+async def test_a_report_arrives_as_it_left(server, deliver):
+    """Attachments and umlauts, over a connection that knows lines only."""
+    made = written({"sender": "mon@x.org", "subject_prefix": "[mon] ", "headers": {"X-Mon": "1"}},
+                   name="Größe " + "ü" * 100)  # fmt: skip
+    assert made.recipients == ("b@x.org", "a@x.org", "c@x.org")
+    done, _ = await deliver(to=made.recipients, text=made.message)
+    assert done.taken == made.recipients
+    message = server.mails[0].message
+    assert message["Subject"] == "[mon] Report: Größe " + "ü" * 100
+    assert (message["From"], message["To"], message["Cc"]) == (
+        "mon@x.org", "b@x.org, a@x.org", "c@x.org",
+    )  # fmt: skip
+    assert (message["X-Mon"], message["Auto-Submitted"]) == ("1", "auto-generated")
+    assert message["Message-ID"].endswith("@x.org>")
+    parts = {one.get_filename(): one.get_content() for one in message.iter_attachments()}
+    assert set(parts) == {"report.pdf", "report.xlsx", "report.csv", "report.html", "1.json"}
+    assert parts["report.pdf"].startswith(b"%PDF-")
+    assert parts["report.pdf"].rstrip().endswith(b"%%EOF")
+    assert "Average: " in message.get_body().get_content()
+
+
+def test_lines_of_a_mail():
+    lines = written(name=".hidden", desc="first\n.\nlast").message.split(b"\n")
+    assert max(map(len, lines)) < 998
+    assert not any(one.startswith(b".") for one in lines)
+
+
+def test_hostile_names_make_no_headers():
+    made = written(name=HOSTILE.replace("\r", "") + "Bcc: x@y.z", desc="x\r\n\r\nBcc: x@y.z")
+    head = made.message.split(b"\n\n")[0]
+    assert not any(line.startswith(b"Bcc") for line in head.split(b"\n"))
+
+
+def test_the_same_mail_has_the_same_id():
+    one, two = (written().message for _ in range(2))
+    ids = [next(x for x in made.split(b"\n") if x.startswith(b"Message-ID")) for made in (one, two)]
+    assert ids[0] == ids[1]
