@@ -258,7 +258,10 @@ class Reports(Service):
             work = self._mails.run(lambda: Deferred.fromCoroutine(self._post.send(run, token)))
         self._working[run.key] = work
         work.addErrback(self._broken, run)
-        work.addCallback(lambda _: self._working.pop(run.key, None))
+        work.addCallback(self._ended, run)
+
+    def _ended(self, _: None, run: Run) -> None:
+        self._working.pop(run.key, None)
 
     def _broken(self, failure: Failure, run: Run) -> None:
         """Try again later; whatever it is, the row is still there."""
