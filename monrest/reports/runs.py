@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from monrest.audit import audit
 from monrest.errors import RestError, SitesFailed, Unavailable
 from monrest.jobs.record import Job
-from monrest.reports import statements
+from monrest.reports import results, statements
 from monrest.reports.letter import Letter, letter
 from monrest.reports.statements import QUEUE, SCHEDULE, WAITING, Run
 from monrest.store.duties import Token
@@ -92,7 +92,7 @@ class Runs:
         now = reports.clock.seconds()
 
         def work(connection: Connection) -> None:
-            if not statements.keep(run.report, made.files, now)(connection):
+            if not results.keep(run.report, made.files, now)(connection):
                 return
             if found is None:
                 statements.over(run, WAITING, None)(connection)

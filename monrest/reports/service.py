@@ -25,7 +25,7 @@ from monrest.errors import RestError, Unavailable
 from monrest.jobs.live import Work
 from monrest.jobs.record import Job
 from monrest.jobs.service import Jobs
-from monrest.reports import statements
+from monrest.reports import results, statements
 from monrest.reports.files import File, rendered
 from monrest.reports.post import Post
 from monrest.reports.record import Report
@@ -153,7 +153,7 @@ class Reports(Service):
                     changes=True,
                 )
             )
-            await self.database.change(statements.begun(report.number, job.id))
+            await self.database.change(results.begun(report.number, job.id))
         finally:
             self._starting.discard(report.number)
         return job
@@ -200,11 +200,11 @@ class Reports(Service):
         except CancelledError:
             raise
         except Exception as error:
-            await self.database.change(statements.fail(report.number, reason_of(error)))
+            await self.database.change(results.fail(report.number, reason_of(error)))
             raise
         progress(95, message="storing the result")
         now = self.clock.seconds()
-        await self.database.change(statements.keep(report, made.files, now))
+        await self.database.change(results.keep(report, made.files, now))
 
     async def make(self, report: Report, at: float, progress: Progress) -> Made:
         """Make a report for the moment ``at`` as soon as there is room; raises what went wrong."""

@@ -22,6 +22,7 @@ from monrest.resources import (
     logcache,
     login,
     logs,
+    reportoutput,
     reports,
     sessions,
     sites,
@@ -54,6 +55,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *downtimes.ENDPOINTS,
     *broadcasts.ENDPOINTS,
     *reports.ENDPOINTS,
+    *reportoutput.ENDPOINTS,
 )
 
 

@@ -10,8 +10,8 @@ from attrs import evolve
 
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
 from monrest.query.schema import TableSchema
-from monrest.reports import build
-from monrest.reports.build import Problem
+from monrest.reports import present
+from monrest.reports.present import Problem
 from monrest.reports.sheet import Sheet
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.fetch import fetch
@@ -49,7 +49,7 @@ async def problems_of(asking: Asking) -> Sheet:
     if not asking.settings.handled:
         found = [one for one in found if not one.acknowledged and not one.downtime]
     found.sort(key=lambda one: (_WORST_FIRST.index(one.state), -one.since, one.host, one.service))
-    return build.problems(asking.frame(None, problems.values()), hosts, services, found)
+    return present.problems(asking.frame(None, problems.values()), hosts, services, found)
 
 
 async def _rows(

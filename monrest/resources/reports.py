@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import evolve
 
 from monrest.audit import audit
 from monrest.errors import BadRequest, Conflict, Forbidden, NotFound, RestError
-from monrest.query.parse import RESERVED
 from monrest.reports import statements
-from monrest.reports.files import FORMATS, disposition
 from monrest.reports.record import Report, checked, shown_permissions
-from monrest.reports.statements import MAIL
 from monrest.reports.templates import TEMPLATES
 from monrest.resources.declare import (
     LIST_PARAMETERS,
@@ -27,7 +24,7 @@ from monrest.resources.fields import SITES, fields_of, selected_sites
 from monrest.resources.local import local_schema, select, sparse
 from monrest.resources.reportasking import chosen_sites
 from monrest.store.merge import merged
-from monrest.values import ADMIN, Answer, Column, Document, Identity, RestRequest, Stream
+from monrest.values import ADMIN, Answer, Column, Document, Identity, RestRequest
 
 ROLE = "authorized_for_reports"
 
@@ -51,16 +48,11 @@ COLUMNS = (
 _KNOWN = {one.name for one in COLUMNS}
 _HIDDEN = frozenset({"failed_backends", "var", "long_error"})
 _MOST_DIGITS = 9
-_PIECE = 65536
 _WRITTEN = (
     Column("count", "number", "", "always 1"),
     Column("message", "string", "", "what was done"),
 )
 _MADE = (*_WRITTEN, Column("id", "number", "", "number of the new report"))
-_STARTED = (
-    Column("job", "string", "", "id of the job that makes it; absent when it has to wait"),
-    Column("message", "string", "", "what was done"),
-)
 
 FIELDS = (
     Parameter(name="name", description="name, default `New Report`"),
@@ -123,7 +115,7 @@ async def reports(context: Context, request: RestRequest, _: tuple[str, ...]) ->
     return await sparse(context, request, answer, frozenset({"error", *further}))
 
 
-async def _one(context: Context, request: RestRequest, name: str) -> tuple[Report, str]:
+async def find_report(context: Context, request: RestRequest, name: str) -> tuple[Report, str]:
     """Find the report of a path and what the asker may do with it; NotFound."""
     found = None
     if name.isascii() and name.isdigit() and name[0] != "0" and len(name) <= _MOST_DIGITS:
@@ -137,7 +129,7 @@ async def _one(context: Context, request: RestRequest, name: str) -> tuple[Repor
 
 async def report(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/reports/<nr>."""
-    shown = _record(context, *await _one(context, request, where[0]))
+    shown = _record(context, *await find_report(context, request, where[0]))
     value = {name: item for name, item in shown.items() if name != "error" or item is not None}
     value["nr"] = str(value["nr"])
     return reselect(context, request, Document(value=value, columns=COLUMNS))
@@ -200,9 +192,9 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
             )
         )
     except RestError as error:
-        _audit(request, "create", "", error)
+        audit_report(request, "create", "", error)
         raise
-    _audit(request, "create", str(number))
+    audit_report(request, "create", str(number))
     return Document(value={"message": "successfully saved 1 report.", "id": number, "count": 1})
 
 
@@ -217,9 +209,9 @@ async def update(context: Context, request: RestRequest, where: tuple[str, ...])
 
 
 async def _change(context: Context, request: RestRequest, name: str, *, patch: bool) -> Answer:
-    old, access = await _one(context, request, name)
+    old, access = await find_report(context, request, name)
     try:
-        _require_write(access)
+        require_write(access)
         fields = fields_of(request)
         named = _named(fields) or _named(dict(request.parameters))
         sites = _sites(context, named or request.sites)
@@ -237,117 +229,38 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
         if not await context.database.change(work):
             raise Conflict("the report was changed meanwhile", "read it again and repeat this")
     except RestError as error:
-        _audit(request, "change", name, error)
+        audit_report(request, "change", name, error)
         raise
-    _audit(request, "change", name)
+    audit_report(request, "change", name)
     return Document(value={"message": "successfully saved 1 report.", "count": 1})
 
 
-def _require_write(access: str) -> None:
+def require_write(access: str) -> None:
+    """Raise Forbidden for who may only read."""
     if access != "rw":
         raise Forbidden("permission denied", "the report may only be read")
 
 
 async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer DELETE /mon/reports/<nr>."""
-    old, access = await _one(context, request, where[0])
+    old, access = await find_report(context, request, where[0])
     try:
-        _require_write(access)
+        require_write(access)
         if await context.reports.being_made(old):
             raise Conflict("failed to remove report", "it is being made, try again after that")
         if not await context.database.change(statements.remove(old.number)):
             raise NotFound("no such report")
     except RestError as error:
-        _audit(request, "delete", where[0], error)
+        audit_report(request, "delete", where[0], error)
         raise
-    _audit(request, "delete", where[0])
+    audit_report(request, "delete", where[0])
     return Document(value={"message": "successfully removed 1 report.", "count": 1})
 
 
-# -------------------------------------------------------------------- making
-
-
-async def generate(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/reports/<nr>/generate."""
-    found, access = await _one(context, request, where[0])
-    fields = fields_of(request)
-    try:
-        if _true("mail", fields.pop("mail", None)):
-            _require_write(access)
-            if not (found.record["to"] or found.record["cc"]):
-                raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
-            now = int(context.clock.seconds())
-            await context.database.change(statements.queue(found.number, now, MAIL))
-            job = None
-        else:
-            job = await context.reports.start(
-                found, request.identity, request.caller, request.request_id
-            )
-    except RestError as error:
-        _audit(request, "generate", where[0], error)
-        raise
-    _audit(request, "generate", where[0])
-    if job is None:
-        return Document(value={"message": "report queued"})
-    return Document(value={"message": "report started in background", "job": str(job.id)})
-
-
-def _true(name: str, value: Any) -> bool:
-    text = str(value).lower() if value is not None else ""
-    if text not in ("", "0", "1", "true", "false"):
-        raise BadRequest(f"invalid {name}", f"{name}: expected 0 or 1")
-    return text in ("1", "true")
-
-
-async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/reports/<nr>/report: the file, made now if there is none."""
-    found, _ = await _one(context, request, where[0])
-    wanted = _format(request)
-    kept = await context.database.run(statements.result(found.number, wanted))
-    if kept is None:
-        await context.reports.now(found, request.progress)
-        kept = await context.database.run(statements.result(found.number, wanted))
-    if kept is None:
-        raise NotFound("no such report", "it was removed meanwhile")
-    name, data = kept
-    return Stream(
-        status=200,
-        content_type=FORMATS[wanted][1],
-        disposition=disposition(name, wanted),
-        size=len(data),
-        headers=_SAFE,
-        pieces=_pieces(data),
-    )
-
-
-_SAFE = (
-    ("X-Content-Type-Options", "nosniff"),
-    ("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
-)
-"""What a browser may do with a report that it opens all the same."""
-
-
-async def _pieces(data: bytes) -> AsyncIterator[bytes]:
-    for at in range(0, len(data), _PIECE):
-        yield data[at : at + _PIECE]
-
-
-def _format(request: RestRequest) -> str:
-    """The form of the file; BadRequest that names the parameter."""
-    wanted: str = request.format if request.format in ("csv", "xls") else "pdf"
-    for name, value in request.parameters:
-        if name == "html":
-            wanted = "html" if _true(name, value) else wanted
-        elif name == "type":
-            wanted = value.strip().lower() or wanted
-            if wanted not in FORMATS:
-                raise BadRequest("invalid type", f"type: expected one of {', '.join(FORMATS)}")
-        elif name not in RESERVED:
-            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected html or type")
-    return wanted
-
-
-def _audit(request: RestRequest, what: str, target: str, error: RestError | None = None) -> None:
+def audit_report(
+    request: RestRequest, what: str, target: str, error: RestError | None = None
+) -> None:
+    """Write a line of the audit log."""
     audit(
         request.identity,
         request.caller,
@@ -402,37 +315,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         _WRITE, methods=("DELETE",), description="remove a report", handler=delete,
         text="With its results. Not while it is being made (409).",
         parameters=(), structured=False,
-    ),
-    Endpoint(
-        path="/mon/reports/<nr>/generate",
-        methods=("POST",),
-        description="generate the report",
-        text="By a background job, with the rights of its owner. While it is being made already, "
-        "or as many are as may be, it waits for its turn and there is no job yet. Who may read it "
-        "may have it made.",
-        handler=generate,
-        shape="object",
-        parameters=(
-            Parameter(
-                name="mail",
-                description="1: and send it to `to` and `cc`, whatever its level; for those who "
-                "may change it",
-                type="boolean",
-            ),
-        ),
-        columns=_STARTED,
-    ),
-    Endpoint(
-        path="/mon/reports/<nr>/report",
-        description="the report file in binary form",
-        text="The last result as PDF, or in another form; it is made now if there is none. The "
-        "prefixes /csv and /xls mean the same as `type`.",
-        handler=output,
-        shape="object",
-        parameters=(
-            Parameter(name="html", description="1: as a page (HTML)", type="boolean"),
-            Parameter(name="type", description=f"{', '.join(FORMATS)}; default pdf"),
-        ),
-        at_once=True,
     ),
 )  # fmt: skip

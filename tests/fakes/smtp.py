@@ -117,7 +117,9 @@ class MailServer:
 
     def _reply(self, word, text, session):
         if word == "EHLO":
-            return "\r\n".join(["250-mail.example.org", *(f"250-{x}" for x in self.extensions), "250 HELP"])
+            return "\r\n".join(
+                ["250-mail.example.org", *(f"250-{x}" for x in self.extensions), "250 HELP"]
+            )
         if word == "AUTH":
             return "235 welcome" if text.split(" ")[-1] in self.users else "535 wrong password"
         if word == "MAIL":

@@ -11,8 +11,7 @@ import openpyxl
 import pytest
 
 from monrest.render.xlsx import GivenUpError
-from monrest.reports import build
-from monrest.reports.build import Problem
+from monrest.reports import build, present
 from monrest.reports.files import FORMATS, disposition, file_name, rendered
 from monrest.reports.fonts import fonts
 from monrest.reports.lists import csv, workbook
@@ -98,9 +97,9 @@ def test_all_forms_of_all_kinds():
         build.outages(outage, some, parts(outage)), build.outages(outage, [], parts(outage)),
         build.events(events, [(1, "HOST ALERT", "web;DOWN")], more=True),
         build.events(events, [], more=False),
-        build.problems(made, Counter(up=1), Counter(), []),
-        build.problems(made, None, Counter(critical=1), [
-            Problem(host="h", service="s", state="critical", since=5, output=HOSTILE,
+        present.problems(made, Counter(up=1), Counter(), []),
+        present.problems(made, None, Counter(critical=1), [
+            present.Problem(host="h", service="s", state="critical", since=5, output=HOSTILE,
                     acknowledged=True, downtime=False)]),
     ]  # fmt: skip
     for one in sheets:

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from monrest.config.values import MailConfig, ReportsConfig
 from monrest.errors import BadRequest, SitesFailed
 from monrest.jobs.record import Job
-from monrest.reports import build, statements
+from monrest.reports import build, results, statements
 from monrest.reports.record import checked
 from monrest.reports.service import Reports
 from monrest.reports.smtp import Delivery
@@ -159,7 +159,7 @@ def test_every_time_once(world):
     assert len(world.sent) == 3
     assert len({one.message for one in world.sent}) == 3
     assert (world.left(), world.get().error) == ([], None)
-    assert result(world.books.run(statements.result(1, "pdf")))[1].startswith(b"%PDF-")
+    assert result(world.books.run(results.result(1, "pdf")))[1].startswith(b"%PDF-")
 
 
 def test_without_recipients_it_is_only_made(world):
