@@ -90,6 +90,7 @@ def object_files(processes: Processes, hosts: int, services: int) -> Iterator[Li
 def reported(processes: Processes) -> Iterator[Line]:
     """Everything about reports."""
     yield from reports.month(processes)
+    yield from reports.service_level(processes)
 
 
 def first_host(daemon: Daemon, site: str) -> str:

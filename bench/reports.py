@@ -125,6 +125,48 @@ def month(processes: Processes, count: int = COUNT) -> Iterator[Line]:
     )
 
 
+SLA_HOSTS = 100
+SLA_COUNT = 200_000
+SLA_DAYS = 31
+SLA_MOST = 6.0
+"""Times the bare availability of the same hosts that a whole report may take."""
+
+
+def service_level(processes: Processes, count: int = SLA_COUNT) -> Iterator[Line]:
+    """A 31-day SLA report of a hundred hosts as PDF, page, workbook and CSV, day by day."""
+    core = processes.core("levelled", SLA_HOSTS, SLA_HOSTS)
+    file = processes.folder / "levels.sqlite"
+    first = int(time.time()) - DAYS * 86400
+    fill(file, SLA_HOSTS, first, count)
+    extra = ("[logcache]", f'url = "sqlite:///{file}"', "update_interval = 86400", "keep = 0")
+    daemon = Daemon(processes, "levels", {SITE: core}, extra=extra)
+    http = daemon.http()
+    params = {"timeperiod": "last31days", "breakdown": "days", "filter_type": "Hosts"}
+    record = {"template": "sla_report.tt", "params": params}
+    made = http.body("/mon/reports", orjson.dumps(record), json=True)
+    number = orjson.loads(made)["id"]
+
+    def whole() -> float:
+        started = time.perf_counter()
+        job = orjson.loads(http.body(f"/mon/reports/{number}/generate", b""))["job"]
+        answer = orjson.loads(http.body(f"/mon/jobs/{job}/output"))
+        if answer.get("message") != "report finished":
+            raise BrokenRunError(f"the report was not made: {answer}")
+        return time.perf_counter() - started
+
+    path = "/hosts/availability?timeperiod=last31days"
+    ours, limit = in_turns(whole, lambda: http.seconds(path), 3)
+    size = len(http.body(f"/mon/reports/{number}/report"))
+    yield Line(
+        what=f"a {SLA_DAYS}-day SLA report for {SLA_HOSTS} hosts, {count:,} lines",
+        ours=f"{ours:.1f} s, {size >> 10} kB PDF",
+        limit=f"{limit:.1f} s bare numbers",
+        ratio=f"{ours / limit:.1f}x",
+        target=f"<= {SLA_MOST:g}x",
+        met=ours <= SLA_MOST * limit,
+    )
+
+
 def main() -> None:
     """Print the lines, for as many log lines as the first argument says."""
     with tempfile.TemporaryDirectory(prefix="monrest-bench-") as folder:

@@ -7,6 +7,7 @@ given another configuration when it was read again, and stopped in the opposite 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,8 +39,11 @@ from monrest.logs.cache import LogCache
 from monrest.nodecontrol.service import NodeControl
 from monrest.objectconfig.staging import Staging
 from monrest.panorama.service import Panorama
+from monrest.reports.service import Reports
+from monrest.reports.smtp import Mailer, endpoint
 from monrest.resources.declare import Context
 from monrest.resources.lookups import existing
+from monrest.resources.reportmaking import prepare
 from monrest.resources.users import figures as figures_of_users
 from monrest.restart import Restarting
 from monrest.sites.registry import Registry
@@ -83,6 +87,7 @@ class Parts:
     duties: Duties = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
     bp: Processes = field(init=False)
+    reports: Reports = field(init=False)
     cluster: Cluster = field(init=False)
     figures: Figures = field(init=False)
     panorama: Panorama = field(init=False)
@@ -161,6 +166,17 @@ class Parts:
             ),
         )
 
+        self.reports = Reports(
+            database=self.database,
+            clock=clock,
+            threads=self.threads,
+            duties=self.duties,
+            jobs=self.jobs,
+            mailer=Mailer(clock=clock, threads=self.threads, connect=endpoint(clock)),
+            config=config.reports,
+            mail=config.mail,
+            zone=config.display.zone(),
+        )
         self.figures.offer("business processes", self.bp.statistics)
         self.panorama = Panorama(clock, self.database, self.threads, config.panorama)
         self.nodecontrol = NodeControl(
@@ -180,7 +196,7 @@ class Parts:
 
     def _periodic(self) -> tuple[IService, ...]:
         """What is done from time to time."""
-        return (self.logcache, self.bp, self.downtimes, self.nodecontrol)
+        return (self.logcache, self.bp, self.downtimes, self.nodecontrol, self.reports)
 
     def open(self, key: str) -> None:
         """Open everything, which may block and fail; the reactor does not turn yet.
@@ -216,6 +232,7 @@ class Parts:
         self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = zone
+        self.reports.reconfigure(config.reports, config.mail, zone)
         self.panorama.config, self.nodecontrol.config = config.panorama, config.nodecontrol
         await self.bp.reconfigure(config.bp, config.names.app, zone)
         self.config = config
@@ -257,10 +274,12 @@ class Parts:
             threads=self.threads,
             jobs=self.jobs,
             bp=self.bp,
+            reports=self.reports,
             cluster=self.cluster,
             figures=self.figures,
             panorama=self.panorama,
             nodecontrol=self.nodecontrol,
         )
         self.figures.offer("users", lambda: figures_of_users(context))
+        self.reports.prepare = partial(prepare, context)
         return context

@@ -29,6 +29,7 @@ from monrest.config.changes import fixed_while_running
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.log import LineObserver
 from monrest.parts import Parts
+from monrest.reports.record import Report
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
 from monrest.restart import keep_for_good, read_again
@@ -91,6 +92,7 @@ class Daemon(Service):
             site=lambda: self.site,
             restart=self.restart,
         )
+        self.parts.reports.owner = self._owner
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -147,6 +149,11 @@ class Daemon(Service):
     async def _who(self, caller: Caller) -> Identity:
         """Say who a caller is by the configuration that is in force now."""
         return await self._authenticator.authenticate(caller)
+
+    async def _owner(self, report: Report) -> Identity:
+        """Say as whom a report asks: its owner, as far as he went when he wrote it."""
+        limit = None if report.limit is None else frozenset(report.limit)
+        return await self._authenticator.of_user(report.owner, limit)
 
     def _resource(self, config: Config, key: str) -> FrontResource:
         """Make everything that one generation of the configuration needs to serve requests."""
@@ -246,6 +253,7 @@ class Daemon(Service):
         await DeferredList(
             [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
         )
+        self.parts.reports.leave()
         drain_timeout = self.config.server.drain_timeout
         drained = Deferred.fromCoroutine(self.parts.jobs.drain(drain_timeout))
         await self.site.drain(drain_timeout)

@@ -100,6 +100,22 @@ class Authenticator:
             raise Forbidden(self.config.locked_message)
         return identity
 
+    async def of_user(self, name: str, limit: frozenset[str] | None = None) -> Identity:
+        """Give the identity of a user who is not here, for what is done in his name.
+
+        ``limit`` are the roles to which he was restricted. Internal users may everything else.
+        Raises Forbidden for a user who is locked, Unavailable when that cannot be looked up.
+        """
+        if name in INTERNAL:
+            roles = restricted(EVERYTHING, limit)
+            return Identity(
+                user=name, original=name, roles=roles, source="owner", superuser=limit is None,
+                limit=limit,
+            )  # fmt: skip
+        if await self.users.is_locked(name):
+            raise Forbidden(self.config.locked_message)
+        return await self._user(UserName(name, name), "owner", limit)
+
     # ---------------------------------------------------------------- keys
 
     def _presented(self, caller: Caller) -> str | None:

@@ -24,7 +24,9 @@ from monrest.config.values import (
     Config,
     ConfigTool,
     LogcacheConfig,
+    MailConfig,
     PanoramaConfig,
+    ReportsConfig,
     ServerConfig,
     SiteConfig,
 )
@@ -35,6 +37,12 @@ _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _HIGHEST_URL = 1048576
 _HIGHEST_NUMBER = 1_000_000_000
+_HIGHEST_PORT = 65535
+_MOST_TRIES = 100
+_OWN_HEADERS = frozenset(
+    {"from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "auto-submitted"}
+    | {f"content-{one}" for one in ("type", "transfer-encoding", "disposition")}
+)
 
 
 def problems_of(config: Config) -> list[str]:
@@ -45,6 +53,8 @@ def problems_of(config: Config) -> list[str]:
         *_auth(config),
         *_commands(config.commands),
         *_front_end(config),
+        *_reports(config.reports),
+        *_mail(config.mail),
         *_object_configuration(config),
         *_bp(config),
         *_sites(config.sites),
@@ -240,6 +250,39 @@ def _nodes(config: Config) -> Iterator[str]:
         seen.add(node.site)
         for key in ("gather", "install", "update", "cleanup", "os_update", "os_sec_update"):
             yield from _command(f"{path}.{key}", getattr(node, key))
+
+
+def _reports(reports: ReportsConfig) -> Iterator[str]:
+    if not 1 <= reports.concurrent <= 100:
+        yield f"reports.concurrent: expected 1 to 100, got {reports.concurrent}"
+    if not re.fullmatch(r"[0-9a-zA-Z]+\w*\.tt", reports.default_template, re.ASCII):
+        name = reports.default_template
+        yield f"reports.default_template: expected a name ending in .tt, got {name!r}"
+
+
+def _mail(mail: MailConfig) -> Iterator[str]:
+    if mail.host and not re.fullmatch(r"[A-Za-z0-9._:-]+", mail.host):
+        yield f"mail.host: expected a host name or address, got {mail.host!r}"
+    if not 1 <= mail.port <= _HIGHEST_PORT:
+        yield f"mail.port: expected 1 to {_HIGHEST_PORT}, got {mail.port}"
+    if not re.fullmatch(r"[!-;=?-~]+@[!-;=?-~]+", mail.sender):
+        yield f"mail.sender: expected an address as monitoring@example.org, got {mail.sender!r}"
+    if not mail.subject_prefix.isprintable():
+        yield "mail.subject_prefix: expected a printable text"
+    for name, value in mail.headers.items():
+        if not re.fullmatch(r"[!-9;-~]+", name) or not value.isprintable():
+            yield f"mail.headers.{name}: expected a header name and a printable text"
+        elif name.lower() in _OWN_HEADERS:
+            yield f"mail.headers.{name}: expected a header that no mail has anyway"
+    if bool(mail.username) != bool(mail.password_file):
+        yield "mail.password_file: expected together with mail.username"
+    if mail.username and mail.security == "none":
+        yield "mail.security: expected starttls or tls, because a password is sent"
+    yield from _readable("mail.password_file", mail.password_file)
+    yield from _readable("mail.tls_ca_file", mail.tls_ca_file)
+    yield from _positive("mail.timeout", mail.timeout)
+    if not 1 <= mail.tries <= _MOST_TRIES:
+        yield f"mail.tries: expected 1 to {_MOST_TRIES}, got {mail.tries}"
 
 
 def _front_end(config: Config) -> Iterator[str]:

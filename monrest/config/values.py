@@ -205,6 +205,39 @@ class LogcacheConfig:
 
 
 @frozen(kw_only=True)
+class ReportsConfig:
+    """The table ``[reports]``: how many are made at once in this daemon, and how they are rounded.
+
+    ``default_template`` is for reports that name none.
+    """
+
+    concurrent: int = 2
+    default_template: str = "sla_report.tt"
+    rounding: Literal["round", "floor"] = "round"
+
+
+@frozen(kw_only=True)
+class MailConfig:
+    """The table ``[mail]``: the server that takes mails, nothing is sent without a ``host``.
+
+    ``security``: none, starttls or tls, of which the last two need a certificate of the host's
+    name. ``timeout``: seconds for each answer of the server. ``tries``: how often a mail is tried.
+    """
+
+    host: str = ""
+    port: int = 25
+    security: Literal["none", "starttls", "tls"] = "none"
+    tls_ca_file: str = ""
+    username: str = ""
+    password_file: str = ""
+    sender: str = "monrest@localhost"
+    subject_prefix: str = ""
+    headers: Mapping[str, str] = field(factory=dict)
+    timeout: float = 30.0
+    tries: int = 8
+
+
+@frozen(kw_only=True)
 class ClusterConfig:
     """The table ``[cluster]``: the base URLs of all nodes; times in seconds.
 
@@ -369,6 +402,8 @@ class Config:
     logcache: LogcacheConfig = LogcacheConfig()
     panorama: PanoramaConfig = PanoramaConfig()
     nodecontrol: NodeControlConfig = NodeControlConfig()
+    reports: ReportsConfig = ReportsConfig()
+    mail: MailConfig = MailConfig()
     cluster: ClusterConfig = ClusterConfig()
     lmd: LmdConfig = LmdConfig()
     display: DisplayConfig = DisplayConfig()

@@ -42,7 +42,7 @@ from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
 Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
 
 
-async def _zone(context: Context, request: RestRequest) -> tzinfo:
+async def zone_of(context: Context, request: RestRequest) -> tzinfo:
     """The asker's time zone, else the server's."""
     try:
         profile = await context.users.get(request.identity.user) if context.users else None
@@ -59,7 +59,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
     fields = frozenset(one.name for one in columns)
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
-        zone = await _zone(context, request)
+        zone = await zone_of(context, request)
         wanted = asked(
             request.parameters,
             kind=kind,

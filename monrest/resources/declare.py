@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from monrest.objectconfig.staging import Staging
     from monrest.panorama.service import Panorama
     from monrest.query.schema import TableSchema
+    from monrest.reports.service import Reports
     from monrest.sites.registry import Sites
     from monrest.store.database import Database
 
@@ -71,6 +72,7 @@ class Context:
     figures: Figures
     panorama: Panorama
     nodecontrol: NodeControl
+    reports: Reports
     started: float = 0.0
     version: str = ""
     config_path: str = ""

@@ -28,6 +28,8 @@ from monrest.resources import (
     logs,
     nodecontrol,
     panorama,
+    reportoutput,
+    reports,
     sessions,
     settings,
     sites,
@@ -66,6 +68,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *cluster.ENDPOINTS,
     *panorama.ENDPOINTS,
     *nodecontrol.ENDPOINTS,
+    *reports.ENDPOINTS,
+    *reportoutput.ENDPOINTS,
 )
 
 

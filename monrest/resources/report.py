@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from heapq import merge
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from attrs import frozen
 from twisted.internet.defer import Deferred, DeferredList
@@ -21,7 +21,7 @@ from monrest.livestatus.errors import LivestatusError
 from monrest.logs import availability as accounts
 from monrest.logs import outages
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS, Availability, Rules
-from monrest.logs.events import Key, Line, Watched
+from monrest.logs.events import Event, Key, Line, Watched
 from monrest.logs.outages import Outages
 from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.resources.declare import Context
@@ -46,12 +46,23 @@ _EVERY = 256
 Record: TypeAlias = dict[str, Any]
 
 
+class Account(Protocol):
+    """Follows a log, an event after the other."""
+
+    def take(self, event: Event) -> None:
+        """Count one event; times do not go back."""
+
+
 @frozen(kw_only=True)
 class Report:
-    """How a kind of report is made: its account of a log, and the records of an object."""
+    """How a kind of report is made: its account of a log, and the records of an object.
 
-    account: Callable[[Sequence[Key], Rules, Asked], Availability | Outages]
+    ``outages``: it tells of outages, whose texts may be those of lines that repeat a state.
+    """
+
+    account: Callable[[Sequence[Key], Rules, Asked], Account]
     records: Callable[[Any, Key, Rules], Iterable[Record]]
+    outages: bool = False
 
 
 def _availability(account: Availability, key: Key, rules: Rules) -> Iterable[Record]:
@@ -67,12 +78,11 @@ AVAILABILITY = Report(
 OUTAGE = Report(
     account=lambda keys, rules, asked: Outages(keys, rules, asked.with_downtimes),
     records=lambda account, key, _: [outages.row(key, one) for one in account.of(key)],
+    outages=True,
 )
 
 
-def _take(
-    account: Availability | Outages, watched: Watched, lines: Sequence[Line]
-) -> Generator[None]:
+def _take(account: Account, watched: Watched, lines: Sequence[Line]) -> Generator[None]:
     event, take = watched.event, account.take
     for at in range(0, len(lines), _EVERY):
         for time, message in lines[at : at + _EVERY]:
@@ -83,7 +93,7 @@ def _take(
 
 
 def _records(
-    report: Report, account: Availability | Outages, rules: Rules, keys: Sequence[Key]
+    report: Report, account: Account, rules: Rules, keys: Sequence[Key]
 ) -> Generator[None, None, list[Record]]:
     found: list[Record] = []
     for at, key in enumerate(keys):
@@ -135,7 +145,7 @@ async def _of_site(
         names=frozenset(watched.hosts),
         program=asked.not_running,
         # Where an outage goes on after a pause it has the text of the latest line.
-        texts=report is OUTAGE and bool(asked.period or not asked.with_downtimes),
+        texts=report.outages and bool(asked.period or not asked.with_downtimes),
     )
     if span.seconds:
         async for lines in source.slices(site, wanted):

@@ -122,6 +122,16 @@ def _named(asked: Asked) -> Iterable[Condition]:
         yield Condition(column, op, name, word)
 
 
+def for_hosts(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
+    """The same conditions on the columns of hosts."""
+    return tuple(_renamed(one, {**_OF_HOSTS, "host_groups": "groups"}) for one in trees)
+
+
+def for_services(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
+    """The same conditions on the columns of services."""
+    return tuple(_renamed(one, {**_OF_SERVICES, "service_groups": "groups"}) for one in trees)
+
+
 async def _choose_hosts(
     context: Context,
     request: RestRequest,
@@ -129,9 +139,9 @@ async def _choose_hosts(
     conditions: list[FilterTree],
     found: Chosen,
 ) -> None:
-    mine = [one for one in conditions if not _of_services(one)]
-    theirs = [one for one in conditions if _of_services(one)]
-    trees = (*scope.hosts, *(_renamed(one, {**_OF_HOSTS, "host_groups": "groups"}) for one in mine))
+    mine = [one for one in conditions if not about_services(one)]
+    theirs = [one for one in conditions if about_services(one)]
+    trees = (*scope.hosts, *for_hosts(mine))
     fetched = await _rows(context, request, HOSTS, "name,state,has_been_checked,peer_key", trees)
     found.take(fetched)
     allowed: set[tuple[str, str]] | None = None
@@ -150,10 +160,7 @@ async def _services(
     path: tuple[Condition, ...],
     conditions: list[FilterTree],
 ) -> list[Row]:
-    trees = (
-        *path,
-        *(_renamed(one, {**_OF_SERVICES, "service_groups": "groups"}) for one in conditions),
-    )
+    trees = (*path, *for_services(conditions))
     columns = "host_name,description,state,has_been_checked,peer_key"
     rows = await _rows(context, request, SERVICES, columns, trees)
     found.take(rows)
@@ -174,10 +181,10 @@ async def _rows(
     return rows
 
 
-def _of_services(tree: FilterTree) -> bool:
+def about_services(tree: FilterTree) -> bool:
     """Whether a condition is about services, also where hosts are chosen by it."""
     if isinstance(tree, Group):
-        return any(map(_of_services, tree.items))
+        return any(map(about_services, tree.items))
     return tree.column in _SERVICE_NAMES or tree.column == "service_groups"
 
 

@@ -90,6 +90,10 @@ NO_CLUSTER_SYSTEM = "-xx cxxxxxxxxxxxxc xxc"
 NO_NODE = "-xx nxxxxxxxxxxxxx xxn"
 NO_NODE_SYSTEM = "-xx nxxxxxxxxxxxxn xxn"
 NODES_ONLY = "xxx xxxxxxxxxxxxxx xxx"
+REPORTS_ROLE = "authorized_for_reports"
+MAKE_REPORT = "-xx oxxxxxxxxxxoxx xxo"
+PUBLIC_REPORT = "-oo oooooooooooooo ooo"
+CHANGE_REPORT = "-xx oxxxxxxxxxxxxx xxo"
 NOBODY = "-nn nnnnnnnnnnnnnn nnn"
 PROCESSES = "-ff afffffafffffff ffa"
 PROCESS = "-nn onnnnnonnnnnnn nno"
@@ -334,6 +338,22 @@ TABLE: dict[str, tuple[str, str, str]] = {
         "/mon/node-control/nodes/s1/cmd/gather",
         "roles: admin",
     ),
+    "GET /mon/reports": (PUBLIC_REPORT, "/mon/reports", ""),
+    "POST /mon/reports": (
+        MAKE_REPORT,
+        "/mon/reports template=problems.tt",
+        "roles: " + REPORTS_ROLE,
+    ),
+    "GET /mon/reports/<nr>": (PUBLIC_REPORT, "/mon/reports/{report}", ""),
+    "POST /mon/reports/<nr>": (
+        CHANGE_REPORT,
+        "/mon/reports/{report} template=problems.tt&is_public=1",
+        "may only be read",
+    ),
+    "PATCH /mon/reports/<nr>": (CHANGE_REPORT, "/mon/reports/{report} name=x", "may only be read"),
+    "DELETE /mon/reports/<nr>": (NOBODY, "/mon/reports/999", ""),
+    "POST /mon/reports/<nr>/generate": (PUBLIC_REPORT, "/mon/reports/{report}/generate", ""),
+    "GET /mon/reports/<nr>/report": (PUBLIC_REPORT, "/mon/reports/{report}/report?type=json", ""),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
     "POST /mon/logout": (NO_SESSION, "/mon/logout", ""),
     "GET /mon/sessions": (OWN, "/mon/sessions", ""),
@@ -463,7 +483,9 @@ def known(daemon, admin) -> Mapping[str, str]:
     recurring = admin.post_form("/mon/recurring_downtimes", [("host", "web01")])
     admin.post_form("/mon/recurring_downtimes", [("host", "web02")])
     shared = {"tab": {"xdata": {"groups": [{"*": "read-only"}]}}, "user": "admin"}
+    report = admin.post_form("/mon/reports", [("template", "problems.tt"), ("is_public", "1")])
     return {
+        "report": report.json["id"],
         "broadcast": "all",
         "dashboard": admin.post_json("/mon/panorama", shared).json["nr"],
         "recurring": recurring.json["file"],

@@ -1,0 +1,1 @@
+"""Reports: their records, what they say, how they look, and how they get to their readers."""

@@ -1,0 +1,341 @@
+"""From what was found in logs and cores to the sheet of a report. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
+from monrest.logs.periods import Span
+from monrest.reports import picture
+from monrest.reports.figures import Measured, average
+from monrest.reports.parts import TimePart
+from monrest.reports.record import Report
+from monrest.reports.settings import Settings
+from monrest.reports.sheet import Grid, Head, Note, Part, Sheet, Spelling
+
+_A_PAGE = 12
+_EVENTS_A_PAGE, _EVENT_PAGES = 22, 100
+MOST_EVENTS = _EVENTS_A_PAGE * _EVENT_PAGES
+_MOST_OUTAGES = 5000
+_MOST_COLUMNS = 12
+"""Parts of the time that have a column each."""
+
+
+@frozen(kw_only=True)
+class Frame:
+    """What stands on every report; ``failed`` are sites that did not answer, with reasons."""
+
+    report: Report
+    settings: Settings
+    spelling: Spelling
+    now: float
+    span: Span | None = None
+    sites: Sequence[str] = ()
+    failed: Sequence[str] = ()
+
+    def facts(self, *more: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+        """The lines at the top, with those of this kind of report in the middle."""
+        how, say = self.spelling, self.spelling.say
+        found = []
+        text = str(self.report.record["desc"]).strip()
+        if text and text != "Description":
+            found.append((say("Description"), text))
+        if self.span is not None:
+            times = f"{how.time(self.span.start)} - {how.time(self.span.end)}"
+            found.append((say("Period"), times))
+        if self.settings.period:
+            found.append((say("Time period"), self.settings.period))
+        found += [(say(label), value) for label, value in more]
+        if self.sites:
+            found.append((say("Sites"), ", ".join(self.sites)))
+        found.append((say("Created"), how.time(self.now)))
+        return tuple(found)
+
+    def warnings(self) -> list[Part]:
+        """What must not be overlooked."""
+        if not self.failed:
+            return []
+        text = f"{self.spelling.say('Sites that did not answer')}: {'; '.join(self.failed)}"
+        return [Note(text, bad=True)]
+
+
+def _names(say: Any, *, services: bool) -> tuple[Head, ...]:
+    return (Head(say("Host"), weight=1.2), *((Head(say("Service"), weight=1.4),) * services))
+
+
+def _named(one: Measured, *, services: bool) -> tuple[str, ...]:
+    return (one.host, one.service) if services else (one.host,)
+
+
+# -------------------------------------------------------------------- availability
+
+
+def availability(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) -> Sheet:
+    """The service level of all objects, the worst of them, and their outages."""
+    settings, say = frame.settings, frame.spelling.say
+    whole: list[Part] = frame.warnings()
+    if found:
+        whole.append(_over_time(frame, found, parts))
+        whole += _worst(frame, found)
+        whole.append(_overview(frame, found))
+        details = [
+            one
+            for one in found
+            if settings.details_max_level < 0 or one.level < settings.details_max_level
+        ]
+        if details and 1 < len(parts) <= _MOST_COLUMNS:
+            whole.append(_details(frame, details, parts))
+        whole += _outages(frame, found)
+    else:
+        whole.append(Note(say("No object was found.")))
+    return _sheet(frame, "availability", found, parts, whole)
+
+
+def outages(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) -> Sheet:
+    """The outages of those objects that are below the target."""
+    below = [one for one in found if one.level < frame.settings.sla]
+    whole: list[Part] = frame.warnings()
+    if not found:
+        whole.append(Note(frame.spelling.say("No object was found.")))
+    else:
+        if below:
+            whole.append(_over_time(frame, below, parts))
+            whole.append(_overview(frame, below))
+        whole += _outages(frame, below)
+    return _sheet(frame, "outages", found, parts, whole)
+
+
+def _sheet(
+    frame: Frame,
+    kind: str,
+    found: Sequence[Measured],
+    parts: Sequence[TimePart],
+    whole: Iterable[Part],
+) -> Sheet:
+    how, sla = frame.spelling, frame.settings.sla
+    below = sum(one.level < sla for one in found)
+    return Sheet(
+        title=frame.report.name,
+        kind=kind,
+        facts=frame.facts(
+            ("Target", f"{sla:g} %"),
+            ("Average", how.percent(average(one.whole for one in found))),
+            ("Below target", f"{below} / {len(found)}"),
+        ),
+        parts=tuple(whole),
+        spelling=how,
+        worst=min((one.level for one in found), default=100.0),
+        data=_data(frame, found, parts),
+    )
+
+
+def _over_time(
+    frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]
+) -> picture.Picture:
+    how = frame.spelling
+    points = []
+    for at, part in enumerate(parts):
+        value = average(one.parts[at] for one in found)
+        points.append((part.label, value, f"{part.label}: {how.percent(value)}"))
+    settings = frame.settings
+    return picture.columns(
+        how.say("Availability over time"), points, settings.sla, settings.graph_min_sla
+    )
+
+
+def _worst(frame: Frame, found: Sequence[Measured]) -> list[Part]:
+    how, settings = frame.spelling, frame.settings
+    pages = settings.max_worst_pages
+    ranked = sorted(
+        (one for one in found if one.whole.percent is not None), key=lambda one: one.level
+    )
+    if pages >= 0:
+        ranked = ranked[: pages * _A_PAGE]
+    drawn: list[Part] = []
+    for at in range(0, min(len(ranked), 50 * _A_PAGE), _A_PAGE):
+        rows = [
+            (one.name, one.level, how.percent(one.whole.percent))
+            for one in ranked[at : at + _A_PAGE]
+        ]
+        title = how.say("Lowest availability")
+        title = f"{title} ({at // _A_PAGE + 1})" if at else title
+        drawn.append(picture.bars(title, rows, settings.sla, settings.graph_min_sla))
+    return drawn
+
+
+def _overview(frame: Frame, found: Sequence[Measured]) -> Grid:
+    settings, say = frame.settings, frame.spelling.say
+    level = settings.overview_max_level
+    shown = [one for one in found if level < 0 or one.level < level]
+    services = any(one.key[1] for one in found)
+    return Grid(
+        title=say("Overview"),
+        heads=(
+            *_names(say, services=services),
+            Head(f"{say('Availability')} %", "percent"),
+            Head(say("Available"), "duration"),
+            Head(say("Unavailable"), "duration"),
+            Head(say("In downtime"), "duration"),
+            Head(say("Unknown time"), "duration"),
+            Head(say("Outages"), "number"),
+        ),
+        rows=[
+            (
+                *_named(one, services=services),
+                one.whole.percent,
+                one.whole.available,
+                one.whole.unavailable,
+                one.whole.downtime,
+                one.whole.unknown,
+                len(one.outages),
+            )
+            for one in shown
+        ],
+        low=settings.sla,
+        empty=say("There is nothing to show."),
+    )
+
+
+def _details(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) -> Grid:
+    say = frame.spelling.say
+    services = any(one.key[1] for one in found)
+    return Grid(
+        title=f"{say('Details')} (%)",
+        heads=(
+            *_names(say, services=services),
+            *(Head(part.label, "percent") for part in parts),
+        ),
+        rows=[
+            (*_named(one, services=services), *(figures.percent for figures in one.parts))
+            for one in found
+        ],
+        low=frame.settings.sla,
+        empty=say("There is nothing to show."),
+    )
+
+
+def _outages(frame: Frame, found: Sequence[Measured]) -> list[Part]:
+    settings, say = frame.settings, frame.spelling.say
+    pages = settings.max_outages_pages
+    if pages == 0:
+        return []
+    most = _MOST_OUTAGES if pages < 0 else min(pages * _A_PAGE, _MOST_OUTAGES)
+    services = any(one.key[1] for one in found)
+    rows: list[tuple[Any, ...]] = []
+    for one in found:
+        words = SERVICE_WORDS if one.key[1] else HOST_WORDS
+        rows += [
+            (
+                *_named(one, services=services),
+                words[outage.state],
+                outage.start,
+                outage.end,
+                outage.end - outage.start,
+                outage.output,
+            )
+            for outage in one.outages
+        ]
+    grid = Grid(
+        title=say("Outages"),
+        heads=(
+            *_names(say, services=services),
+            Head(say("State"), "state"),
+            Head(say("From"), "time"),
+            Head(say("Until"), "time"),
+            Head(say("Duration"), "duration"),
+            Head(say("Output"), weight=2.0),
+        ),
+        rows=rows[:most],
+        empty=say("There were no outages."),
+    )
+    return [grid, *_left_out(frame, len(rows) - most)]
+
+
+def _left_out(frame: Frame, count: int) -> list[Part]:
+    if count <= 0:
+        return []
+    return [Note(f"{count} {frame.spelling.say('more rows are left out')}")]
+
+
+def _data(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) -> dict[str, Any]:
+    """What ``attach_json`` attaches: numbers and names as they are, not as they look."""
+
+    def names(one: Measured) -> dict[str, str]:
+        return {"host": one.key[0], **({"service": one.key[1]} if one.key[1] else {})}
+
+    span = frame.span
+    return {
+        "start": span.start if span else None,
+        "end": span.end if span else None,
+        "sla": frame.settings.sla,
+        "availability": [
+            {
+                **names(one),
+                "percent": one.whole.percent,
+                "time_available": one.whole.available,
+                "time_unavailable": one.whole.unavailable,
+                "time_downtime": one.whole.downtime,
+                "time_unknown": one.whole.unknown,
+                "breakdown": [
+                    {"start": part.start, "end": part.end, "percent": figures.percent}
+                    for part, figures in zip(parts, one.parts, strict=True)
+                ],
+            }
+            for one in found
+        ],
+        "outages": [
+            {
+                **names(one),
+                "class": (SERVICE_WORDS if one.key[1] else HOST_WORDS)[outage.state],
+                "start": outage.start,
+                "end": outage.end,
+                "duration": outage.end - outage.start,
+                "plugin_output": outage.output,
+            }
+            for one in found
+            for outage in one.outages
+        ],
+    }
+
+
+# -------------------------------------------------------------------- events
+
+
+def events(frame: Frame, lines: Sequence[tuple[int, str, str]], *, more: bool) -> Sheet:
+    """Log lines: time, type, text; ``more``: there are others, which are not shown."""
+    say = frame.spelling.say
+    kinds = Counter(kind for _, kind, _ in lines)
+    whole: list[Part] = frame.warnings()
+    if kinds:
+        whole.append(
+            Grid(
+                title=say("Overview"),
+                heads=(Head(say("Event")), Head(say("Number"), "number")),
+                rows=[(kind, number) for kind, number in kinds.most_common()],
+            )
+        )
+    whole.append(
+        Grid(
+            title=say("Event log"),
+            heads=(
+                Head(say("Time"), "time"), Head(say("Event"), weight=1.0),
+                Head(say("Message"), weight=4.0),
+            ),
+            rows=lines,
+            empty=say("There is nothing to show."),
+        )
+    )  # fmt: skip
+    if more:
+        whole.append(Note(f"… {say('more rows are left out')}"))
+    return Sheet(
+        title=frame.report.name,
+        kind="events",
+        facts=frame.facts(),
+        parts=tuple(whole),
+        spelling=frame.spelling,
+        data={"events": [{"time": time, "type": kind, "text": text} for time, kind, text in lines]},
+    )

@@ -1,0 +1,355 @@
+"""A report as PDF: A4 across, tables that go on over pages, charts as on the page (HTML)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import define, field
+from reportlab.lib.colors import Color, HexColor
+from reportlab.lib.pagesizes import A4, landscape
+from reportlab.pdfgen.canvas import Canvas
+
+from monrest.render.xlsx import GivenUpError, nobody_gives_up
+from monrest.reports.fonts import Font, fonts
+from monrest.reports.picture import (
+    BAD,
+    GRIDLINE,
+    INK,
+    PALE,
+    STATES,
+    WIDTH,
+    Box,
+    Label,
+    Picture,
+    Stroke,
+)
+from monrest.reports.sheet import Grid, Heading, Note, Sheet
+
+_PAGE = landscape(A4)
+_MARGIN = 36.0
+_TOP, _BOTTOM = _PAGE[1] - 40.0, 44.0
+_ROOM = _PAGE[0] - 2 * _MARGIN
+_SCALE = _ROOM / WIDTH
+_SIZE, _LEADING, _PAD = 8.0, 10.0, 4.0
+_MOST_LINES = 8
+_MEASURED = 300
+"""Rows whose widths are looked at to share the room among columns."""
+_EVERY = 50
+_HEAD_FILL, _STRIPE = "#e9edf0", "#f6f8f9"
+_RIGHT = frozenset({"number", "percent", "duration"})
+
+
+@define(eq=False)
+class _Writer:
+    """Draws from the top of a page downwards; ``y`` is where the next thing begins."""
+
+    canvas: Canvas
+    sheet: Sheet
+    font: Font
+    bold: Font
+    given_up: Callable[[], bool]
+    y: float = _TOP
+    page: int = 1
+    _colors: dict[str, Color] = field(factory=dict, init=False)
+
+    # ---------------------------------------------------------------- pages
+
+    def room(self, height: float) -> bool:
+        """Begin a new page unless there is room for ``height``; whether one was begun."""
+        if self.y - height >= _BOTTOM or self.y == _TOP:
+            return False
+        self.canvas.showPage()
+        self.page += 1
+        self.y = _TOP
+        return True
+
+    def fill(self, color: str) -> None:
+        """Draw with a color from now on."""
+        known = self._colors.get(color)
+        if known is None:
+            known = self._colors[color] = HexColor(color)
+        self.canvas.setFillColor(known)
+
+    def line(self, color: str) -> None:
+        """Draw lines with a color from now on."""
+        self.canvas.setStrokeColor(HexColor(color))
+
+    def text(
+        self, x: float, y: float, text: str, size: float, *, bold: bool = False, right: bool = False
+    ) -> None:
+        """Write a drawable text that begins, or ends, at ``x``."""
+        font = self.bold if bold else self.font
+        self.canvas.setFont(font.name, size)
+        (self.canvas.drawRightString if right else self.canvas.drawString)(x, y, text)
+
+    # ---------------------------------------------------------------- parts
+
+    def top(self) -> None:
+        """The title and what the report is about."""
+        self.fill(INK)
+        title = self.bold.drawable(self.sheet.title)
+        for one in self.bold.lines(title, 18, _ROOM, 3):
+            self.y -= 18
+            self.text(_MARGIN, self.y, one, 18, bold=True)
+            self.y -= 5
+        self.y -= 6
+        wide = max(
+            (self.font.width(self.font.drawable(label), 9) for label, _ in self.sheet.facts),
+            default=0.0,
+        )
+        for label, value in self.sheet.facts:
+            lines = [
+                line
+                for paragraph in value.splitlines() or [""]
+                for line in self.font.lines(self.font.drawable(paragraph), 9, _ROOM - wide - 14, 20)
+            ]
+            for at, one in enumerate(lines):
+                self.room(12)
+                self.y -= 12
+                if at == 0:
+                    self.fill(PALE)
+                    self.text(_MARGIN, self.y, self.font.drawable(label), 9)
+                self.fill(INK)
+                self.text(_MARGIN + wide + 14, self.y, one, 9)
+        self.y -= 8
+
+    def heading(self, text: str, follows: float = 60.0) -> None:
+        """A title that stays with the beginning of what follows."""
+        self.room(26 + follows)
+        self.y -= 22
+        self.fill(INK)
+        drawn = self.bold.cut(self.bold.drawable(text), 12, _ROOM)
+        self.text(_MARGIN, self.y, drawn, 12, bold=True)
+        self.y -= 6
+
+    def note(self, note: Note) -> None:
+        """A sentence."""
+        self.y -= 4
+        for one in self.font.lines(self.font.drawable(note.text), 9, _ROOM, 20):
+            self.room(13)
+            self.y -= 12
+            self.fill(BAD if note.bad else PALE)
+            self.text(_MARGIN, self.y, one, 9, bold=note.bad)
+
+    def picture(self, picture: Picture) -> None:
+        """A chart below its title."""
+        height = picture.height * _SCALE
+        self.heading(picture.title, height + 6)
+        top = self.y - 6
+        for shape in picture.shapes:
+            if isinstance(shape, Box):
+                self.fill(shape.color)
+                self.canvas.rect(
+                    _MARGIN + shape.x * _SCALE,
+                    top - (shape.y + shape.height) * _SCALE,
+                    shape.width * _SCALE,
+                    shape.height * _SCALE,
+                    stroke=0,
+                    fill=1,
+                )
+            elif isinstance(shape, Stroke):
+                self.line(shape.color)
+                self.canvas.setLineWidth(0.6)
+                self.canvas.setDash(*([3, 3] if shape.dashed else []))
+                self.canvas.line(
+                    _MARGIN + shape.x1 * _SCALE,
+                    top - shape.y1 * _SCALE,
+                    _MARGIN + shape.x2 * _SCALE,
+                    top - shape.y2 * _SCALE,
+                )
+                self.canvas.setDash()
+            else:
+                self._label(shape, top)
+        self.y = top - height
+
+    def _label(self, shape: Label, top: float) -> None:
+        font = self.bold if shape.bold else self.font
+        size = shape.size * _SCALE
+        text = font.drawable(shape.text)
+        x = _MARGIN + shape.x * _SCALE
+        if shape.anchor != "start":
+            x -= font.width(text, size) / (2 if shape.anchor == "middle" else 1)
+        self.fill(shape.color)
+        self.text(x, top - shape.y * _SCALE, text, size, bold=shape.bold)
+
+    # ---------------------------------------------------------------- tables
+
+    def grid(self, grid: Grid) -> None:
+        """A table; its head stands on every page."""
+        self.heading(grid.title, 46)
+        if not grid.rows:
+            self.note(Note(grid.empty))
+            return
+        widths = self._widths(grid)
+        self._head(grid, widths)
+        striped = False
+        for number, row in enumerate(grid.rows):
+            if number % _EVERY == 0 and self.given_up():
+                raise GivenUpError
+            cells = self._cells(grid, row, widths)
+            height = max(len(lines) for lines in cells) * _LEADING + _PAD
+            if self.room(height):
+                self._head(grid, widths)
+                striped = False
+            self._row(grid, row, cells, widths, height, striped=striped)
+            striped = not striped
+
+    def _widths(self, grid: Grid) -> list[float]:
+        """What has a fixed length gets what it needs, the rest is shared by texts."""
+        spelling, font = self.sheet.spelling, self.font
+        sample = grid.rows[:: max(1, len(grid.rows) // _MEASURED)]
+        needed = []
+        for at, head in enumerate(grid.heads):
+            widest = self.bold.width(self.bold.drawable(head.title), _SIZE)
+            texts = [font.drawable(spelling.cell(head.kind, row[at])) for row in sample]
+            widest = max([widest, *(font.width(text, _SIZE) for text in texts)])
+            needed.append(widest + 2 * _PAD + 2)
+        free = _ROOM - sum(
+            wide for head, wide in zip(grid.heads, needed, strict=True) if head.kind != "text"
+        )
+        return _shared(grid, needed, max(free, _ROOM / 4))
+
+    def _head(self, grid: Grid, widths: Sequence[float]) -> None:
+        lines = [
+            self.bold.lines(self.bold.drawable(head.title), _SIZE, wide - 2 * _PAD, 3)
+            for head, wide in zip(grid.heads, widths, strict=True)
+        ]
+        height = max(map(len, lines)) * _LEADING + _PAD
+        self.fill(_HEAD_FILL)
+        self.canvas.rect(_MARGIN, self.y - height, sum(widths), height, stroke=0, fill=1)
+        self.fill(INK)
+        x = _MARGIN
+        for head, wide, texts in zip(grid.heads, widths, lines, strict=True):
+            self._cell(x, wide, texts, right=head.kind in _RIGHT, bold=True)
+            x += wide
+        self.y -= height
+
+    def _cells(self, grid: Grid, row: Sequence[Any], widths: Sequence[float]) -> list[list[str]]:
+        spelling, font = self.sheet.spelling, self.font
+        return [
+            font.lines(
+                font.drawable(spelling.cell(head.kind, value)), _SIZE, wide - 2 * _PAD, _MOST_LINES
+            )
+            for head, value, wide in zip(grid.heads, row, widths, strict=True)
+        ]
+
+    def _row(
+        self,
+        grid: Grid,
+        row: Sequence[Any],
+        cells: Sequence[list[str]],
+        widths: Sequence[float],
+        height: float,
+        *,
+        striped: bool,
+    ) -> None:
+        if striped:
+            self.fill(_STRIPE)
+            self.canvas.rect(_MARGIN, self.y - height, sum(widths), height, stroke=0, fill=1)
+        x = _MARGIN
+        for head, value, wide, texts in zip(grid.heads, row, widths, cells, strict=True):
+            color = INK
+            if head.kind == "state":
+                color = STATES.get(str(value).lower(), INK)
+            elif head.kind == "percent" and value is not None and value < grid.low:
+                color = BAD
+            self.fill(color)
+            self._cell(x, wide, texts, right=head.kind in _RIGHT, bold=color != INK)
+            x += wide
+        self.y -= height
+        self.line(GRIDLINE)
+        self.canvas.setLineWidth(0.4)
+        self.canvas.line(_MARGIN, self.y, _MARGIN + sum(widths), self.y)
+
+    def _cell(
+        self, x: float, wide: float, texts: Sequence[str], *, right: bool, bold: bool
+    ) -> None:
+        y = self.y - _LEADING + 0.5
+        for text in texts:
+            where = x + wide - _PAD if right else x + _PAD
+            self.text(where, y, text, _SIZE, bold=bold, right=right)
+            y -= _LEADING
+
+
+def _shared(grid: Grid, needed: list[float], free: float) -> list[float]:
+    """Columns of text get what they need, and where that is too much each its share."""
+    texts = [at for at, head in enumerate(grid.heads) if head.kind == "text"]
+    left, open_ = free, list(texts)
+    given: dict[int, float] = {}
+    while open_:
+        weight = sum(grid.heads[at].weight for at in open_)
+        small = [at for at in open_ if needed[at] <= left * grid.heads[at].weight / weight]
+        if not small:
+            given |= {at: left * grid.heads[at].weight / weight for at in open_}
+            break
+        for at in small:
+            given[at] = needed[at]
+            left -= needed[at]
+        open_ = [at for at in open_ if at not in small]
+    widths = [given.get(at, wide) for at, wide in enumerate(needed)]
+    whole = sum(widths)
+    if texts and whole < _ROOM:
+        # The rest goes to the last text, which is the longest where there is one.
+        widths[texts[-1]] += _ROOM - whole
+        whole = _ROOM
+    return [wide * _ROOM / whole for wide in widths] if whole > _ROOM else widths
+
+
+class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
+    """Writes the foot of every page when it is known how many there are."""
+
+    foot: Callable[[Canvas, int, int], None]
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._pages: list[dict[str, Any]] = []
+
+    def showPage(self) -> None:
+        """Keep the page for the end."""
+        self._pages.append(dict(self.__dict__))
+        self._startPage()
+
+    def save(self) -> None:
+        """Write the feet and the file."""
+        self._pages.append(dict(self.__dict__))
+        pages = self._pages
+        for number, page in enumerate(pages, 1):
+            self.__dict__.update(page)
+            self.foot(self, number, len(pages))
+            super().showPage()
+        super().save()
+
+
+def pdf(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
+    """The file; takes seconds for thousands of rows, and raises GivenUpError when told to."""
+    font, bold = fonts()
+    target = io.BytesIO()
+    canvas = _Numbered(target, pagesize=_PAGE, pageCompression=1)
+    canvas.setTitle(sheet.title)
+    canvas.setCreator("monrest")
+    say = sheet.spelling.say
+    title = font.cut(font.drawable(sheet.title), 8, _ROOM / 2)
+
+    def foot(page: Canvas, number: int, count: int) -> None:
+        page.setFillColor(HexColor(PALE))
+        page.setFont(font.name, 8)
+        page.drawString(_MARGIN, 24, title)
+        numbers = f"{say('Page')} {number} {say('of')} {count}"
+        page.drawRightString(_PAGE[0] - _MARGIN, 24, font.drawable(numbers))
+
+    canvas.foot = foot
+    writer = _Writer(canvas, sheet, font, bold, given_up)
+    writer.top()
+    for part in sheet.parts:
+        if isinstance(part, Grid):
+            writer.grid(part)
+        elif isinstance(part, Picture):
+            writer.picture(part)
+        elif isinstance(part, Heading):
+            writer.heading(part.text)
+        else:
+            writer.note(part)
+    canvas.save()
+    return target.getvalue()

@@ -1,0 +1,326 @@
+"""Making reports: when somebody asks for one, when its time has come, and sending them.
+
+frontend-data.md, section 5.6. What recurs is the duty of one daemon of the database. A time that
+has come becomes a row, which is taken before a report is made, before its mail is tried, and once
+more when the mail server wants to have the text: from then on nobody else sends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from datetime import tzinfo
+from typing import Any, ClassVar
+
+from attrs import define, field, frozen
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.concurrency import Periodic, Shared, Threads
+from monrest.config.values import MailConfig, ReportsConfig
+from monrest.errors import RestError, Unavailable
+from monrest.jobs.live import Work
+from monrest.jobs.record import Job
+from monrest.jobs.service import Jobs
+from monrest.reports import results, statements
+from monrest.reports.files import File, rendered
+from monrest.reports.post import Post
+from monrest.reports.record import Report
+from monrest.reports.runs import Runs, reason_of
+from monrest.reports.sheet import Sheet
+from monrest.reports.smtp import Mailer
+from monrest.reports.statements import HANDING, QUEUE, WAITING, Run
+from monrest.store.database import Database
+from monrest.store.duties import Duties, DutyLostError, Token
+from monrest.values import Answer, Caller, Document, Identity, Progress, nobody_follows, part_of
+
+DUTY = "reports"
+_LOOK = 5.0
+_PAUSE = 10.0
+_MAILS_AT_ONCE = 4
+_PATIENCE = 10.0
+"""Seconds for which a daemon that stops waits for the answers of mail servers."""
+
+Prepare = Callable[[Identity, Report, float, Progress], Awaitable[Sheet]]
+"""Asks logs and cores for what a report says at a moment, as somebody sees it."""
+
+Owner = Callable[[Report], Awaitable[Identity]]
+"""Says as whom a report asks."""
+
+
+@frozen(kw_only=True)
+class Made:
+    """A report that is ready."""
+
+    sheet: Sheet
+    files: list[File]
+
+
+@define(eq=False, kw_only=True)
+class Reports(Service):
+    """``prepare`` and ``owner`` are those of the configuration in force; ``zone`` is replaced too.
+
+    ``leave`` comes before the jobs are ended, so that what they leave is not taken for canceled.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    database: Database
+    clock: IReactorTime
+    threads: Threads
+    duties: Duties
+    jobs: Jobs
+    mailer: Mailer
+    config: ReportsConfig
+    mail: MailConfig
+    zone: tzinfo
+    prepare: Prepare = field(init=False)
+    owner: Owner = field(init=False)
+    _slots: DeferredSemaphore = field(init=False)
+    _making: dict[int, Shared[None]] = field(init=False, factory=dict)
+    _starting: set[int] = field(init=False, factory=set)
+    _working: dict[tuple[int, int, str], Deferred[None]] = field(init=False, factory=dict)
+    _again: dict[tuple[int, int, str], float] = field(init=False, factory=dict)
+    _leaving: bool = field(init=False, default=False)
+    _planned: tuple[Token, tzinfo] | None = field(init=False, default=None)
+    _mails: DeferredSemaphore = field(init=False)
+    _runs: Runs = field(init=False)
+    _post: Post = field(init=False)
+    _periodic: Periodic = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._slots = DeferredSemaphore(self.config.concurrent)
+        self._mails = DeferredSemaphore(_MAILS_AT_ONCE)
+        self._runs, self._post = Runs(self), Post(self)
+        self._periodic = Periodic(self.clock, _LOOK, self.look, "making reports")
+
+    # ---------------------------------------------------------------- asking for one
+
+    async def being_made(self, report: Report) -> bool:
+        """Whether a report is being made, by whatever daemon. Raises Unavailable."""
+        if report.number in self._making or report.number in self._starting:
+            return True
+        if report.job is None:
+            return False
+        job = await self.jobs.get(report.job)
+        return job is not None and job.ended is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether as many are being made as may be at once."""
+        return len(self._making.keys() | self._starting) >= self.config.concurrent
+
+    async def start(
+        self, report: Report, identity: Identity, caller: Caller | None, request_id: str
+    ) -> Job | None:
+        """Have a report made by a job; None when it has to wait and is queued.
+
+        Raises TooManyRequests and Unavailable.
+        """
+        if self.busy or await self.being_made(report):
+            now = int(self.clock.seconds())
+            await self.database.change(statements.queue(report.number, now, QUEUE))
+            return None
+        number = report.number
+
+        async def call(progress: Progress) -> Answer:
+            await self.now(report, progress)
+            return Document(value={"message": "report finished", "id": number})
+
+        return await self.as_job(report, call, identity, caller, request_id)
+
+    async def as_job(
+        self,
+        report: Report,
+        call: Callable[[Progress], Awaitable[Answer]],
+        identity: Identity,
+        caller: Caller | None = None,
+        request_id: str = "",
+    ) -> Job:
+        """Start a job for a report, and note that it does."""
+        self._starting.add(report.number)
+        try:
+            job = await self.jobs.start(
+                Work(
+                    call=call,
+                    cmd=f'mon report "{report.number}"',
+                    identity=identity,
+                    caller=caller,
+                    request_id=request_id,
+                    changes=True,
+                )
+            )
+            await self.database.change(results.begun(report.number, job.id))
+        finally:
+            self._starting.discard(report.number)
+        return job
+
+    async def now(self, report: Report, progress: Progress = nobody_follows) -> None:
+        """Make a report and keep it, or wait for who does already; raises what went wrong.
+
+        Who gives up waiting ends it only if it is his own.
+        """
+        known = self._making.get(report.number)
+        if known is not None:
+            await known.wait()
+            return
+        await self.alone(report, lambda: self._keep(report, self.clock.seconds(), progress))
+
+    async def alone(
+        self, report: Report, work: Callable[[], Coroutine[Deferred[Any], Any, None]]
+    ) -> None:
+        """Do the work of making a report while nobody else here makes the same."""
+        while (known := self._making.get(report.number)) is not None:
+            with suppress(RestError):
+                await known.wait()
+        shared: Shared[None] = Shared()
+        doing: list[Deferred[None]] = []
+
+        async def watched() -> None:
+            doing.append(Deferred.fromCoroutine(work()))
+            try:
+                await doing[0]
+            except CancelledError:
+                raise Unavailable("the report was not made", "somebody canceled it") from None
+
+        self._making[report.number] = shared
+        shared.run(watched(), lambda: self._making.pop(report.number, None))
+        try:
+            await shared.wait()
+        except CancelledError:
+            doing[0].cancel()
+            raise
+
+    async def _keep(self, report: Report, at: float, progress: Progress) -> None:
+        try:
+            made = await self.make(report, at, progress)
+        except CancelledError:
+            raise
+        except Exception as error:
+            await self.database.change(results.fail(report.number, reason_of(error)))
+            raise
+        progress(95, message="storing the result")
+        now = self.clock.seconds()
+        await self.database.change(results.keep(report, made.files, now))
+
+    async def make(self, report: Report, at: float, progress: Progress) -> Made:
+        """Make a report for the moment ``at`` as soon as there is room; raises what went wrong."""
+        await self._slots.acquire()
+        try:
+            progress(1, message="starting")
+            identity = await self.owner(report)
+            sheet = await self.prepare(identity, report, at, part_of(progress, 5, 80))
+            progress(80, message="rendering")
+            files = await self.threads.stoppable(lambda given_up: rendered(sheet, given_up))
+        finally:
+            self._slots.release()
+        return Made(sheet=sheet, files=files)
+
+    # ---------------------------------------------------------------- times that come
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the daemon has not begun to stop."""
+        return bool(self.running) and not self._leaving
+
+    async def look(self) -> None:
+        """Find what has come, and begin with all that is not over."""
+        token = self.duties.held(DUTY)
+        if token is None or not self.goes_on:
+            return
+        now = self.clock.seconds()
+        try:
+            if self._planned != (token, self.zone):
+                await self.duties.change(token, statements.plan_again(now, self.zone))
+                self._planned = (token, self.zone)
+            if await self.database.run(statements.is_due(now)):
+                missed = await self.duties.change(token, statements.plan(now, self.zone))
+                for number in missed:
+                    self.log.warn("report {number}: earlier times were missed", number=number)
+            for run in await self.database.run(statements.unfinished(now)):
+                await self._begin(run, token)
+        except (Unavailable, DutyLostError) as error:
+            self.log.info("reports are not made now: {reason}", reason=str(error))
+
+    async def _begin(self, run: Run, token: Token) -> None:
+        if run.key in self._working or self.clock.seconds() < self._again.get(run.key, 0.0):
+            return
+        if run.phase == WAITING:
+            if self.busy or await self.being_made(run.report):
+                return
+            work = Deferred.fromCoroutine(self._runs.make(run, token))
+        elif run.phase == HANDING:
+            work = Deferred.fromCoroutine(self._post.doubtful(run, token))
+        else:
+            work = self._mails.run(lambda: Deferred.fromCoroutine(self._post.send(run, token)))
+        self._working[run.key] = work
+        work.addErrback(self._broken, run)
+        work.addCallback(self._ended, run)
+
+    def _ended(self, _: None, run: Run) -> None:
+        self._working.pop(run.key, None)
+
+    def _broken(self, failure: Failure, run: Run) -> None:
+        """Try again later; whatever it is, the row is still there."""
+        if failure.check(CancelledError):
+            return
+        self._again[run.key] = self.clock.seconds() + _PAUSE
+        if failure.check(RestError, DutyLostError):
+            self.log.warn(
+                "report {number}: {reason}", number=run.report.number, reason=str(failure.value)
+            )
+        else:
+            self.log.failure("report {number} failed", failure, number=run.report.number)
+
+    # ---------------------------------------------------------------- service
+
+    def reconfigure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
+        """Go on with other settings; what is being made now counts as before."""
+        if config.concurrent != self.config.concurrent:
+            self._slots = DeferredSemaphore(config.concurrent)
+        self.config, self.mail, self.zone = config, mail, zone
+
+    def startService(self) -> None:
+        """Take part; the database, the duties and the jobs must run."""
+        super().startService()
+        self._leaving = False
+        self.duties.want(DUTY)
+        self._periodic.startService()
+
+    def leave(self) -> None:
+        """Begin with nothing more."""
+        self._leaving = True
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when nothing runs any more; mails that are on their way get some seconds."""
+        self.leave()
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        await self._periodic.stopService()
+        working = list(self._working.values())
+        late = self.clock.callLater(_PATIENCE, _cancel, working)
+        await DeferredList([_end_of(work) for work in working])
+        if late.active():
+            late.cancel()
+
+
+def _cancel(working: Iterable[Deferred[None]]) -> None:
+    for one in working:
+        one.cancel()
+
+
+def _end_of(work: Deferred[None]) -> Deferred[None]:
+    """Fire when ``work`` has ended, whose own callbacks go on."""
+    ended: Deferred[None] = Deferred()
+
+    def tell(result: Any) -> Any:
+        ended.callback(None)
+        return result
+
+    work.addBoth(tell)
+    return ended

@@ -1,0 +1,320 @@
+"""The parameters of a report: defaults, checks, and what they mean (section 5.4). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from math import floor, isfinite
+from typing import Any, Literal, TypeVar
+
+import re2
+from attrs import define, frozen
+
+from monrest.errors import BadRequest
+from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
+from monrest.logs.periods import Span, UnknownPeriodError, named
+from monrest.query.times import parse_time
+from monrest.reports.search import Search, read_search
+from monrest.reports.templates import LANGUAGES, Template
+
+T = TypeVar("T")
+
+NAMED = (
+    *("today", "last24hours", "yesterday", "thisweek", "last7days", "lastweek", "thismonth"),
+    *("last31days", "lastmonth", "thisyear", "last12months", "lastyear", "custom"),
+)
+BREAKDOWNS = ("months", "weeks", "days")
+FORMATS = ("pdf", "html", "xls", "csv")
+EVENT_TYPES = (
+    *("host_up", "host_down", "host_unreachable"),
+    *("service_ok", "service_warning", "service_unknown", "service_critical"),
+    *("notification_host", "notification_service"),
+    *("host_state_hard", "host_state_soft", "host_state_both"),
+    *("service_state_hard", "service_state_soft", "service_state_both"),
+)
+_STATES = (*HOST_WORDS, *SERVICE_WORDS)
+UNAVAILABLE = (*_STATES, *(f"{one}_downtime" for one in _STATES))
+_HOST_NAMES = ("hostname", "hostalias", "hostdisplayname", "hostcustom")
+_SERVICE_NAMES = ("description", "servicedisplayname", "servicecustom")
+_ASSUMED_HOST = (0, -1, 3, 4, 5)
+_ASSUMED_SERVICE = (0, -1, 6, 7, 8, 9)
+_YES = frozenset({"yes", "1", "true", "on"})
+_NO = frozenset({"no", "0", "false", "off", ""})
+_CUSTOM = re.compile(r"_?[A-Za-z0-9_-]{1,100}")
+_LONGEST = 4096
+_MOST = 1000
+_LAST_SECOND = 253_402_300_799
+
+
+@frozen(kw_only=True)
+class Settings:
+    """The parameters of one report, understood. Levels are percentages, -1 switches one off."""
+
+    language: str
+    search: Search
+    filter_type: Literal["Hosts", "Services", "Both"]
+    names: Mapping[str, tuple[str, ...]]
+    timeperiod: str
+    custom: tuple[str, str]
+    breakdown: str
+    period: str
+    sla: float
+    graph_min_sla: float
+    decimals: int
+    host_names: str
+    host_variable: str
+    service_names: str
+    service_variable: str
+    date_format: str
+    moment_format: str
+    rules: Mapping[str, str]
+    unavailable: frozenset[str]
+    overview_max_level: float
+    details_max_level: float
+    mail_max_level: float
+    max_worst_pages: int
+    max_outages_pages: int
+    attach_json: bool
+    attach: tuple[str, ...]
+    reverse: bool
+    pattern: str
+    exclude_pattern: str
+    event_types: tuple[str, ...]
+    handled: bool
+
+    def span(self, now: float, zone: tzinfo, first_weekday: int) -> Span:
+        """From when to when the report goes; BadRequest for bounds that cannot be."""
+        if self.timeperiod != "custom":
+            try:
+                return named(self.timeperiod, floor(now), zone, first_weekday)
+            except UnknownPeriodError as error:
+                raise _wrong("timeperiod", str(error)) from None
+        bounds = [
+            _moment(name, text, now, zone)
+            for name, text in zip(("t1", "t2"), self.custom, strict=True)
+        ]
+        return Span(min(bounds), max(bounds))
+
+
+def _wrong(name: str, expected: str) -> BadRequest:
+    return BadRequest(f"invalid params.{name}", f"params.{name}: expected {expected}")
+
+
+def _moment(name: str, text: str, now: float, zone: tzinfo) -> int:
+    moment = parse_time(text, floor(now), zone)
+    if moment is None or not isfinite(moment) or not 0 <= moment <= _LAST_SECOND:
+        raise _wrong(name, "a date, a unix time or a relative time")
+    return floor(moment)
+
+
+def completed(template: Template, params: Mapping[str, Any]) -> dict[str, Any]:
+    """``params`` with the defaults of the template, checked; BadRequest that names one."""
+    found = dict(params)
+    for name, default in template.defaults.items():
+        if found.get(name) in (None, "", []):
+            found[name] = default
+    if found.get("timeperiod", "custom") != "custom":
+        found.pop("t1", None)
+        found.pop("t2", None)
+    read(template, found)
+    return found
+
+
+def read(template: Template, params: Mapping[str, Any]) -> Settings:
+    """What the parameters mean; BadRequest that names the one that is wrong."""
+    one = _Params({**template.defaults, **params})
+    custom = one.choice("timeperiod", NAMED, "last24hours") == "custom"
+    objects = template.objects
+    return Settings(
+        language=one.choice("language", LANGUAGES, "en"),
+        search=one.search() if template.chooses else Search(),
+        filter_type=one.choice("filter_type", ("Hosts", "Services", "Both"), objects)  # type: ignore[arg-type]  # one of these
+        if template.chooses
+        else objects,
+        names={name: one.names(name, needed=name in template.needed) for name in template.names},
+        timeperiod=one.choice("timeperiod", NAMED, "last24hours"),
+        custom=(one.bound("t1"), one.bound("t2")) if custom else ("", ""),
+        breakdown=one.choice("breakdown", BREAKDOWNS, "months"),
+        period=one.text("rpttimeperiod"),
+        sla=one.percent("sla", 98),
+        graph_min_sla=one.percent("graph_min_sla", 90),
+        decimals=int(one.number("decimals", 2, 0, 6, whole=True)),
+        host_names=one.choice("hostnameformat", _HOST_NAMES, "hostname"),
+        host_variable=one.variable("hostnameformat", "hostcustom"),
+        service_names=one.choice("servicenameformat", _SERVICE_NAMES, "description"),
+        service_variable=one.variable("servicenameformat", "servicecustom"),
+        date_format=one.strftime("dateformat", "%Y-%m-%d"),
+        moment_format=one.strftime("datetimeformat", "%Y-%m-%d %H:%M:%S"),
+        rules={
+            "assumeinitialstates": one.flag("assumeinitialstates", default=True),
+            "includesoftstates": one.flag("includesoftstates", default=False),
+            "initialassumedhoststate": one.one_of("initialassumedhoststate", _ASSUMED_HOST),
+            "initialassumedservicestate": one.one_of(
+                "initialassumedservicestate", _ASSUMED_SERVICE
+            ),
+        },
+        unavailable=frozenset(one.several("unavailable", UNAVAILABLE)),
+        overview_max_level=one.level("overview_max_level", -1),
+        details_max_level=one.level("details_max_level", 100),
+        mail_max_level=one.level("mail_max_level", -1),
+        max_worst_pages=one.pages("max_worst_pages", 1),
+        max_outages_pages=one.pages("max_outages_pages", -1),
+        attach_json=one.flag("attach_json", default=False) == "1",
+        attach=tuple(one.several("attach", FORMATS)) or ("pdf",),
+        reverse=one.flag("reverse", default=False) == "1",
+        pattern=one.pattern("pattern"),
+        exclude_pattern=one.pattern("exclude_pattern"),
+        event_types=one.event_types(),
+        handled=one.flag("handled", default=True) == "1",
+    )
+
+
+@define
+class _Params:
+    given: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        """A short text without control characters."""
+        value = self.given.get(name)
+        if value is None:
+            return ""
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise _wrong(name, "a text")
+        text = str(value).strip()
+        if len(text) > _LONGEST or any(ord(one) < ord(" ") or one == "\x7f" for one in text):
+            raise _wrong(name, f"at most {_LONGEST} characters, none of them control characters")
+        if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
+            raise _wrong(name, "characters of Unicode")
+        return text
+
+    def choice(self, name: str, known: tuple[str, ...], default: str) -> str:
+        """One of some words."""
+        text = self.text(name) or default
+        if text not in known:
+            raise _wrong(name, f"one of {', '.join(known)}")
+        return text
+
+    def names(self, name: str, *, needed: bool) -> tuple[str, ...]:
+        """A list of names, or a text with commas."""
+        found = self._list(name)
+        if needed and not found:
+            raise _wrong(name, "at least one name")
+        return found
+
+    def _list(self, name: str) -> tuple[str, ...]:
+        value = self.given.get(name)
+        if value is None:
+            return ()
+        items = value if isinstance(value, list) else self.text(name).split(",")
+        if len(items) > _MOST:
+            raise _wrong(name, f"at most {_MOST} of them")
+        texts = [_Params({name: item}).text(name) for item in items]
+        return tuple(dict.fromkeys(text for text in texts if text))
+
+    def several(self, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+        """Some of the known words."""
+        found = self._list(name)
+        for one in found:
+            if one not in known:
+                raise _wrong(name, f"some of {', '.join(known)}")
+        return found
+
+    def number(
+        self, name: str, default: float, least: float, most: float, *, whole: bool = False
+    ) -> float:
+        """A number within bounds; a comma is a decimal point as well."""
+        text = self.text(name).removesuffix("%").strip().replace(",", ".")
+        if not text:
+            return default
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= most or (whole and not value.is_integer()):
+            kind = "a whole number" if whole else "a number"
+            raise _wrong(name, f"{kind} from {least:g} to {most:g}")
+        return value
+
+    def percent(self, name: str, default: float) -> float:
+        """A percentage."""
+        return self.number(name, default, 0, 100)
+
+    def level(self, name: str, default: float) -> float:
+        """A percentage, or -1."""
+        value = self.number(name, default, -1, 100)
+        if -1 < value < 0:
+            raise _wrong(name, "-1 or a number from 0 to 100")
+        return value
+
+    def pages(self, name: str, default: int) -> int:
+        """A number of pages, -1 for all."""
+        return int(self.number(name, default, -1, 1000, whole=True))
+
+    def one_of(self, name: str, known: tuple[int, ...]) -> str:
+        """One of some numbers, as a text."""
+        value = int(self.number(name, 0, -1, 9, whole=True))
+        if value not in known:
+            raise _wrong(name, f"one of {', '.join(map(str, known))}")
+        return str(value)
+
+    def flag(self, name: str, *, default: bool) -> str:
+        """Yes or no, as 1 or 0."""
+        value = self.given.get(name)
+        text = str(int(value)) if isinstance(value, bool) else self.text(name).lower()
+        if not text:
+            return str(int(default))
+        if text not in _YES | _NO:
+            raise _wrong(name, "yes or no")
+        return str(int(text in _YES))
+
+    def bound(self, name: str) -> str:
+        """One end of a custom time."""
+        text = self.text(name)
+        if not text:
+            raise _wrong(name, "a time, because timeperiod is custom")
+        return text
+
+    def variable(self, name: str, wanted: str) -> str:
+        """The custom variable that names are taken from, empty where they are not."""
+        if self.text(name) != wanted:
+            return ""
+        text = self.text(f"{name}_cust")
+        if not _CUSTOM.fullmatch(text):
+            raise _wrong(f"{name}_cust", f"a custom variable, because {name} is {wanted}")
+        return text.removeprefix("_").upper()
+
+    def strftime(self, name: str, default: str) -> str:
+        """A format of dates."""
+        text = self.text(name) or default
+        try:
+            made = datetime(2000, 1, 1).strftime(text)  # noqa: DTZ001  to see whether it can be
+        except ValueError:
+            made = ""
+        if not made or len(made) > 100:
+            raise _wrong(name, "a format of strftime, as %Y-%m-%d")
+        return text
+
+    def pattern(self, name: str) -> str:
+        """A regular expression."""
+        text = self.text(name)
+        try:
+            re2.compile(text)
+        except re2.error:
+            raise _wrong(name, "a regular expression") from None
+        return text
+
+    def event_types(self) -> tuple[str, ...]:
+        """Types of events, with at most one kind of state each."""
+        found = self.several("event_types", EVENT_TYPES)
+        for kind in ("host_state_", "service_state_"):
+            if sum(one.startswith(kind) for one in found) > 1:
+                raise _wrong("event_types", f"at most one of {kind}hard, _soft and _both")
+        return found
+
+    def search(self) -> Search:
+        """What chooses the objects."""
+        try:
+            return read_search(self.given.get("filter"), self.text("q"))
+        except ValueError as error:
+            raise _wrong("filter", str(error)) from None

@@ -1,0 +1,116 @@
+"""The templates of reports and the parameters that each takes (sections 5.3 and 5.4). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from attrs import frozen
+
+Kind: TypeAlias = Literal["availability", "outages", "events", "problems"]
+
+LANGUAGES = ("de", "dk", "en", "es", "fr", "it")
+HOST_UNAVAILABLE = ("down", "unreachable")
+SERVICE_UNAVAILABLE = ("critical", "unknown")
+
+
+@frozen(kw_only=True)
+class Template:
+    """What a report shows: ``kind``, of hosts and services as ``objects`` says.
+
+    ``names``: the parameters that name its objects, of which the ``needed`` must be given.
+    ``defaults``: what is filled in where nothing was said.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    objects: Literal["Hosts", "Services", "Both"] = "Both"
+    names: tuple[str, ...] = ("host", "service", "hostgroup", "servicegroup")
+    needed: tuple[str, ...] = ()
+    defaults: Mapping[str, Any]
+    searches: bool = True
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a search says which objects it is about."""
+        return self.searches and not self.needed
+
+
+def _unavailable(objects: str) -> list[str]:
+    return [
+        *(HOST_UNAVAILABLE if objects != "Services" else ()),
+        *(SERVICE_UNAVAILABLE if objects != "Hosts" else ()),
+    ]
+
+
+def _of_availability(
+    name: str,
+    title: str,
+    objects: Literal["Hosts", "Services", "Both"],
+    needed: tuple[str, ...] = (),
+    *,
+    outages: bool = False,
+) -> Template:
+    defaults: dict[str, Any] = {
+        "language": "en",
+        "timeperiod": "lastweek" if outages else "last12months",
+        "breakdown": "days" if outages else "months",
+        "sla": 98,
+        "graph_min_sla": 90,
+        "decimals": 2,
+        "unavailable": _unavailable(objects),
+        "details_max_level": 100,
+        "mail_max_level": 100 if outages else -1,
+        "max_outages_pages": 5 if outages else -1,
+    }
+    if not outages:
+        defaults |= {"max_worst_pages": 1, "max_pnp_sources": 1}
+    if not needed:
+        defaults["filter_type"] = "Both"
+    return Template(
+        name=name,
+        title=title,
+        kind="outages" if outages else "availability",
+        objects=objects,
+        names=needed or ("host", "service", "hostgroup", "servicegroup"),
+        needed=needed,
+        defaults=defaults,
+    )
+
+
+TEMPLATES: Mapping[str, Template] = {
+    one.name: one
+    for one in (
+        _of_availability("sla_report.tt", "Service level", "Both"),
+        _of_availability("sla_outage.tt", "Outages", "Both", outages=True),
+        _of_availability("sla_host.tt", "Service level", "Hosts", ("host",)),
+        _of_availability("sla_hostgroup.tt", "Service level", "Hosts", ("hostgroup",)),
+        _of_availability("sla_service.tt", "Service level", "Services", ("host", "service")),
+        _of_availability("sla_servicegroup.tt", "Service level", "Services", ("servicegroup",)),
+        _of_availability("sla_host_outage.tt", "Outages", "Hosts", ("host",), outages=True),
+        _of_availability(
+            "sla_service_outage.tt", "Outages", "Services", ("host", "service"), outages=True
+        ),
+        _of_availability(
+            "sla_business_process.tt", "Service level", "Services", ("businessprocess",)
+        ),
+        Template(
+            name="eventlog.tt",
+            title="Event log",
+            kind="events",
+            names=("host", "service"),
+            searches=False,
+            defaults={"language": "en", "timeperiod": "last24hours"},
+        ),
+        Template(
+            name="problems.tt",
+            title="Problems",
+            kind="problems",
+            defaults={"language": "en", "filter_type": "Both", "handled": "yes"},
+        ),
+    )
+}
+"""All templates by name."""
+
+DEFAULT = "sla_report.tt"

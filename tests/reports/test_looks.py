@@ -1,0 +1,236 @@
+"""Pages, PDFs, workbooks and CSV: what is in them, and what hostile names cannot do there."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import openpyxl
+import pytest
+
+from monrest.render.xlsx import GivenUpError
+from monrest.reports import build, present
+from monrest.reports.files import FORMATS, disposition, file_name, rendered
+from monrest.reports.fonts import fonts
+from monrest.reports.lists import csv, workbook
+from monrest.reports.page import page
+from monrest.reports.pdf import pdf
+from monrest.reports.picture import WIDTH, bars, columns, shares, shortened
+from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
+
+
+def sheet(count=3, name="Größe & <b>Maß</b>", host="web{}", output="CRITICAL", **params):
+    made = frame(report(params={"timeperiod": "lastmonth", "breakdown": "days", **params}, name=name),
+                 BERLIN, failed=["Zürich: connection refused"])  # fmt: skip
+    found = [
+        measured(parts(made), host.format(at), "" if at % 2 else "Dienst ü", bad=at * 100,
+                 outages=at % 3, output=output)
+        for at in range(count)
+    ]  # fmt: skip
+    return build.availability(made, found, parts(made))
+
+
+class Tags(HTMLParser):
+    """What a browser finds in a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.open = [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+ALLOWED = {
+    "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "dl", "dt", "dd", "p",
+    "div", "table", "thead", "tbody", "tr", "th", "td", "b", "figure", "svg", "rect", "line", "text",
+}  # fmt: skip
+
+
+def test_a_page():
+    found = Tags(page(sheet()).decode())
+    assert found.open == []
+    assert set(found.tags) <= ALLOWED
+    assert "Größe & <b>Maß</b>" in found.texts
+    assert found.tags.count("svg") == 2
+    assert any("Zürich: connection refused" in one for one in found.texts)
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "</style><img src=x onerror=alert(1)>", "{{ 7*7 }}",
+                                  "]]><svg onload=alert(1)>", "javascript:alert(1)"])  # fmt: skip
+def test_hostile_names_are_text(text):
+    """Wherever a name, an output or a title stands: in tables, charts and the head."""
+    made = sheet(host=text.replace("{", "{{").replace("}", "}}"), output=text,
+                 name=text.replace("\r", ""))  # fmt: skip
+    found = Tags(page(made).decode())
+    assert set(found.tags) <= ALLOWED
+    assert not [name for name, _ in found.attributes if name.startswith("on")]
+    assert not [value for name, value in found.attributes if name in ("src", "href")]
+    # Lines end in a page as they do in a text, whatever they were.
+    assert any(text.strip() in one for one in found.texts)
+
+
+def test_all_forms_of_all_kinds():
+    made = frame(report())
+    outage = frame(report("sla_outage.tt"))
+    events = frame(report("eventlog.tt"))
+    some = [measured(parts(outage), "a", bad=40000, outages=2)]
+    sheets = [
+        sheet(), sheet(0), build.availability(made, [], parts(made)),
+        build.outages(outage, some, parts(outage)), build.outages(outage, [], parts(outage)),
+        build.events(events, [(1, "HOST ALERT", "web;DOWN")], more=True),
+        build.events(events, [], more=False),
+        present.problems(made, Counter(up=1), Counter(), []),
+        present.problems(made, None, Counter(critical=1), [
+            present.Problem(host="h", service="s", state="critical", since=5, output=HOSTILE,
+                    acknowledged=True, downtime=False)]),
+    ]  # fmt: skip
+    for one in sheets:
+        files = {file.format: file.data for file in rendered(one)}
+        assert set(files) == set(FORMATS)
+        assert files["pdf"].startswith(b"%PDF-")
+        assert files["pdf"].rstrip().endswith(b"%%EOF")
+        openpyxl.load_workbook(io.BytesIO(files["xls"]))
+        assert files["html"].startswith(b"<!DOCTYPE html>")
+
+
+def pages(data):
+    return len(re.findall(rb"/Type /Page\b", data))
+
+
+def test_long_reports_have_pages():
+    assert pages(pdf(sheet(0))) == 1
+    assert pages(pdf(sheet(200))) > 5
+    assert pages(pdf(sheet(2, host="x" * 3000 + "{}", name="W" * 300))) >= 2
+
+
+def test_empty_reports_say_so():
+    assert b"No object was found." in page(sheet(0))
+    german = page(sheet(0, language="de")).decode()
+    assert "Es wurde kein Objekt gefunden." in german
+    assert '<html lang="de">' in german
+
+
+def test_a_workbook():
+    book = openpyxl.load_workbook(io.BytesIO(workbook(sheet(3, host="=1+1;{}"))))
+    assert book.sheetnames == ["Report", "Overview", "Outages"]
+    rows = list(book["Overview"].iter_rows(values_only=True))
+    assert rows[0][:3] == ("Host", "Service", "Availability %")
+    assert rows[2][0] == "=1+1;1"
+    assert book["Overview"]["A3"].data_type == "s"
+    assert isinstance(rows[2][2], float)
+
+
+def test_sheet_names_are_legal_and_differ():
+    made = sheet(2, language="fr")
+    book = openpyxl.load_workbook(io.BytesIO(workbook(made)))
+    assert len(set(map(str.lower, book.sheetnames))) == len(book.sheetnames)
+
+
+def test_csv():
+    text = csv(sheet(2, host="web{}")).decode()
+    first = text.split("\n\n")[0].splitlines()
+    assert first[0].startswith("#Host;Service;Availability %;")
+    assert first[1].startswith("web0;Dienst ü;100.00;")
+    assert "'=cmd" in csv(sheet(2, host="=cmd|calc{}")).decode()
+    assert "'@x" in csv(sheet(2, output="@x")).decode()
+
+
+def test_nobody_waits_any_more():
+    for render in (page, pdf, csv, workbook):
+        with pytest.raises(GivenUpError):
+            render(sheet(5), lambda: True)
+
+
+def test_levels_choose_what_is_shown():
+    made = sheet(4, overview_max_level=99.8, max_worst_pages=0, max_outages_pages=0)
+    (overview,) = made.grids
+    assert [row[0] for row in overview.rows] == ["web2", "web3"]
+    assert len(sheet(4, timeperiod="last7days", details_max_level=-1).grids[1].rows) == 4
+
+
+def test_outages_of_those_below_the_target():
+    made = frame(report("sla_outage.tt", {"sla": 99, "max_outages_pages": 1}))
+    good = measured(parts(made), "good", bad=10, outages=3)
+    bad = measured(parts(made), "bad", bad=9000, outages=30)
+    found = build.outages(made, [good, bad], parts(made))
+    assert {row[0] for grid in found.grids for row in grid.rows} == {"bad"}
+    assert len(found.grids[-1].rows) == 12
+    assert any("18 more rows are left out" in getattr(one, "text", "") for one in found.parts)
+
+
+def test_charts_stay_in_their_frame():
+    drawn = [
+        columns("t", [("x" * 5, None, ""), ("b", 0.0, ""), ("c", 100.0, "")] * 200, 98, 100),
+        bars("t", [("n" * 500, 12.5, "12.50 %"), ("", 100.0, "100 %")], 98, 90),
+        shares("t", [("up", 1_000_000), ("down", 1), ("unreachable", 1), ("pending", 0)]),
+    ]
+    for picture in drawn:
+        for shape in picture.shapes:
+            left = getattr(shape, "x", getattr(shape, "x1", 0))
+            assert 0 <= left <= WIDTH
+            assert left + getattr(shape, "width", 0) <= WIDTH + 0.01
+            bottom = getattr(shape, "y", getattr(shape, "y1", 0)) + getattr(shape, "height", 0)
+            assert bottom <= picture.height + 0.01
+
+
+def test_names_are_shortened_in_the_middle():
+    short = shortened("a" * 100 + "z" * 100, 100, 10)
+    assert short.startswith("aaa")
+    assert short.endswith("zz")
+    assert "…" in short
+    assert shortened("web01", 100, 10) == "web01"
+
+
+def test_lines_of_a_cell_fit():
+    font, _ = fonts()
+    for text in ("short", "many words " * 30, "x" * 500, "a-b_c/" * 60, "Überwachung " * 9):
+        lines = font.lines(text, 8, 100, 6)
+        assert len(lines) <= 6
+        assert all(font.width(line, 8) <= 100.01 for line in lines)
+    assert "".join(font.lines("y" * 40, 8, 100, 8)) == "y" * 40
+    assert font.drawable("a\nb\tc\x00\u200bd\U000f0000") == "a b c?d?"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("My  report", "My_report.pdf"), ("../../etc/passwd", "etcpasswd.pdf"),
+        ('a"b\\c;d', "abcd.pdf"), ("", "report.pdf"), ("...", "report.pdf"), ("Größe", "Größe.pdf"),
+        ("x" * 300, "x" * 100 + ".pdf"), ("%s%00", "s00.pdf"),
+    ],
+)  # fmt: skip
+def test_file_names(name, file):
+    assert file_name(name, "pdf") == file
+
+
+def test_the_header_with_the_file_name():
+    assert disposition("My report", "xls") == 'attachment; filename="My_report.xlsx"'
+    assert disposition("Größe", "pdf") == (
+        "attachment; filename=\"Gre.pdf\"; filename*=UTF-8''Gr%C3%B6%C3%9Fe.pdf"
+    )
+    assert disposition("日本", "csv") == (
+        "attachment; filename=\"report.csv\"; filename*=UTF-8''%E6%97%A5%E6%9C%AC.csv"
+    )
+    for name in ("a\r\nSet-Cookie: x", HOSTILE):
+        header = disposition(name, "html")
+        assert header.isascii()
+        assert header.isprintable()
+        assert header.count('"') == 2

@@ -1,0 +1,329 @@
+"""The scheduler: every time is made and mailed once, whoever dies, and failures are seen."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from types import SimpleNamespace
+
+import pytest
+from twisted.internet.defer import Deferred, execute, succeed
+from twisted.internet.task import Clock
+
+from monrest.config.values import MailConfig, ReportsConfig
+from monrest.errors import BadRequest, SitesFailed
+from monrest.jobs.record import Job
+from monrest.reports import build, results, statements
+from monrest.reports.record import checked
+from monrest.reports.service import Reports
+from monrest.reports.smtp import Delivery
+from monrest.store.duties import Duties
+from monrest.values import Identity, SiteProblem, nobody_follows
+from tests.fakes.keystore import Store, result
+from tests.reports.samples import frame, measured, parts
+
+NOW = 1_700_000_000 // 86400 * 86400
+SIX = NOW + 6 * 3600
+DAILY = [{"type": "day", "minute": 0, "hour": 6}]
+
+
+class Jobs:
+    """Does everything at once; ``ended`` says that a job has."""
+
+    def __init__(self):
+        self.jobs, self.work = {}, []
+
+    async def start(self, work):
+        number = len(self.jobs) + 1
+        job = Job(
+            id=number, user="", run=1, host_id=1, host_name="", pid=1, cmd=work.cmd, created=0
+        )
+        self.jobs[number] = job
+        doing = Deferred.fromCoroutine(work.call(nobody_follows))
+        self.work.append(doing)
+        doing.addBoth(lambda _: self.jobs.pop(number))
+        return job
+
+    async def get(self, number):
+        return self.jobs.get(number)
+
+    async def wait(self, number, seconds):
+        return self.jobs.get(number)
+
+
+class Threads:
+    def run(self, function):
+        return execute(function)
+
+    def stoppable(self, function):
+        return execute(lambda: function(lambda: False))
+
+
+class World:
+    """Daemons on one database; ``sent`` are the mails that the mail server has."""
+
+    def __init__(self, url):
+        self.url, self.daemons, self.elapsed = url, [], 0.0
+        self.sent, self.made, self.manner, self.problem = [], [], [], None
+        self.held = None
+        self.books = Store(url, Clock())
+        self.books.startService()
+
+    def join(self, owner="one"):
+        clock = Clock()
+        clock.advance(SIX - 60 + self.elapsed)
+        store = Store(self.url, clock)
+        store.startService()
+        duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
+        one = Reports(
+            database=store, clock=clock, threads=Threads(), duties=duties, jobs=Jobs(),
+            mailer=SimpleNamespace(deliver=self.deliver), config=ReportsConfig(),
+            mail=MailConfig(host="x", tries=3), zone=UTC,
+        )  # fmt: skip
+        one.prepare = self.prepare
+        one.owner = lambda report: succeed(Identity(user=report.owner))
+        one.startService()
+        duties.startService()
+        self.daemons.append(one)
+        return one
+
+    async def prepare(self, identity, report, at, progress):
+        self.made.append((report.number, at, identity.user))
+        if self.problem is not None:
+            raise self.problem
+        made = frame(report)
+        return build.availability(made, [measured(parts(made), bad=50)], parts(made))
+
+    async def deliver(self, letter, config, before_text):
+        manner = self.manner.pop(0) if self.manner else "take"
+        if isinstance(manner, Delivery):
+            return manner
+        if manner == "hang before":
+            await self.held
+        await before_text(letter.recipients)
+        self.sent.append(letter)
+        if manner == "hang after":
+            await self.held
+        return Delivery(taken=letter.recipients)
+
+    def kill(self, daemon):
+        self.daemons.remove(daemon)
+        daemon.database.down = True
+
+    def pass_(self, seconds, step=1.0):
+        for _ in range(int(seconds / step)):
+            self.elapsed += step
+            for daemon in self.daemons:
+                daemon.clock.advance(step)
+
+    def add(self, to="a@x.org, b@x.org", schedule=DAILY, **params):
+        record = checked(
+            {"template": "sla_report.tt", "to": to, "send_types": schedule,
+             "params": {"timeperiod": "yesterday", "breakdown": "days", **params}}
+        )  # fmt: skip
+        now = SIX - 60 + self.elapsed
+        work = statements.add(1, {**record, "user": "olga"}, {}, None, now, UTC)
+        return result(self.books.change(work))
+
+    def get(self, number=1):
+        return result(self.books.run(statements.one(number)))
+
+    def left(self):
+        return result(self.books.run(statements.unfinished(1e12)))
+
+    def close(self):
+        for daemon in self.daemons:
+            result(daemon.stopService())
+            result(daemon.duties.stopService())
+            daemon.database.stopService()
+        self.books.stopService()
+
+
+@pytest.fixture
+def world(database_url):
+    one = World(database_url)
+    yield one
+    one.close()
+
+
+def test_every_time_once(world):
+    """Two daemons, three days."""
+    world.join("one")
+    world.join("two")
+    world.pass_(5)
+    world.add()
+    for _ in range(3):
+        world.pass_(200)
+        world.pass_(86200, step=86200)
+    assert [at for _, at, _ in world.made] == [SIX, SIX + 86400, SIX + 2 * 86400]
+    assert {user for _, _, user in world.made} == {"olga"}
+    assert len(world.sent) == 3
+    assert len({one.message for one in world.sent}) == 3
+    assert (world.left(), world.get().error) == ([], None)
+    assert result(world.books.run(results.result(1, "pdf")))[1].startswith(b"%PDF-")
+
+
+def test_without_recipients_it_is_only_made(world):
+    world.join()
+    world.add(to="")
+    world.pass_(120)
+    assert (len(world.made), world.sent, world.left()) == (1, [], [])
+
+
+@pytest.mark.parametrize(("level", "mails"), [(-1, 1), (50, 0), (100, 1)])
+def test_only_mailed_below_a_level(world, level, mails):
+    world.join()
+    world.add(mail_max_level=level)
+    world.pass_(120)
+    assert len(world.sent) == mails
+
+
+def test_a_pause_is_made_up_once(world):
+    """Of the times that passed while no daemon ran only the newest is made."""
+    first = world.join()
+    world.add()
+    world.pass_(5)
+    world.kill(first)
+    world.elapsed += 3 * 86400
+    world.join("one")
+    world.pass_(30)
+    assert [at for _, at, _ in world.made] == [SIX + 2 * 86400]
+    assert len(world.sent) == 1
+
+
+def test_mails_are_tried_again(world):
+    world.join()
+    world.add()
+    world.manner = [Delivery(problem="connection refused"), Delivery(problem="451 busy")]
+    world.pass_(80)
+    assert world.sent == []
+    assert world.get().error.startswith("not sent yet, tried ")
+    world.pass_(120)
+    assert len(world.sent) == 1
+    assert (world.get().error, world.left()) == (None, [])
+    assert len(world.made) == 1
+
+
+def test_after_all_tries_the_failure_stays(world):
+    world.join()
+    world.add()
+    world.manner = [Delivery(problem="connection refused")] * 9
+    world.pass_(600)
+    assert world.get().error == "not sent: connection refused"
+    assert (len(world.manner), world.left()) == (6, [])
+
+
+def test_a_final_refusal_is_not_tried_again(world):
+    world.join()
+    world.add()
+    world.manner = [Delivery(problem="554 spam", final=True)]
+    world.pass_(600)
+    assert (world.get().error, world.sent) == ("not sent: 554 spam", [])
+
+
+def test_each_recipient_gets_it_once(world):
+    """Those who have it are left out of the next try; who is refused for good stays visible."""
+    world.join()
+    world.add(to="a@x.org, b@x.org, c@x.org")
+    world.manner = [
+        Delivery(taken=("a@x.org",), refused={"b@x.org": "550 no"}, later={"c@x.org": "450 wait"})
+    ]
+    world.pass_(300)
+    assert [one.recipients for one in world.sent] == [("c@x.org",)]
+    assert world.get().error == "refused: b@x.org: 550 no"
+
+
+def test_doubtful_mails_are_never_repeated(world):
+    world.join()
+    world.add()
+    world.manner = [Delivery(doubtful=("a@x.org",), problem="cut")]
+    world.pass_(600)
+    assert world.sent == []
+    assert world.get().error.startswith("nobody knows whether the mail arrived at a@x.org")
+    assert world.left() == []
+
+
+@pytest.mark.parametrize(("manner", "mails"), [("hang before", 1), ("hang after", 1)])
+def test_death_while_it_is_sent(world, manner, mails):
+    """Before the text was asked for the next daemon sends it, after that nobody does."""
+    first = world.join("one")
+    world.pass_(5)
+    world.join("two")
+    world.add()
+    world.held, world.manner = Deferred(), [manner]
+    while world.manner:
+        world.pass_(1)
+    world.kill(first)
+    world.pass_(120)
+    assert len(world.sent) == mails
+    error = world.get().error
+    assert (error is None) if manner == "hang before" else error.startswith("nobody knows")
+    assert world.left() == []
+
+
+def test_who_lost_the_duty_does_not_send(world):
+    """A daemon that was paused in front of the text wakes up when another one has sent it."""
+    first = world.join("one")
+    world.pass_(5)
+    world.join("two")
+    world.add()
+    world.held, world.manner = Deferred(), ["hang before"]
+    while world.manner:
+        world.pass_(1)
+    world.daemons.remove(first)
+    world.pass_(120)
+    assert len(world.sent) == 1
+    world.held.callback(None)
+    world.pass_(5)
+    assert len(world.sent) == 1
+    first.database.down = True
+
+
+def test_missing_sites_are_waited_for(world):
+    world.join()
+    world.add()
+    world.problem = SitesFailed([SiteProblem("a", "A", "connection refused")])
+    world.problem.message = "Some backends are not connected, cannot create report!"
+    world.pass_(70)
+    assert world.get().error == "Some backends are not connected, cannot create report!"
+    world.problem = None
+    world.pass_(90)
+    assert (world.get().error, len(world.sent)) == (None, 1)
+
+
+def test_what_cannot_be_made_fails_at_once(world):
+    world.join()
+    world.add()
+    world.problem = BadRequest("error", "rpttimeperiod: no such time period")
+    world.pass_(600)
+    assert len(world.made) == 1
+    assert world.get().error == "error: rpttimeperiod: no such time period"
+    assert world.left() == []
+
+
+def test_queued_ones_are_made_later(world):
+    one = world.join()
+    world.add(schedule=[])
+    world.pass_(5)
+    result(world.books.change(statements.queue(1, int(one.clock.seconds()), statements.QUEUE)))
+    again = statements.queue(1, int(one.clock.seconds()) + 1, statements.QUEUE)
+    assert result(world.books.change(again)) is False
+    world.pass_(10)
+    assert (len(world.made), world.sent, world.left()) == (1, [], [])
+
+
+def test_a_new_schedule_counts_at_once(world):
+    world.join()
+    number = world.add()
+    old = world.get(number)
+    later = {**old.record, "send_types": [{"type": "day", "minute": 5, "hour": 6}]}
+    result(world.books.change(statements.replace(old, later, {}, None, SIX - 60, UTC)))
+    assert result(world.books.change(statements.replace(old, later, {}, None, SIX, UTC))) is False
+    world.pass_(600)
+    assert [at for _, at, _ in world.made] == [SIX + 300]
+
+
+def test_numbers_are_the_lowest_free_ones(world):
+    assert [world.add() for _ in range(3)] == [1, 2, 3]
+    assert result(world.books.change(statements.remove(2)))
+    assert world.add() == 2
+    assert not result(world.books.change(statements.remove(9)))

@@ -1,0 +1,288 @@
+"""Handing mails over to servers on real sockets: good ones, dead ones, slow ones, liars."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import ssl
+
+import pytest
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred, execute
+from twisted.internet.task import Clock
+
+from monrest.concurrency import pause
+from monrest.config.values import MailConfig
+from monrest.reports.files import rendered
+from monrest.reports.letter import Letter, letter
+from monrest.reports.smtp import Mailer, endpoint
+from tests.fakes.certificates import Authority
+from tests.fakes.smtp import MailServer
+from tests.reports.samples import HOSTILE, NOW, report
+from tests.reports.test_looks import sheet
+
+TEXT = b"Subject: x\n\nline\n"
+TO = ("a@example.org", "b@example.org")
+
+
+@pytest.fixture
+def server():
+    one = MailServer()
+    yield one
+    one.close()
+
+
+class Threads:
+    """Runs what belongs into a thread at once."""
+
+    def run(self, function):
+        return execute(function)
+
+
+@pytest.fixture
+def threads():
+    return Threads()
+
+
+@pytest.fixture
+def deliver(server, threads):
+    async def work(*, before=None, to=TO, text=TEXT, clock=reactor, **config):
+        mailer = Mailer(clock=clock, threads=threads, connect=endpoint(reactor))
+        asked = []
+
+        async def before_text(taken):
+            asked.append((taken, len(server.mails)))
+            if before is not None:
+                raise before
+
+        given = {"host": "127.0.0.1", "port": server.port, "timeout": 20.0, **config}
+        done = await mailer.deliver(
+            Letter(recipients=to, message=text), MailConfig(**given), before_text
+        )
+        return done, asked
+
+    return work
+
+
+async def test_a_mail(server, deliver):
+    done, asked = await deliver(text=b"Subject: x\n\nline\nlast", sender="me@example.org")
+    assert (done.taken, done.problem, done.doubtful) == (TO, "", ())
+    assert asked == [(TO, 0)]
+    (mail,) = server.mails
+    assert (mail.sender, mail.recipients) == ("me@example.org", list(TO))
+    assert mail.data == b"Subject: x\r\n\r\nline\r\nlast\r\n"
+
+
+async def test_nobody_listens(deliver):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        done, asked = await deliver(port=free.getsockname()[1])
+    assert "refused" in done.problem
+    assert not done.final
+    assert asked == []
+
+
+async def test_no_server_is_configured(deliver):
+    done, _ = await deliver(host="")
+    assert (done.problem, done.final) == ("no mail server is configured (mail.host)", True)
+
+
+async def test_some_recipients_are_refused(server, deliver):
+    server.refuse = {"b@example.org": "550 5.1.1 no such user"}
+    done, asked = await deliver()
+    assert done.taken == ("a@example.org",)
+    assert dict(done.refused) == {"b@example.org": "550 5.1.1 no such user"}
+    assert asked == [(("a@example.org",), 0)]
+    assert server.mails[0].recipients == ["a@example.org"]
+
+
+async def test_some_may_have_it_later(server, deliver):
+    server.refuse = {"b@example.org": "450 try later", "a@example.org": "550 never"}
+    done, asked = await deliver()
+    assert dict(done.later) == {"b@example.org": "450 try later"}
+    assert dict(done.refused) == {"a@example.org": "550 never"}
+    assert (done.problem, asked, server.mails) == ("", [], [])
+
+
+@pytest.mark.parametrize(
+    ("command", "reply", "final"),
+    [("MAIL", "451 busy", False), ("MAIL", "553 who are you", True), ("DATA", "452 full", False),
+     ("DATA", "554 no", True), (".", "554 this is spam", True), (".", "451 not now", False)],
+)  # fmt: skip
+async def test_the_server_does_not_want_it(server, deliver, command, reply, final):
+    server.replies = {command: reply}
+    done, _ = await deliver()
+    assert (done.taken, done.doubtful, done.problem, done.final) == ((), (), reply, final)
+
+
+@pytest.mark.parametrize("greeting", [b"554 go away", b"421 too busy"])
+async def test_a_server_that_says_no_at_once(server, deliver, greeting):
+    server.greeting = greeting
+    done, _ = await deliver()
+    assert (done.problem, done.final) == (greeting.decode(), greeting.startswith(b"5"))
+
+
+@pytest.mark.parametrize("command", ["connect", "EHLO", "MAIL", "RCPT", "DATA"])
+async def test_cut_before_the_text(server, deliver, command):
+    server.cut = command
+    done, _ = await deliver()
+    assert done.problem == "the mail server cut the connection"
+    assert (done.doubtful, done.final) == ((), False)
+
+
+async def test_cut_after_the_text_is_doubtful(server, deliver):
+    """The server has the mail and did not say so."""
+    server.cut = "."
+    done, _ = await deliver()
+    assert (done.taken, done.doubtful) == ((), TO)
+    assert done.problem == "the mail server cut the connection"
+    assert len(server.mails) == 1
+
+
+@pytest.mark.parametrize("command", ["connect", "EHLO", "RCPT", "."])
+async def test_no_answer(server, deliver, command):
+    """Time passes only while the server holds the answer back."""
+    server.hold = command
+    clock = Clock()
+    finished = []
+    waiting = deliver(clock=clock)
+    doing = Deferred.fromCoroutine(waiting)
+    doing.addBoth(lambda found: finished.append(found) or found)
+    while not server.held.is_set():
+        await pause(reactor, 0.01)
+    while not finished:
+        clock.advance(300)
+        await pause(reactor, 0.01)
+    done, _ = await doing
+    assert done.problem in ("the mail server does not answer", "the mail server takes too long")
+    assert done.doubtful == (TO if command == "." else ())
+
+
+async def test_a_server_that_never_stops_talking(server, deliver):
+    server.greeting = b"\r\n".join([b"220-blah"] * 500 + [b"220 hello"])
+    done, _ = await deliver()
+    assert done.problem == "the mail server does not stop talking"
+    server.greeting = b"220 " + b"x" * 100_000
+    done, _ = await deliver()
+    assert done.problem == "the mail server said too much"
+
+
+async def test_a_server_that_talks_nonsense(server, deliver):
+    server.greeting = b"hello there \xff"
+    done, _ = await deliver()
+    assert done.problem.startswith("Invalid response")
+    assert done.problem.isprintable()
+
+
+async def test_the_last_word_is_ours(server, deliver):
+    """Who lost the right to send it says so when the server waits for the text."""
+    with pytest.raises(LookupError):
+        await deliver(before=LookupError("not mine"))
+    assert server.mails == []
+
+
+# -------------------------------------------------------------------- TLS and logins
+
+
+LOGIN = base64.b64encode(b"\0me\0geheim").decode()
+
+
+@pytest.fixture
+def authority(server, tmp_path):
+    """A server with TLS; gives the file of who signed its certificate."""
+    made = Authority(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*made.sign("localhost"))
+    server.tls = context
+    (tmp_path / "password").write_text("geheim\n")
+    return made.ca_file
+
+
+async def test_starttls_and_login(server, deliver, authority, tmp_path):
+    server.extensions, server.users = ("STARTTLS", "AUTH PLAIN LOGIN"), {LOGIN}
+    done, _ = await deliver(
+        host="localhost", security="starttls", tls_ca_file=authority, username="me",
+        password_file=str(tmp_path / "password"),
+    )  # fmt: skip
+    assert done.taken == TO
+    assert server.commands.index("STARTTLS") < server.commands.index(f"AUTH PLAIN {LOGIN}")
+
+
+async def test_a_wrong_password(server, deliver, authority, tmp_path):
+    server.extensions = ("STARTTLS", "AUTH PLAIN")
+    done, _ = await deliver(
+        host="localhost", security="starttls", tls_ca_file=authority, username="me",
+        password_file=str(tmp_path / "password"),
+    )  # fmt: skip
+    assert (done.problem, done.final) == ("535 wrong password", True)
+    assert "geheim" not in repr(done)
+
+
+async def test_no_tls_no_mail(server, deliver, authority):
+    """A server, or somebody in between, that does not offer TLS gets nothing."""
+    done, _ = await deliver(host="localhost", security="starttls", tls_ca_file=authority)
+    assert "TLS" in done.problem
+    assert not any(one.startswith("MAIL") for one in server.commands)
+
+
+async def test_somebody_elses_certificate(server, deliver, authority):
+    server.extensions = ("STARTTLS",)
+    # Signed by the right one, for another name.
+    done, asked = await deliver(host="127.0.0.1", security="starttls", tls_ca_file=authority)
+    assert done.problem == "TLS failed"
+    assert (asked, server.mails) == ([], [])
+
+
+async def test_a_file_that_is_gone(deliver, tmp_path):
+    done, _ = await deliver(host="localhost", security="tls", tls_ca_file=str(tmp_path / "none"))
+    assert done.problem == "a file of [mail] cannot be used: FileNotFoundError"
+
+
+# -------------------------------------------------------------------- what is sent
+
+
+def written(server_config=None, params=None, **fields):
+    one = report("sla_report.tt", {"attach_json": "yes", "attach": "pdf,xls,csv,html", **(params or {})},
+                 to="b@x.org, a@x.org", cc="c@x.org", **fields)  # fmt: skip
+    made = sheet(2)
+    config = MailConfig(**(server_config or {}))
+    return letter(one, one.settings(), made, rendered(made), config, NOW, "schedule", NOW)
+
+
+async def test_a_report_arrives_as_it_left(server, deliver):
+    """Attachments and umlauts, over a connection that knows lines only."""
+    made = written({"sender": "mon@x.org", "subject_prefix": "[mon] ", "headers": {"X-Mon": "1"}},
+                   name="Größe " + "ü" * 100)  # fmt: skip
+    assert made.recipients == ("b@x.org", "a@x.org", "c@x.org")
+    done, _ = await deliver(to=made.recipients, text=made.message)
+    assert done.taken == made.recipients
+    message = server.mails[0].message
+    assert message["Subject"] == "[mon] Report: Größe " + "ü" * 100
+    assert (message["From"], message["To"], message["Cc"]) == (
+        "mon@x.org", "b@x.org, a@x.org", "c@x.org",
+    )  # fmt: skip
+    assert (message["X-Mon"], message["Auto-Submitted"]) == ("1", "auto-generated")
+    assert message["Message-ID"].endswith("@x.org>")
+    parts = {one.get_filename(): one.get_content() for one in message.iter_attachments()}
+    assert set(parts) == {"report.pdf", "report.xlsx", "report.csv", "report.html", "1.json"}
+    assert parts["report.pdf"].startswith(b"%PDF-")
+    assert parts["report.pdf"].rstrip().endswith(b"%%EOF")
+    assert "Average: " in message.get_body().get_content()
+
+
+def test_lines_of_a_mail():
+    lines = written(name=".hidden", desc="first\n.\nlast").message.split(b"\n")
+    assert max(map(len, lines)) < 998
+    assert not any(one.startswith(b".") for one in lines)
+
+
+def test_hostile_names_make_no_headers():
+    made = written(name=HOSTILE.replace("\r", "") + "Bcc: x@y.z", desc="x\r\n\r\nBcc: x@y.z")
+    head = made.message.split(b"\n\n")[0]
+    assert not any(line.startswith(b"Bcc") for line in head.split(b"\n"))
+
+
+def test_the_same_mail_has_the_same_id():
+    one, two = (written().message for _ in range(2))
+    ids = [next(x for x in made.split(b"\n") if x.startswith(b"Message-ID")) for made in (one, two)]
+    assert ids[0] == ids[1]
