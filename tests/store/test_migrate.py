@@ -1,4 +1,4 @@
-"""The migrations make what ``tables.py`` says, once, and refuse what they do not know."""
+"""The migrations make what ``store.tables`` say, once, and refuse what they do not know."""
 
 from __future__ import annotations
 
