@@ -16,6 +16,8 @@ from tests.fakes.store import sqlite_url
 
 SECRET = "0123456789abcdef" * 4 + "_1"
 STRANGER = "192.0.2.7"
+KEY, USER = "x-mon-auth-key", "x-mon-auth-user"
+HOSTS, SERVICES = "authorized_for_all_hosts", "authorized_for_all_services"
 
 
 @frozen(kw_only=True)

@@ -26,6 +26,7 @@ from tests.fakes.context import make_context
 Test.__test__ = False
 
 NOW = 1_700_000_000
+AT = f"[{NOW}]"
 ADMIN = Identity(user="admin", roles=frozenset({"authorized_for_admin"}))
 ANN = Identity(user="ann")
 CALLER = Caller(method="POST", address="192.0.2.1", client="192.0.2.1")
