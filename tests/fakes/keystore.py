@@ -8,6 +8,9 @@ from monrest.errors import Unavailable
 from monrest.store.database import Database
 from tests.fakes.store import InlineThreads
 
+NOW = 1_700_000_000
+"""Seconds since the epoch: what the clocks of tests show at first."""
+
 
 class Store(Database):
     """The database, which can be ``down``, ``held`` (answers come with ``release``), and counts."""
