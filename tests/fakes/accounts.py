@@ -24,7 +24,7 @@ from monrest.resources.registry import router
 from monrest.values import ANONYMOUS, Caller, RestRequest
 from tests.fakes.context import make_context
 from tests.fakes.keystore import Store
-from tests.fakes.store import sqlite_url
+from tests.fakes.store import migrated_sqlite_url
 
 HERE = "192.0.2.7"
 SECRET = "0123456789abcdef" * 4 + "_1"
@@ -62,7 +62,7 @@ class House:
         if store is None:
             self.clock.advance(1_700_000_000)
         self.folder, self.auth = folder, auth
-        self.store = store or Store(sqlite_url(folder), self.clock)
+        self.store = store or Store(migrated_sqlite_url(folder), self.clock)
         if store is None:
             self.store.startService()
         self.directory = Directory()

@@ -22,6 +22,16 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAD = ScriptDirectory.from_config(migrate.config()).get_current_head()
 
 
+@pytest.fixture
+def database_url(empty_database_url):
+    return empty_database_url
+
+
+@pytest.fixture
+def postgres_url(empty_postgres_url):
+    return empty_postgres_url
+
+
 def change_by_hand(url, *statements):
     parsed = engines.parse(url)
     if engines.is_sqlite(parsed):
