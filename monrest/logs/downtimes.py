@@ -27,12 +27,13 @@ class Downtimes(Generic[T]):
     _of_host: dict[str, list[T]] = field(init=False, factory=dict)
     _flags: dict[Key, Flag] = field(init=False, factory=dict)
 
-    def add(self, key: Key, make: Callable[[Flag, Flag], T]) -> None:
-        """Take in what ``make`` gives for the flags of the object itself and of its host."""
+    def add(self, key: Key, make: Callable[[Flag, Flag], T]) -> T:
+        """Take in, and give, what ``make`` makes of the object's flag and that of its host."""
         own = self._flags.setdefault(key, Flag())
         host = self._flags.setdefault((key[0], ""), Flag())
         self.objects[key] = made = make(own, host)
         self._of_host.setdefault(key[0], []).append(made)
+        return made
 
     def concerned(self, event: DowntimeEvent) -> Sequence[T]:
         """Give the objects whose downtime it is: that of a host is one of its services as well."""
