@@ -5,6 +5,7 @@ from twisted.internet.task import Clock
 
 from tests.fakes.keystore import NOW, Store, result
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
+from tests.fakes.sites import Town
 
 __all__ = ["database_url", "postgres_server", "postgres_url"]
 
@@ -23,3 +24,11 @@ def store(database_url, clock):
     yield made
     made.down = made.held = False
     result(made.stopService())
+
+
+@pytest.fixture
+def town():
+    made = Town()
+    made.clock.advance(1_000_000)
+    yield made
+    made.stop()

@@ -23,7 +23,7 @@ from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
 from monrest.values import ANONYMOUS, Caller, RestRequest
 from tests.fakes.context import make_context
-from tests.fakes.keystore import Store
+from tests.fakes.keystore import Store, value_of
 from tests.fakes.store import migrated_sqlite_url
 
 HERE = "192.0.2.7"
@@ -145,10 +145,7 @@ class House:
             calls = self.clock.getDelayedCalls()
             assert calls, "never answered"
             self.clock.advance(max(0.0, calls[0].getTime() - self.clock.seconds()))
-        (value,) = found
-        if hasattr(value, "raiseException"):
-            value.raiseException()
-        return value
+        return value_of(found)
 
     def login(self, user="ann", password="right", **more):
         """Log in; (cookie header, CSRF token)."""

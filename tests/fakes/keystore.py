@@ -58,6 +58,11 @@ def result(awaitable):
     deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
     deferred.addBoth(found.append)
     assert found, "not done yet"
+    return value_of(found)
+
+
+def value_of(found):
+    """What a list holds that was to take one result; raises it when it is a failure."""
     (value,) = found
     if hasattr(value, "raiseException"):
         value.raiseException()

@@ -22,6 +22,7 @@ from monrest.sites.commands import Sent
 from monrest.sites.fanout import Gathered, SiteAnswer
 from monrest.values import Caller, Capabilities, Identity, RestRequest, SiteProblem
 from tests.fakes.context import make_context
+from tests.fakes.keystore import value_of
 
 Test.__test__ = False
 
@@ -185,10 +186,7 @@ class World:
         end = self.clock.seconds() + seconds
         while not found and self.clock.seconds() < end:
             self.clock.advance(0.01)
-        (value,) = found
-        if hasattr(value, "raiseException"):
-            value.raiseException()
-        return value
+        return value_of(found)
 
     def refused(self, kind, path, *parameters, **more):
         """The error of a request that must fail."""

@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from monrest.resources import core, logs, statistics
 from monrest.values import Document, Rows
 from tests.fakes.context import make_context
-from tests.resources.endpoints.asking import NOW
+from tests.resources.endpoints.given import NOW
 
 
 @pytest.fixture

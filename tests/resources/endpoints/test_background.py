@@ -10,7 +10,8 @@ from monrest.resources import core
 from monrest.resources.dispatch import dispatch
 from monrest.values import Rows
 from tests.fakes.keystore import result
-from tests.resources.endpoints.asking import ANN, ROOT, answer, request
+from tests.resources.asking import ROOT, answer, request
+from tests.resources.endpoints.given import ANN
 
 
 class StartedJobs:

@@ -6,11 +6,8 @@ from monrest.errors import BadRequest
 from monrest.names import Names
 from monrest.resources import instance
 from monrest.resources.registry import ENDPOINTS
-from tests.resources.endpoints.asking import ANN, NOW, answer
-
-
-def records(found):
-    return [dict(zip([c.name for c in found.columns], row, strict=False)) for row in found.rows]
+from tests.resources.asking import answer, records
+from tests.resources.endpoints.given import ANN, NOW
 
 
 def test_index(context):

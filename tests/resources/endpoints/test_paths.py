@@ -11,7 +11,8 @@ from monrest.resources.dispatch import dispatch
 from monrest.resources.logs import ALERTS, NOTIFICATIONS
 from monrest.resources.specs import HOST_STATS, SERVICE_STATS, SERVICE_TOTALS
 from monrest.values import Document, SiteProblem
-from tests.resources.endpoints.asking import DAY, answer, equal, request
+from tests.resources.asking import answer, request
+from tests.resources.endpoints.given import DAY, equal
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 from monrest.errors import Forbidden
 from monrest.resources.declare import Endpoint, holds
 from monrest.values import ADMIN, READ_ONLY, Identity
-from tests.resources.endpoints.asking import ANN, ROOT, answer
+from tests.resources.asking import ROOT, answer
+from tests.resources.endpoints.given import ANN
 
 
 def test_commands_need_the_admin_role(context, asked):
