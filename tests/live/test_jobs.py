@@ -11,7 +11,7 @@ import time
 
 import pytest
 from harness.client import InFlight, segment
-from harness.daemon import REPOSITORY, Daemon, site
+from harness.daemon import REPOSITORY, site
 from harness.expect import ODD, refused
 from harness.lying import LyingSite
 from harness.waiting import until
@@ -25,22 +25,6 @@ FIELDS = {
     *("perl_res", "pid", "rc", "remaining", "show_output", "start", "stderr", "stdout", "time"),
     "user",
 }
-
-
-@pytest.fixture
-def made(tmp_path):
-    """A function that makes a daemon, which ends with the test."""
-    daemons = []
-
-    def make(sites, **more):
-        folder = tmp_path / f"daemon{len(daemons)}"
-        folder.mkdir()
-        daemons.append(Daemon(folder, sites, **more))
-        return daemons[-1]
-
-    yield make
-    for daemon in daemons:
-        daemon.stop(signal.SIGKILL)
 
 
 def background(client, path, method="GET", **more):

@@ -14,8 +14,6 @@ from monrest.livestatus.lql import LONGEST_LINE, build, opposite, simplified
 from monrest.query.model import Any_, Every, Not, Pushed, Stat, Test
 from monrest.values import Capabilities
 
-Test.__test__ = False  # it is no test class, whatever its name
-
 TABLES = {"hosts": {"name": "string", "state": "int", "groups": "list"}}
 NAEMON = Capabilities(kind="naemon", tables=TABLES, key="n")
 ICINGA2 = Capabilities(kind="icinga2", tables=TABLES, key="i")

@@ -12,7 +12,6 @@ from monrest.logs.source import CoreLog, Wanted
 from monrest.query.model import Any_, Every, Test
 from monrest.values import Capabilities
 
-Test.__test__ = False
 DAY = 86400
 
 

@@ -24,8 +24,6 @@ from monrest.values import Caller, Capabilities, Identity, RestRequest, SiteProb
 from tests.fakes.context import make_context
 from tests.fakes.keystore import value_of
 
-Test.__test__ = False
-
 NOW = 1_700_000_000
 AT = f"[{NOW}]"
 ADMIN = Identity(user="admin", roles=frozenset({"authorized_for_admin"}))

@@ -7,6 +7,7 @@ see, each value is hidden only if both hide it, and a refusal needs both to be r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -55,7 +56,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     """The demo's core as three sites: for all, for olga's group, for nobody but administrators."""
     folder = tmp_path_factory.mktemp("core")
     standstill = Standstill()
-    core = DemoCore(standstill, str(folder / "live"), seed=7, history_days=0.5)
+    core = DemoCore(standstill, str(folder / "live"), seed=7, history_days=0.25)
     groups = {"a": (), "b": ("webteam", "x"), "c": ("nobody",)}
     registry = Registry(
         reactor,
@@ -155,6 +156,7 @@ def test_values_with_two_roles_are_those_with_either(
 ) -> None:
     nobody = views[frozenset()]
 
+    @cache
     def opened(view: View) -> set[str]:
         """The columns that these roles show and none does not."""
         return {

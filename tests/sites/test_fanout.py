@@ -15,8 +15,6 @@ from monrest.values import SiteProblem
 from tests.fakes.livestatus import Script, hang, invalid_json, refused, rows
 from tests.fakes.sites import outcome
 
-Test.__test__ = False
-
 HOSTS = Pushed(table="hosts", columns=("name", "state"))
 LAYOUT = (("name", "string"), ("state", "int"))
 

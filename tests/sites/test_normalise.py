@@ -15,8 +15,6 @@ from monrest.sites.normalise import normaliser, with_companions
 from monrest.sites.static import ICINGA2, NAEMON, joined
 from monrest.values import Capabilities
 
-Test.__test__ = False
-
 NAGIOS = joined(NAEMON)
 NAEMON_CORE = Capabilities(kind="naemon", tables=NAGIOS, key="n")
 MK_CORE = Capabilities(kind="mk", tables=NAGIOS, key="m")
