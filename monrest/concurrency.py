@@ -127,6 +127,15 @@ class Shared(Generic[T]):
         return one
 
 
+def after(end: Deferred[None]) -> Deferred[None]:
+    """Give a Deferred of one's own for an end that several wait for; it may be cancelled."""
+    if end.called:
+        return succeed(None)
+    done: Deferred[None] = Deferred()
+    end.addCallback(done.callback)
+    return done
+
+
 def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
     """Fire after ``seconds``; 0 gives the reactor one turn. Cancelling takes the call back."""
     done: Deferred[None] = Deferred(lambda _: call.cancel())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from attrs import define, field, frozen
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
     IDelayedCall,
     IHandshakeListener,
@@ -25,6 +25,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from monrest.concurrency import after
 from monrest.livestatus.connection import ConnectionFactory
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.errors import (
@@ -209,11 +210,7 @@ class CommandChannel:
             for one in waiting:
                 one.end(StoppedError())
             self._check_stopped()
-        done: Deferred[None] = Deferred()
-        if self._stopped.called:
-            return succeed(None)
-        self._stopped.addCallback(done.callback)
-        return done
+        return after(self._stopped)
 
     # ------------------------------------------------------------ one after the other
 

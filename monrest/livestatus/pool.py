@@ -14,13 +14,14 @@ from collections.abc import Callable
 from functools import partial
 
 from attrs import define, field
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
     IReactorTime,
     IStreamClientEndpoint,
 )
 from twisted.python.failure import Failure
 
+from monrest.concurrency import after
 from monrest.livestatus.alarm import FOREVER, Alarm
 from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
@@ -153,11 +154,7 @@ class Pool:
             for exchange in failed:
                 exchange.done.errback(StoppedError())
             self._check_stopped()
-        done: Deferred[None] = Deferred()
-        if self._stopped.called:
-            return succeed(None)
-        self._stopped.addCallback(done.callback)
-        return done
+        return after(self._stopped)
 
     # ------------------------------------------------------------ giving out connections
 
