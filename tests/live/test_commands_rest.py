@@ -1,4 +1,4 @@
-"""Commands that leave no state: checks, notifications, the log, the process; who may send what.
+"""Commands and the core around them: checks, notifications, the log, the process; who may what.
 
 On a core of their own, because they change it; the embedded one and a real Icinga 2.
 """
