@@ -228,7 +228,10 @@ class Threads(Service):
         self._pool.start()
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
-        """See ``run_in_thread``."""
+        """The result of ``function`` called in a thread; cancelling ends the wait, not the thread.
+
+        RuntimeError if the service is not running.
+        """
         if self._pool is None:
             raise RuntimeError(f"threads of {self.title} are not running")
         return deferToThreadPool(self.reactor, self._pool, function)
@@ -255,11 +258,3 @@ class Threads(Service):
 
         threading.Thread(target=wait, name=f"{self.title} stopping", daemon=True).start()
         return done
-
-
-def run_in_thread(threads: Threads, function: Callable[[], T]) -> Deferred[T]:
-    """The result of ``function`` called in one of ``threads``.
-
-    Cancelling ends the wait, not the thread. RuntimeError if the service is not running.
-    """
-    return threads.run(function)

@@ -14,7 +14,6 @@ from monrest.concurrency import (
     Threads,
     ask_all,
     pause,
-    run_in_thread,
     shielded,
     sliced,
 )
@@ -265,14 +264,14 @@ async def test_threads():
 
     threads = Threads(reactor, 2, "test")
     with pytest.raises(RuntimeError):
-        run_in_thread(threads, lambda: 1)
+        threads.run(lambda: 1)
     threads.startService()
-    name = await run_in_thread(threads, lambda: threading.current_thread().name)
+    name = await threads.run(lambda: threading.current_thread().name)
     assert name != threading.current_thread().name
     with pytest.raises(ZeroDivisionError):
-        await run_in_thread(threads, lambda: 1 / 0)
+        await threads.run(lambda: 1 / 0)
     held, done = threading.Event(), []
-    running = run_in_thread(threads, lambda: held.wait(10))
+    running = threads.run(lambda: held.wait(10))
     stopping = threads.stopService()
     stopping.addBoth(done.append)
     assert done == []

@@ -22,8 +22,8 @@ from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, Seen, S
 from monrest.cluster.peers import Peers
 from monrest.cluster.rolling import DUTY, Rolling
 from monrest.concurrency import Outcome, Periodic, ask_all
+from monrest.config import ClusterConfig
 from monrest.config.cluster import without_slash
-from monrest.config.values import ClusterConfig
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError

@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.concurrency import Periodic, Shared, Threads
-from monrest.config.values import MailConfig, ReportsConfig
+from monrest.config import MailConfig, ReportsConfig
 from monrest.errors import RestError, Unavailable
 from monrest.jobs.live import Work
 from monrest.jobs.record import Job

@@ -8,7 +8,6 @@ from contextlib import closing
 from datetime import datetime
 
 import pytest
-from harness.cores import EmbeddedCore, Icinga2Core
 from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
@@ -18,19 +17,6 @@ from tests.fakes.postgres import postgres_server
 __all__ = ["postgres_server"]
 
 PATH = "/mon/recurring_downtimes"
-OWN = {"embedded": EmbeddedCore, "icinga2": Icinga2Core}
-
-
-@pytest.fixture(
-    scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
-)
-def own(request, tmp_path_factory, ready):
-    """A core of one's own."""
-    core = OWN[request.param](tmp_path_factory.mktemp(f"downtimes-{request.param}"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
 
 
 @pytest.fixture
