@@ -19,7 +19,7 @@ from twisted.logger import Logger
 
 from monrest.audit import audit
 from monrest.concurrency import Periodic
-from monrest.downtimes import cores, statements
+from monrest.downtimes import cores, effect, statements
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
 from monrest.downtimes.record import Downtime
 from monrest.downtimes.statements import Occurrence
@@ -208,8 +208,8 @@ class RecurringDowntimes(Service):
         accepted = tried.accepted.setdefault(site.id, [])
         if one.attempts:
             try:
-                known = await cores.in_effect(
-                    site, orders, one.at, one.until, one.downtime.record["comment"], self.clock
+                known = await effect.in_effect(
+                    site, orders, one.downtime, one.at, one.until, self.clock
                 )
             except SitesFailed as error:
                 tried.problems += [
