@@ -120,6 +120,17 @@ def test_whatever_a_gatherer_says_is_refused_by_name_or_shown(said):
     assert any(key in str(found) for key in said)
 
 
+@pytest.mark.parametrize(("levels", "fine"), [(1, True), (50, True), (51, False), (900, False)])
+@pytest.mark.parametrize(("begin", "end"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_no_more_levels_than_can_be_shown(levels, fine, begin, end):
+    output = b'{"own":' + begin * levels + b"1" + end * levels + b"}"
+    if fine:
+        assert facts_of(output).keys() == {"own"}
+        return
+    with pytest.raises(GatherError, match="own: expected at most 50 levels"):
+        facts_of(output)
+
+
 @given(st.binary(max_size=40))
 def test_no_output_is_too_strange(output):
     try:
