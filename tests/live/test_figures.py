@@ -17,6 +17,7 @@ PROMETHEUS = (
     "text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
 )
 NAMES = {
+    "business_process_total",
     "sessions_active_5min_total", "sessions_total", "sessions_uniq_user_5min_total",
     "sessions_uniq_user_total", "users_locked_total", "users_total",
 }  # fmt: skip
@@ -83,13 +84,28 @@ def test_prometheus(daemon, accept, parse):
         )
         assert numbers["sessions_total"] == 1
         assert all(one.type == "gauge" and one.documentation for one in found.values())
-        one = admin.get("/mon/metrics?columns=users_total,business_process_total",
+        one = admin.get("/mon/metrics?columns=users_total,business_process_last_update",
                         headers={"Accept": accept})  # fmt: skip
         assert [metric.name for metric in parse(one.text)] == ["mon_users_total"]
         refused(
             admin.get("/mon/metrics?columns=users_total:u", headers={"Accept": accept}),
             400, "invalid columns",
         )  # fmt: skip
+
+
+def test_business_processes_are_counted(daemon):
+    document = {
+        "name": "B", "nodes": [{"id": "node1", "label": "B", "function": "fixed('OK')"}],
+        "create_host_object": 0,
+    }  # fmt: skip
+    with daemon.client() as admin:
+        assert admin.rows("/mon/stats")["business_process_total"] == 0
+        assert admin.post_json("/mon/bp", document).status == 200
+        admin.rows("/mon/bp")
+        assert admin.rows("/mon/stats")["business_process_total"] == 0, "a draft"
+        assert admin.json("PATCH", "/mon/bp/1", {}).status == 200
+        admin.rows("/mon/bp")
+        assert admin.rows("/mon/stats")["business_process_total"] == 1
 
 
 def test_json_unless_text_is_preferred(daemon):
