@@ -76,7 +76,7 @@ def test_prometheus(daemon, accept, parse):
         assert answer.status == 200
         assert answer.type == accept.partition(";")[0]
         assert answer.headers["content-length"] == str(len(answer.body))
-        assert "Accept" in answer.headers["vary"]
+        assert "Accept" in answer.headers["vary"].split(", ")
         found = {one.name: one for one in parse(answer.text)}
         numbers = admin.rows("/mon/stats")
         assert {name.removeprefix("mon_"): one.samples[0].value for name, one in found.items()} == (
@@ -116,7 +116,9 @@ def test_json_unless_text_is_preferred(daemon):
             "text/html,*/*;q=0.8",
             "image/png",
         ):
-            assert admin.get("/mon/stats", headers={"Accept": accept}).type == "application/json"
+            answer = admin.get("/mon/stats", headers={"Accept": accept})
+            assert answer.type == "application/json"
+            assert answer.headers["vary"] == "Accept, Accept-Encoding"
         csv = admin.get("/csv/mon/stats?columns=users_total", headers={"Accept": "text/plain"})
         assert csv.text == "#key;value\nusers_total;3\n"
         assert admin.rows("/mon/stats?columns=users_total:u").keys() == {"u"}
@@ -125,10 +127,26 @@ def test_json_unless_text_is_preferred(daemon):
         assert set(result.json) == NAMES
 
 
-def test_the_configuration(made):
+def test_the_configuration(made, tmp_path):
+    word = tmp_path / "word"
+    word.write_text("hush\n")
+    node = {
+        "site": "s1", "gather": "curl -u ann:hush http://s1/", "update": "TOKEN=hush update",
+        "install": "get --password 'hush hush' it", "cleanup": "curl https://hush@s1/",
+    }  # fmt: skip
     daemon = made(
         [site("s1", "unix:/no/such/socket", auth_key="hush")],
-        sections={"auth": {"max_api_keys_per_user": 3}},
+        sections={
+            "auth": {"max_api_keys_per_user": 3},
+            "mail": {
+                "host": "mail.example",
+                "username": "u",
+                "security": "tls",
+                "password_file": str(word),
+            },
+            "mail.headers": {"X-Api-Key": "hush", "X-Team": "Ops"},
+            "nodecontrol": {"nodes": [node]},
+        },
     )
     daemon.start(connected=())
     with daemon.client() as admin:
@@ -138,6 +156,9 @@ def test_the_configuration(made):
         assert "hush" not in answer.text
         assert daemon.key not in answer.text
         assert config["sites"][0]["auth_key"] == "***"
+        assert config["mail"]["password_file"] == "***"
+        assert config["mail"]["headers"] == {"X-Api-Key": "***", "X-Team": "Ops"}
+        assert config["nodecontrol"]["nodes"][0]["gather"] == "curl -u ann:*** http://s1/"
         assert config["auth"]["max_api_keys_per_user"] == 3
         assert "secret_key_file" not in config["auth"]
         assert config["server"]["request_timeout"] == 40.0
