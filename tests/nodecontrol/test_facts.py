@@ -11,6 +11,7 @@ from monrest.nodecontrol.local import (
     apt_updates,
     dnf_advisories,
     dnf_updates,
+    full_name,
     load,
     memory,
     os_release,
@@ -55,6 +56,23 @@ def test_memory(text, expected):
 )
 def test_load(before, after, expected):
     assert load(processor_times(before), processor_times(after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("canonical", "expected"),
+    [
+        ("node1.example.org", "node1.example.org"), ("node1", "node1"), ("", "node1"),
+        ("localhost", "node1"), ("localhost.localdomain", "node1"), (OSError, "node1"),
+    ],
+)  # fmt: skip
+def test_full_names(canonical, expected):
+    def resolve(host, port, **_):
+        assert (host, port) == ("node1", None)
+        if canonical is OSError:
+            raise OSError("no such name")
+        return [(2, 1, 6, canonical, ("127.0.1.1", 0)), (10, 1, 6, "", ("::1", 0, 0, 0))]
+
+    assert full_name("node1", resolve) == expected
 
 
 def test_apt():
