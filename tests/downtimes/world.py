@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
-from monrest.downtimes import cores, service, statements
+from monrest.downtimes import effect, service, statements
 from monrest.downtimes.record import checked
 from monrest.downtimes.service import RecurringDowntimes
 from monrest.errors import SitesFailed
@@ -49,7 +49,7 @@ class World:
         self.begun = now
         self.sites = sites or (Core("a"),)
         monkeypatch.setattr(service, "send", self.send)
-        monkeypatch.setattr(cores, "in_effect", self.in_effect)
+        monkeypatch.setattr(effect, "in_effect", self.in_effect)
         self.books = Store(url, Clock())
         self.books.startService()
 
@@ -125,7 +125,7 @@ class World:
                 done.append(Sent(site=site, lines=lines))
         return tuple(done)
 
-    async def in_effect(self, site, orders, at, until, comment, clock):
+    async def in_effect(self, site, orders, downtime, at, until, clock):
         if site.down:
             raise SitesFailed([site.problem()])
         return {order.key for order in orders if order.command in site.obeyed}
