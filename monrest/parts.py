@@ -209,8 +209,10 @@ class Parts:
         self.registry.startService()
         for part in self._state():
             part.startService()
-        self.duties.owner = str(self.jobs.node.id)
-        self.cluster.own = Own.of(self.jobs.node, __version__)
+        node = self.jobs.node
+        self.duties.owner = str(node.id)
+        self.logcache.owner = f"{node.id}:{node.pid}"
+        self.cluster.own = Own.of(node, __version__)
         self.cluster.peers.key = key_of(key)
 
     def begin(self) -> None:
