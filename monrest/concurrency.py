@@ -202,11 +202,20 @@ class Periodic(Service):
                 if isinstance(error, CancelledError) and not self.running:
                     raise
                 self.log.failure("{title} failed", title=self.title)
+            if not self.running:
+                return  # the job was canceled, and ended as something else
             await pause(self.clock, self.interval)
 
 
 def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
+
+
+class _Thread(threading.Thread):
+    """Who stops without waiting for a call that hangs does not wait for it at the exit either."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more, daemon=True)
 
 
 @define(eq=False)
@@ -225,6 +234,7 @@ class Threads(Service):
         """Make the threads: here and not earlier, because they do not survive a fork."""
         super().startService()
         self._pool = ThreadPool(0, self.size, self.title)
+        self._pool.threadFactory = _Thread
         self._pool.start()
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:

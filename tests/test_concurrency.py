@@ -236,6 +236,24 @@ def test_periodic_outlives_failures(clock, stray_failures):
     assert outcome(service.stopService()) == [None]
 
 
+def test_periodic_stops_when_a_cancelled_job_fails_otherwise(clock, stray_failures):
+    """A job that tidies up may find that it cannot, or may have nothing against its end."""
+    stray_failures.append(Unavailable)
+
+    async def job(error):
+        try:
+            await pause(clock, 100)
+        except CancelledError:
+            if error is not None:
+                raise error from None
+
+    for error in (Unavailable("gone", ""), None):
+        service = Periodic(clock, 10, lambda error=error: job(error), "job")
+        service.startService()
+        assert outcome(service.stopService()) == [None]
+        assert not clock.getDelayedCalls()
+
+
 def test_periodic_stops_in_the_middle_of_a_run(clock):
     ended = []
 

@@ -41,7 +41,7 @@ DUTY = "reports"
 _LOOK = 5.0
 _PAUSE = 10.0
 _MAILS_AT_ONCE = 4
-_PATIENCE = 10.0
+_PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of mail servers."""
 
 Prepare = Callable[[Identity, Report, float, Progress], Awaitable[Sheet]]
