@@ -140,6 +140,7 @@ class Parts:
             check=restarting.check,
             leave=restarting.begin,
         )
+        self.jobs.duty = lambda: self.cluster.does("old jobs")
         if not self.log_database.url.startswith("sqlite:"):
             self.logcache.duty = lambda: self.cluster.does("log cache")
         self.downtimes = RecurringDowntimes(

@@ -18,7 +18,7 @@ from monrest.concurrency import (
     shielded,
     sliced,
 )
-from monrest.errors import Unavailable
+from monrest.errors import LostError, Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
 
@@ -234,6 +234,20 @@ def test_periodic_outlives_failures(clock, stray_failures):
     clock.pump([1] * 35)
     assert len(runs) == 4
     assert outcome(service.stopService()) == [None]
+
+
+def test_who_left_is_not_missed_by_work_that_others_took_over(clock):
+    """It is no failure: the fixture would find the line of one."""
+
+    async def work():
+        await pause(clock, 5)
+        raise LostError("another daemon does it")
+
+    waiter = shielded(work())
+    found = outcome(waiter)
+    waiter.cancel()
+    assert found[0].check(CancelledError)
+    clock.advance(5)
 
 
 def test_periodic_stops_when_a_cancelled_job_fails_otherwise(clock, stray_failures):

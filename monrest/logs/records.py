@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from attrs import define, evolve, frozen
 from sqlalchemy import Connection, bindparam, func, select, text, update
 
+from monrest.errors import LostError
 from monrest.logs import partitions
 from monrest.logs.line import LINENO, MESSAGE, TIME, Line, sizes
 from monrest.store.tables import logcache_lines as lines
@@ -31,7 +32,7 @@ Held: TypeAlias = tuple[str, float]
 """Who holds a lease, and what was written with its last renewal, which is another every time."""
 
 
-class LeaseLostError(Exception):
+class LeaseLostError(LostError):
     """Somebody else updates the site by now."""
 
 
@@ -164,7 +165,7 @@ def hold(connection: Connection, lease: Lease, now: float, **values: Any) -> Non
         .values(owned_until=now + lease.seconds, **values)
     )
     if held.rowcount != 1:
-        raise LeaseLostError
+        raise LeaseLostError("another daemon updates the log cache of the site by now")
 
 
 # -------------------------------------------------------------------- what is known

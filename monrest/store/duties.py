@@ -22,7 +22,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.concurrency import Periodic
-from monrest.errors import Unavailable
+from monrest.errors import LostError, Unavailable
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
 from monrest.store.tables import duties, duty_daemons
@@ -44,7 +44,7 @@ class Token:
     number: int
 
 
-class DutyLostError(Exception):
+class DutyLostError(LostError):
     """The duty is another daemon's meanwhile, and nothing was changed."""
 
 
