@@ -140,7 +140,6 @@ def test_calls_with_more_than_belongs_there(cluster):
         assert client.request("GET", path, body=much, headers=headers).status == 200
         head = {"X-Mon-Cluster-Auth": "0" * 10_000}
         refused(client.get(path, headers=head), 403, "not a node of this cluster")
-        assert client.request("POST", path, body=much, headers=call_of(cluster, 0)[1]).status == 405
     with cluster.nodes[0].client() as client:
         answer = client.request("POST", "/mon/cluster/heartbeat", body=much)
         assert answer.status in (400, 415), answer
