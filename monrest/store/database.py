@@ -26,6 +26,7 @@ from monrest.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
 from monrest.store.door import Door, GivenUpError, Job
 from monrest.store.failures import Meaning, StoreError, meaning_of, told
+from monrest.store.pulse import Pulse
 
 __all__ = ["Database", "StoreError"]
 
@@ -52,8 +53,9 @@ _REASONS = {
 class Database(Service):
     """The database of ``url``; ``timeout`` in seconds for one transaction, retries included.
 
-    A database that does not even answer is given up 5 s later. ``threads`` makes a thread pool
-    from (reactor, size, title).
+    A database that does not even answer is given up 5 s later; a server that answers nobody is
+    noticed before, see ``Pulse``, and what needs it fails at once from then on. ``threads`` makes
+    a thread pool from (reactor, size, title).
     """
 
     log: ClassVar[Logger] = Logger()
@@ -68,6 +70,7 @@ class Database(Service):
     _open: set[Deferred[None]] = field(init=False, factory=set)
     _hurry: tuple[float, float] | None = field(init=False, default=None)
     _lost: bool = field(init=False, default=False)
+    _pulse: Pulse | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         if self.clock is None:
@@ -85,6 +88,9 @@ class Database(Service):
         writers = 1 if embedded else _WRITERS
         self._readers = self._door(engines.reading(url, _READERS, self.timeout), _READERS)
         self._writers = self._door(engines.writing(url, writers, self.timeout), writers)
+        if not embedded:
+            alone = self._door(engines.asking(url, self.timeout), 1)
+            self._pulse = Pulse(self.clock, alone, lambda: self._shorten(0.0))
 
     def _door(self, engine: Engine, size: int) -> Door:
         threads = self.threads(self.reactor, size, "database")
@@ -116,11 +122,16 @@ class Database(Service):
         Threads that are still busy with making a connection are left alone.
         """
         super().stopService()
-        doors, self._readers, self._writers = (self._readers, self._writers), None, None
-        return Deferred.fromCoroutine(self._stop([door for door in doors if door is not None]))
+        doors = [door for door in (self._readers, self._writers) if door is not None]
+        self._readers = self._writers = None
+        return Deferred.fromCoroutine(self._stop(doors))
 
     async def _stop(self, doors: list[Door]) -> None:
         await DeferredList(list(self._open))
+        pulse, self._pulse = self._pulse, None
+        if pulse is not None:
+            pulse.stop()
+            doors = [*doors, pulse.door]
         for door in doors:
             closing = Deferred.fromCoroutine(door.close())
             with suppress(DeferredTimeout):
@@ -147,10 +158,15 @@ class Database(Service):
 
     async def _counted(self, transaction: Coroutine[Deferred[Any], Any, T]) -> T:
         ended: Deferred[None] = Deferred()
+        pulse = self._pulse
         self._open.add(ended)
+        if pulse is not None:
+            pulse.waits()
         try:
             return await transaction
         finally:
+            if pulse is not None:
+                pulse.ended()
             self._open.discard(ended)
             ended.callback(None)
 
@@ -163,7 +179,7 @@ class Database(Service):
         wait = _FIRST_PAUSE
         reconnected = False
         while True:
-            if self._lost:
+            if self._lost or (self._pulse is not None and not self._pulse.answers):
                 raise Unavailable(message, _REASONS[Meaning.SLOW])
             job = Job(door.engine, work)
             end, grace = self._end(began)

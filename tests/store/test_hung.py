@@ -13,6 +13,7 @@ from twisted.internet.threads import deferToThread
 from monrest.errors import Unavailable
 from monrest.store import engines
 from monrest.store.database import Database, StoreError
+from monrest.store.pulse import ANSWER, SUSPECT
 from tests.fakes.store import sqlite_url
 from tests.store.rows import add, count, names
 
@@ -83,6 +84,43 @@ async def test_a_server_that_hangs_is_given_up_and_its_threads_are_free(opened, 
         own_server.thaw()
     database.startService()
     assert await database.run(count) == 0
+
+
+async def test_a_server_that_hangs_is_noticed_while_long_statements_are_not(opened, own_server):
+    """Who comes later is told at once, until it answers again."""
+    clock = Clock()
+    database = opened(own_server.url(own_server.create()), clock=clock)
+    begun = threading.Event()
+
+    def long(connection):
+        begun.set()
+        connection.execute(text("SELECT pg_sleep(0.5)"))
+        return count(connection)
+
+    reading = database.run(long)
+    assert await deferToThread(begun.wait, PATIENCE)
+    clock.advance(SUSPECT)
+    # It is asked, and answers, before the long one has ended.
+    assert await reading == 0
+    begun.clear()
+    own_server.freeze()
+    try:
+        reading = database.run(long)
+        assert await deferToThread(begun.wait, PATIENCE)
+        clock.advance(SUSPECT)
+        clock.advance(ANSWER)
+        clock.advance(0)
+        assert str(await refused(reading)) == f"cannot read what is stored: {LATE}"
+        assert str(await refused(database.run(count))) == f"cannot read what is stored: {LATE}"
+        assert str(await refused(database.change(add("x")))) == f"cannot store: {LATE}"
+        assert clock.seconds() == 2 * SUSPECT + ANSWER
+    finally:
+        own_server.thaw()
+    while not database._pulse.answers:
+        await deferToThread(threading.Event().wait, 0.01)
+        clock.advance(0.05)
+    await database.change(add("y"))
+    assert await database.run(names) == {"y"}
 
 
 async def test_a_stop_with_a_server_that_hangs_does_not_take_the_usual_time(opened, own_server):
