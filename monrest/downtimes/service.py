@@ -7,7 +7,7 @@ somebody else was at it, the cores are asked first what they have followed alrea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, ClassVar, Protocol
 
@@ -35,6 +35,8 @@ _CHECK = 600.0
 _AT_ONCE = 20
 _PAUSE = 10.0
 _LONGEST_PAUSE = 60.0
+_PATIENCE = 4.0
+"""Seconds for which a daemon that stops waits for cores; who comes next asks them what they got."""
 _REFUSALS = 5
 """How often a core is told what it refuses."""
 
@@ -307,18 +309,27 @@ class RecurringDowntimes(Service):
             one.startService()
 
     def stopService(self) -> Deferred[None]:
-        """Fire when nothing runs any more; what was begun goes to its end."""
+        """Fire when nothing runs any more; what was begun gets some seconds for its end."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
         for one in self._periodic:
             await one.stopService()
-        await DeferredList([_end_of(work) for work in self._working.values()])
+        working = list(self._working.values())
+        late = self.clock.callLater(_PATIENCE, _cancel, working)
+        await DeferredList([_end_of(work) for work in working])
+        if late.active():
+            late.cancel()
 
 
 def _lines(problems: Sequence[str]) -> str | None:
     return "\n".join(dict.fromkeys(problems)) or None
+
+
+def _cancel(working: Iterable[Deferred[None]]) -> None:
+    for one in working:
+        one.cancel()
 
 
 def _end_of(work: Deferred[None]) -> Deferred[None]:

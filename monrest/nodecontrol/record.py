@@ -63,6 +63,11 @@ class Node:
     claimed: int = 0
     last_job: int | None = None
 
+    @property
+    def asked(self) -> int:
+        """When it was asked for facts the last time, whatever became of it."""
+        return max(self.gathered, self.last_error_at)
+
 
 @frozen(kw_only=True)
 class Log:

@@ -45,7 +45,7 @@ class World:
     """``join`` starts a daemon; ``pass_`` lets time go by for all that are not frozen."""
 
     def __init__(self, url, monkeypatch, *sites, now=BEGIN):
-        self.url, self.daemons, self.elapsed = url, [], 0.0
+        self.url, self.daemons, self.elapsed, self.wrong = url, [], 0.0, {}
         self.begun = now
         self.sites = sites or (Core("a"),)
         monkeypatch.setattr(service, "send", self.send)
@@ -68,6 +68,7 @@ class World:
         made.startService()
         duties.startService()
         self.daemons.append(made)
+        self.wrong[made] = wrong
         return made
 
     def kill(self, daemon):
@@ -75,11 +76,13 @@ class World:
         daemon.database.stopService()
 
     def pass_(self, seconds, *frozen, step=1.0):
+        """A clock goes on while its daemon is frozen, which then finds it where it is."""
         for _ in range(int(seconds / step)):
             self.elapsed += step
             for daemon in self.daemons:
                 if daemon not in frozen:
-                    daemon.clock.advance(step)
+                    now = self.begun + self.elapsed + self.wrong[daemon]
+                    daemon.clock.advance(now - daemon.clock.seconds())
 
     def close(self):
         for daemon in self.daemons:
