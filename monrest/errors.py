@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from monrest.values import SiteProblem
 
 
+class LostError(Exception):
+    """Another daemon does by now what was begun here, and nothing was changed; nobody sees it."""
+
+
 class RestError(Exception):
     """A failure with an HTTP status; ``message`` is short, ``description`` says what to do.
 

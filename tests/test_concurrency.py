@@ -17,7 +17,7 @@ from monrest.concurrency import (
     shielded,
     sliced,
 )
-from monrest.errors import Unavailable
+from monrest.errors import LostError, Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
 
@@ -105,12 +105,15 @@ def test_shielded_work_survives_its_client(stray_failures):
     assert steps == ["done"]
 
 
-def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures):
+@pytest.mark.parametrize(
+    "refusal", [Unavailable("cannot store", "the database is away"), LostError("a lease")]
+)
+def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures, refusal):
     inner = Deferred()
 
     async def work():
         await inner
-        raise Unavailable("cannot store", "the database is away")
+        raise refusal
 
     shielded(work()).addErrback(lambda _: None).cancel()
     inner.callback(None)
@@ -233,6 +236,24 @@ def test_periodic_outlives_failures(clock, stray_failures):
     clock.pump([1] * 35)
     assert len(runs) == 4
     assert outcome(service.stopService()) == [None]
+
+
+def test_periodic_stops_when_a_cancelled_job_fails_otherwise(clock, stray_failures):
+    """A job that tidies up may find that it cannot, or may have nothing against its end."""
+    stray_failures.append(Unavailable)
+
+    async def job(error):
+        try:
+            await pause(clock, 100)
+        except CancelledError:
+            if error is not None:
+                raise error from None
+
+    for error in (Unavailable("gone", ""), None):
+        service = Periodic(clock, 10, lambda error=error: job(error), "job")
+        service.startService()
+        assert outcome(service.stopService()) == [None]
+        assert not clock.getDelayedCalls()
 
 
 def test_periodic_stops_in_the_middle_of_a_run(clock):
