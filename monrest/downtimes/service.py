@@ -272,19 +272,21 @@ class RecurringDowntimes(Service):
         except Unavailable:
             return
         new = {number for number, _ in versions.items() - self._checked.items()}
-        if new:
-            await self._check_some(lambda one: one.number in new)
-        self._checked = versions
+        if not new or await self._check_some(lambda one: one.number in new):
+            self._checked = versions
 
-    async def _check_some(self, wanted: Callable[[Downtime], bool]) -> None:
+    async def _check_some(self, wanted: Callable[[Downtime], bool]) -> bool:
+        """Check those that are wanted; False if that could not be done."""
         token = self.duties.held(DUTY)
         if token is None:
-            return
+            return False
         try:
             downtimes = await self.database.run(statements.everything)
             await self._check([one for one in downtimes if wanted(one)], token)
         except (Unavailable, DutyLostError) as error:
             self.log.info("recurring downtimes are not checked now: {reason}", reason=str(error))
+            return False
+        return True
 
     async def _check(self, downtimes: Sequence[Downtime], token: Token) -> None:
         sites = self.registry.sites

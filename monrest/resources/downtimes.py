@@ -201,6 +201,7 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
         await require_commands(context, request.identity, old.record, old.sites)
         fields = fields_of(request)
         named = _named(fields) or _named(dict(request.parameters))
+        # null stands for what a new one has: the sites of the request, or all of them.
         kept = patch and not named and all(fields.get(name, "") is not None for name in SITES)
         sites = dict(old.sites) if kept else _sites(context, named or request.sites)
         if patch:

@@ -18,7 +18,7 @@ _SECRET = re.compile(_WORDS, re.IGNORECASE)
 _URL = re.compile(r"[A-Za-z][\w.+-]*://(?!/)(.*)", re.DOTALL)
 _IN_URL = re.compile(r"(?<=://)[^\s/@]*(?:@[^\s/@]*)*@")
 
-_NAME = rf"[\w.-]*(?:{_WORDS})[\w.-]*"
+_NAME = rf"(?=[\w.-]*(?:{_WORDS}))[\w.-]++"  # without going back, so that it takes no time
 _START = r"(?<![\w./:@-])"  # of a name, and not of a host with its port
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*')"""
 _WORD = r"""[^\s"'&;]+"""
@@ -27,7 +27,7 @@ _USER = r"(?<!\S)(?:-u|--(?:proxy-)?user)[\s=]*"
 _GIVEN = tuple(
     re.compile(rf"({before}){value}", re.IGNORECASE | re.DOTALL)
     for before, value in (
-        (rf"""{_NAME}["']\s*[=:]\s*""", rf"(?:{_QUOTED}|{_WORD})"),
+        (rf"""(?<![\w.-]){_NAME}["']\s*[=:]\s*""", rf"(?:{_QUOTED}|{_WORD})"),
         # To the end of what is quoted: "name: value", 'name=value'.
         (rf"(?<=\")[^\"']*?{_START}{_NAME}\s*[=:]\s*{_SCHEME}", r"(?:[^\"\\]|\\.)+"),
         (rf"(?<=')[^\"']*?{_START}{_NAME}\s*[=:]\s*{_SCHEME}", r"[^']+"),
@@ -36,7 +36,7 @@ _GIVEN = tuple(
         (rf"(?<![\w.-])(?!(?:private|cert)Key=){_NAME}\s*=\s*", rf"(?:{_QUOTED}|{_WORD})"),
         (rf"(?<!\S)--?{_NAME}\s+", rf"(?:{_QUOTED}|{_WORD})"),
         (r"\bsshpass\s+-p\s*", rf"(?:{_QUOTED}|{_WORD})"),
-        (r"\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&]*?\s)?-p", rf"(?:{_QUOTED}|{_WORD})"),
+        (r"\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&]{0,200}?\s)?-p", rf"(?:{_QUOTED}|{_WORD})"),
         (rf"{_USER}[^\s:%\"']+[:%]", rf"(?:{_QUOTED}|{_WORD})"),
         (rf"{_USER}\"[^:%\"']+[:%]", r"(?:[^\"\\]|\\.)+"),
         (rf"{_USER}'[^:%\"']+[:%]", r"[^']+"),

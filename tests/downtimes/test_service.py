@@ -251,7 +251,7 @@ def test_a_check_keeps_what_is_wrong_and_forgets_it(world):
 
 def test_who_writes_sees_soon_what_is_wrong(world):
     world.pass_(10)
-    world.join()
+    daemon = world.join()
     number = world.add(host=["x"])
     world.pass_(10)
     assert world.get(number).error == "  - ERROR: host x not found"
@@ -261,6 +261,12 @@ def test_who_writes_sees_soon_what_is_wrong(world):
     assert world.get(number).error is None
     world.pass_(10)
     assert world.get(number).error == "  - ERROR: host y not found"
+    daemon.database.down = True
+    again = world.add(host=["z"])
+    world.pass_(10)
+    daemon.database.down = False
+    world.pass_(10)
+    assert world.get(again).error == "  - ERROR: host z not found"
     assert not result(world.books.change(statements.report(old, None))), "of what was there before"
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import sqlite3
+import time
+from contextlib import closing
 
 import pytest
 from harness.client import Client
 from harness.daemon import site
 from harness.expect import refused
+from harness.waiting import until
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as plain
 
@@ -125,6 +129,34 @@ def test_json_unless_text_is_preferred(daemon):
         started = admin.get("/mon/stats?background=1", headers={"Accept": "text/plain"}).json
         result = admin.get(f"/mon/jobs/{started['job_id']}/output")
         assert set(result.json) == NAMES
+
+
+def test_the_log_cache_is_counted(made, embedded, tmp_path):
+    """What the figures say is what is in the database, after every update."""
+    began, file = int(time.time()), tmp_path / "lines.sqlite"
+    cache = {"url": f"sqlite:///{file}", "first_import": 864000, "update_interval": 3600}
+    daemon = made([site("s1", f"unix:{embedded.socket}")], sections={"logcache": cache}).start()
+
+    def told():
+        (row,) = admin.rows("/mon/logcache/stats")
+        return row
+
+    def stored():
+        with closing(sqlite3.connect(file, timeout=20)) as base:
+            return base.execute(
+                "SELECT count(*), max(time), sum(length(message)) FROM logcache_lines"
+            ).fetchone()
+
+    with daemon.client() as admin:
+        until(lambda: told()["status"] == "OK" and told()["items"], "the first import is done")
+        for _ in range(2):
+            answer = admin.request("POST", "/mon/logcache/update")
+            row, (count, newest, size) = told(), stored()
+            assert answer.json["errors"] == []
+            assert (row["items"], row["last_entry"], row["mode"]) == (count, newest, "")
+            assert row["data_size"] >= size
+            assert row["update_duration"] > 0
+            assert began <= row["last_update"] <= time.time()
 
 
 def test_the_configuration(made, tmp_path):
