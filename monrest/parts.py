@@ -256,8 +256,7 @@ class Parts:
             if not done:
                 self.log.failure("what is left was not stored", result)
         await self.duties.stopService()
-        for database in self._databases():
-            await database.stopService()
+        await DeferredList([database.stopService() for database in self._databases()])
         await self.registry.stopService()
 
     def context(self, passwords: Passwords, started: float) -> Context:

@@ -132,10 +132,12 @@ class Database(Service):
         if pulse is not None:
             pulse.stop()
             doors = [*doors, pulse.door]
-        for door in doors:
-            closing = Deferred.fromCoroutine(door.close())
-            with suppress(DeferredTimeout):
-                await closing.addTimeout(_CLOSING, self.clock)
+        await DeferredList([Deferred.fromCoroutine(self._close(door)) for door in doors])
+
+    async def _close(self, door: Door) -> None:
+        closing = Deferred.fromCoroutine(door.close())
+        with suppress(DeferredTimeout):
+            await closing.addTimeout(_CLOSING, self.clock)
 
     def run(self, work: Callable[[Connection], T]) -> Deferred[T]:
         """Read: the result of ``work`` with a connection that sees one state and changes nothing.

@@ -294,19 +294,6 @@ def test_who_leaves_before_the_answer_has_a_job_all_the_same(world):
     assert [job.rc for job in result(jobs.several())] == [0]
 
 
-def test_old_jobs_go_with_their_results(world):
-    jobs = world.join(keep=100)
-    old = start(jobs, at_once(Document(value=1)))
-    running = Held()
-    number = start(jobs, running)
-    world.pass_(200)
-    assert get(jobs, old) is None
-    assert get(jobs, number) is not None
-    left = result(jobs.database.run(lambda c: list(c.execute(select(job_output.c.job)).scalars())))
-    assert left == []
-    running.end()
-
-
 def test_what_is_not_done_after_three_days_ends(world):
     jobs = world.join(concurrent=1)
     first, second = Held(), Held()

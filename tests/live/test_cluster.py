@@ -221,7 +221,7 @@ def test_all_nodes_restart_and_no_request_fails(cluster):
                 return client.rows("/mon/cluster/restart")
 
             until(
-                lambda: all(one["state"] == "done" for one in steps()), "all are done", seconds=120
+                lambda: all(one["state"] == "done" for one in steps()), "all are done", seconds=240
             )
     finally:
         stop.set()
@@ -260,7 +260,7 @@ def test_a_node_that_could_not_start_stays_and_ends_the_restart(cluster):
             until(
                 lambda: {one["state"] for one in client.rows("/mon/cluster/restart")} <= ends,
                 "it has ended",
-                seconds=60,
+                seconds=120,
             )
             steps = client.rows("/mon/cluster/restart")
     finally:

@@ -7,6 +7,7 @@ import signal
 import pytest
 from harness.client import InFlight
 from harness.daemon import Daemon, site
+from harness.expect import refused
 from harness.lying import LyingSite
 from harness.proxy import Line
 from harness.waiting import until
@@ -61,10 +62,22 @@ def test_it_can_be_stopped(daemon, line, slow):
         until(lambda: client.rows(f"/mon/jobs/{number}")["is_running"] == 1, "the job runs")
         assert slow.waiting.wait(20)
         line.drop()
-        waiting = [InFlight(daemon, "/mon/broadcasts") for _ in range(6)]
-        waiting.append(InFlight(daemon, "/services"))
+        for path in ("/mon/broadcasts", "/mon/reports", "/services", "/mon/jobs"):
+            InFlight(daemon, path)
         assert daemon.stop(seconds=STOP_SECONDS) in (0, -signal.SIGTERM)
     assert not line.open.is_set(), "it did not wait until the database was back"
-    assert daemon.log.rstrip().endswith("Server Shut Down.") or "stopped" in daemon.log
+    assert "info monrest.service.Daemon: stopped" in daemon.log
     assert "Traceback" not in daemon.log
-    del waiting
+
+
+def test_readers_are_told_and_later_ones_at_once(daemon, line):
+    """The one who notices it waits; the log has one line, and nothing has to be done afterwards."""
+    with daemon.client() as client:
+        line.drop()
+        for _ in range(20):
+            answer = client.get("/mon/broadcasts", timeout=60)
+            refused(answer, 503, "cannot read what is stored", "did not answer in time")
+        assert client.get("/hosts?columns=name").status == 200
+        line.mend()
+        until(lambda: client.get("/mon/broadcasts").status == 200, "the database is back")
+    assert "Traceback" not in daemon.log

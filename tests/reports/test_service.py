@@ -278,6 +278,20 @@ def test_who_lost_the_duty_does_not_send(world):
     first.database.down = True
 
 
+def test_a_report_that_a_dead_one_had_begun_does_not_wait_for_its_job(world):
+    """That the job has no daemon any more is noticed later than that the duty has none."""
+    first, second = world.join("one"), world.join("two")
+    first.prepare = first.jobs.wait = lambda *_: Deferred()
+    world.add()
+    world.pass_(70)
+    assert (len(first.jobs.jobs), world.get().job) == (1, 1)
+    second.jobs.jobs.update(first.jobs.jobs)
+    world.kill(first)
+    world.pass_(30)
+    assert len(world.sent) == 1
+    assert world.left() == []
+
+
 def test_missing_sites_are_waited_for(world):
     world.join()
     world.add()

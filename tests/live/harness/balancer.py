@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import itertools
 import queue
@@ -58,8 +59,15 @@ class Balancer:
             if said == [False] * AGREE:
                 self.inside.discard(port)
                 self.most_outside = max(self.most_outside, len(self.ports) - len(self.inside))
-            elif said == [True] * AGREE:
+            elif said == [True] * AGREE and port not in self.inside:
+                self.forget(port)
                 self.inside.add(port)
+
+    def forget(self, port):
+        """Close what was kept open to a node that was out: it may be another process by now."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self.kept[port].get_nowait().close()
 
     def ready(self, port):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
@@ -99,7 +107,7 @@ class Balancer:
         connection.request(handler.command, handler.path, body=body or None, headers=headers)
         response = connection.getresponse()
         answer = response.read()
-        if response.will_close:
+        if response.will_close or port not in self.inside:
             connection.close()
         else:
             self.kept[port].put(connection)

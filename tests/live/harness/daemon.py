@@ -152,7 +152,7 @@ class Daemon:
         """Ask for a reload of the configuration."""
         self.process.send_signal(signal.SIGHUP)
 
-    def stop(self, number=signal.SIGTERM, *, seconds=40):
+    def stop(self, number=signal.SIGTERM, *, seconds=60):
         """End the process and return its exit status."""
         if self.process is None:
             return None
