@@ -107,7 +107,7 @@ class Parts:
         self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
         self.log_database = Database(clock, cached.url) if cached.url else self.database
-        self.logcache = LogCache(clock, self.log_database, cached, self.registry.sites)
+        self.logcache = LogCache(clock, self.log_database, cached, self.registry.direct)
         self.staging = Staging(clock, self.database, folder)
         self.jobs = Jobs(
             database=self.database,
@@ -225,7 +225,7 @@ class Parts:
         """Go on with another configuration and secret key."""
         zone = config.display.zone()
         self.registry.reconfigure(config.sites)
-        await self.logcache.reconfigure(config.logcache, self.registry.sites)
+        await self.logcache.reconfigure(config.logcache, self.registry.direct)
         self.sessions.config = self.users.config = config.auth
         self.sessions.names = self.cluster.peers.names = config.names
         self.cluster.peers.key = key_of(key)
@@ -256,6 +256,7 @@ class Parts:
         context = Context(
             clock=self.reactor,
             sites=self.registry,
+            instance=self.registry.instance,
             config=config,
             names=config.names,
             zone=config.display.zone(),

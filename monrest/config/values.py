@@ -383,6 +383,11 @@ class SiteConfig:
     groups: tuple[str, ...] = ()
     configtool: ConfigTool | None = None
 
+    @property
+    def federated(self) -> bool:
+        """Whether it is another instance and not a core."""
+        return self.address.startswith(("http:", "https:"))
+
     def where(self) -> Address:
         """Take the address apart; ValueError if it has none of the known forms."""
         return parse_address(self.address)
