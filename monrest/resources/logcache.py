@@ -86,8 +86,10 @@ def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any
 
 
 def _sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """The selected sites; the log of another instance's sites is cached there."""
     query = parse_query(request.parameters)
-    return context.sites.select(request.sites or query.backends)
+    chosen = context.sites.select(request.sites or query.backends)
+    return tuple(site for site in chosen if site.kind == Site.kind)
 
 
 async def stats(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
