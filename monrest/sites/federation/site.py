@@ -50,7 +50,8 @@ class FederatedSite(Site):
         self.breaker.interval = INTERVAL
 
     def _path(self) -> str:
-        assert self.facts is not None
+        if self.facts is None:
+            raise DownThereError("not known on the other side")
         return f"/sites/{quote(self.facts.id, safe='')}"
 
     @property
