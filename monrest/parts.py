@@ -206,9 +206,11 @@ class Parts:
         for database in self._databases():
             database.startService()
         self.threads.startService()
-        self.registry.startService()
         for part in self._state():
             part.startService()
+        # Instances that federate know each other by it, also after one of them began anew.
+        self.registry.instance = f"{self.jobs.node.id:x}"
+        self.registry.startService()
         self.duties.owner = str(self.jobs.node.id)
         self.cluster.own = Own.of(self.jobs.node, __version__)
         self.cluster.peers.key = key_of(key)

@@ -12,6 +12,7 @@ from monrest.query.schema import CoreType
 from monrest.resources.declare import LIST_PARAMETERS, Context, Endpoint
 from monrest.resources.federation import visited_of
 from monrest.resources.local import local_schema, select
+from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Identity, RestRequest
 
@@ -92,15 +93,20 @@ def record(site: Site, identity: Identity, instance: str) -> dict[str, Any]:
 async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """List all configured sites, whatever the selection of the request.
 
-    Another instance is not told of the sites that are reached through itself.
+    Another instance is not told of the sites that are reached through itself, nor of those of
+    which that is not known yet.
     """
     visited = frozenset(visited_of(context, request))
     records = [
         record(site, request.identity, context.instance)
         for site in context.sites.sites
-        if visited.isdisjoint(site.hops.instances)
+        if visited.isdisjoint(site.hops.instances) and not (visited and _unknown(site))
     ]
     return await select(context, request, _SCHEMA, records)
+
+
+def _unknown(site: Site) -> bool:
+    return isinstance(site, FederatedSite) and site.facts is None
 
 
 LMD_COLUMNS = (

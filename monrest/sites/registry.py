@@ -122,7 +122,7 @@ class Registry(Service):
 
     An address of another instance stands for as many sites as that one has, so that the list may
     change at any time. ``instance`` is the random id by which instances notice that a request has
-    been here before (livestatus.md, section 17.2).
+    been here before (livestatus.md, section 17.2); it is looked at once sites are asked.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -142,7 +142,7 @@ class Registry(Service):
 
     def _made(self, config: SiteConfig) -> Site | Source:
         if config.federated:
-            return Source(self.reactor, config, self.instance, self._relist)
+            return Source(self.reactor, config, lambda: self.instance, self._relist)
         return self.make(self.reactor, config)
 
     def _relist(self) -> None:

@@ -5,6 +5,7 @@ No redirect is followed, so that the key reaches no other host (livestatus.md, s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -90,14 +91,14 @@ ITSELF = Whom()
 
 @define(eq=False, kw_only=True)
 class Remote:
-    """The other side of one configured address; ``instance`` is this one's random id.
+    """The other side of one configured address; ``instance`` gives this one's id.
 
     At most ``config.connections`` requests run at the same time.
     """
 
     reactor: Any
     config: SiteConfig
-    instance: str
+    instance: Callable[[], str]
     largest: int = LARGEST_ANSWER
     root: str = field(init=False)
     _app: str = field(init=False)
@@ -178,7 +179,7 @@ class Remote:
 
     def _headers(self, whom: Whom, content_type: str | None) -> Headers:
         prefix = f"X-{self._app.title()}-"
-        visited = ",".join((*whom.visited, self.instance))
+        visited = ",".join((*whom.visited, self.instance()))
         headers = {
             "Accept": JSON,
             "User-Agent": "monrest",
@@ -250,6 +251,11 @@ class _Body(Protocol):
             return
         self.parts += data
         if len(self.parts) > self.largest:
+            self.refuse()
+
+    def refuse(self) -> None:
+        """Read no more of an answer that is too long."""
+        if not self.ended:
             self._cut()
             self.done.errback(ProtocolError(f"an answer of more than {self.largest} bytes"))
 
@@ -266,6 +272,8 @@ class _Body(Protocol):
 def _body(response: Any, largest: int) -> Deferred[bytes]:
     body = _Body(largest)
     response.deliverBody(body)
+    if isinstance(response.length, int) and response.length > largest:
+        body.refuse()
     return body.done
 
 

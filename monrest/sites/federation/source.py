@@ -47,7 +47,7 @@ class Source:
 
     reactor: Any
     config: SiteConfig
-    instance: str
+    instance: Callable[[], str]
     changed: Callable[[], None]
     remote: Remote = field(init=False)
     sites: tuple[FederatedSite, ...] = field(init=False)
@@ -117,7 +117,7 @@ class Source:
                     f"the other side is too old or no monrest, it says {error.reason}"
                 ) from None
             raise
-        sites = listing.facts(found, self.instance)
+        sites = listing.facts(found, self.instance())
         if not sites:
             raise NotListedError("the other side has no site for us")
         for one in sites:
