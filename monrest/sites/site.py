@@ -167,6 +167,11 @@ class Site:
         assert self.capabilities is not None
         return await self.query(prepare(pushed, self.capabilities, layout))
 
+    @property
+    def openly(self) -> Site:
+        """The site as this daemon asks it for itself, whoever it is asked for otherwise."""
+        return self
+
     def query(self, ask: Ask) -> Deferred[list[Row]]:
         """Send what was prepared for this site's capabilities; fails with LivestatusError.
 

@@ -84,6 +84,13 @@ def without_site(value):
         "/hosts?columns=name,last_check&last_check[>]=-10y",
         "/services?state_order[>]=-1&columns=description,state_order",
         "/hosts?columns=name,plugin_output,long_plugin_output,perf_data",
+        "/hosts/availability?start=-7d",
+        "/services/availability?start=-7d&columns=host,service,time_ok,time_critical",
+        "/hosts/web01/availability?start=-7d",
+        "/services/web01/ping/availability?start=-7d&rpttimeperiod=24x7",
+        "/hosts/outages?start=-7d",
+        "/services/outages?start=-7d&limit=5&sort=-start",
+        "/hostgroups/web/availability?start=-7d",
     ],
 )
 def test_reads_are_those_of_the_other_side(both, path):

@@ -208,6 +208,21 @@ def test_what_is_sent(near, pretender):
     assert "X-Mon-Auth-User" not in listing[2]
 
 
+def test_objects_are_chosen_for_the_user_and_their_log_is_read_whole(near, pretender):
+    host = {"name": "h", "contacts": ["olga"], "state": 0, "has_been_checked": 1}
+    pretender.tell("/sites/x/hosts", [host])
+    pretender.tell("/sites/x/logs", [])
+    with near.client("olga") as olga:
+        (row,) = olga.rows("/sites/p/hosts/availability")
+    assert row["host"] == "h"
+    users = {
+        path.split("?")[0].rpartition("/")[2]: headers.get("X-Mon-Auth-User")
+        for _, path, headers, _ in pretender.requests
+    }
+    assert users["hosts"] == "olga"
+    assert users["logs"] is None
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "word"),
     [

@@ -101,6 +101,11 @@ class FederatedSite(Site):
             self._copies.add(one)
         return one
 
+    @property
+    def openly(self) -> FederatedSite:
+        """In nobody's name; for what tells of the objects that somebody sees anyway."""
+        return self.acting(Whom(visited=self.whom.visited))
+
     def told(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
         """Take what the other side says of this site."""
         for one in (self, *self._copies):
