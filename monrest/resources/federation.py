@@ -7,6 +7,8 @@ import re
 from monrest.errors import BadRequest, LoopDetected
 from monrest.resources.declare import Context
 from monrest.sites.federation.remote import HEADER, MOST_HOPS
+from monrest.sites.federation.site import FederatedSite
+from monrest.sites.registry import SiteList, Sites
 from monrest.values import Parameters, RestRequest
 
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
@@ -34,6 +36,11 @@ def visited_of(context: Context, request: RestRequest) -> tuple[str, ...]:
             "too many instances", f"{spelled}: expected at most {MOST_HOPS} of them on the way"
         )
     return visited
+
+
+def own_sites(sites: Sites) -> Sites:
+    """Those of the sites whose core is asked by this instance itself."""
+    return SiteList(tuple(site for site in sites.sites if not isinstance(site, FederatedSite)))
 
 
 def selected(parameters: Parameters) -> tuple[str, ...]:

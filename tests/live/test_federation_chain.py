@@ -88,6 +88,31 @@ def test_a_request_that_was_here_is_refused(circle):
         refused(client.get("/hosts", headers={"X-Mon-Federation": "a b"}), 400, "Federation")
 
 
+def test_an_operator_may_keep_it_to_one_step(circle):
+    second = circle[1]
+    second.sections["federation"] = {"cascade": False}
+    reload(second)
+    try:
+        with circle[0].client() as client, second.client() as other:
+            until(lambda: set(sites_of(client)) == {"a", "next"}, "only the next one is left")
+            assert client.rows("/sites/next/hosts/web01")[0]["peer_key"] == "next"
+            rows = other.rows("/sites", headers={"X-Mon-Federation": "somebody"})
+            assert [row["id"] for row in rows] == ["b"]
+            assert len(other.rows("/sites")) == 3
+    finally:
+        second.sections.pop("federation")
+        reload(second)
+        circle[0].wait_connected({"next-b", "next-next-c"})
+
+
+def reload(daemon):
+    """Put the configuration of a daemon in force."""
+    daemon.write_config()
+    before = daemon.log.count("configuration read again")
+    daemon.hang_up()
+    until(lambda: daemon.log.count("configuration read again") > before, "it is read again")
+
+
 def test_others_are_not_told_of_their_own_sites(circle):
     second = format(int((circle[1].folder / "var" / "node.id").read_text()), "x")
     with circle[0].client() as client:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import define, evolve, field
-from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.concurrency import Shared, sliced
-from monrest.livestatus.errors import LivestatusError, ProtocolError
+from monrest.livestatus.errors import LivestatusError, ProtocolError, StoppedError
 from monrest.sites.federation import listing
 from monrest.sites.federation.answers import Record, records
 from monrest.sites.federation.listing import Facts
@@ -49,7 +49,7 @@ class Source:
     config: SiteConfig
     instance: Callable[[], str]
     changed: Callable[[], None]
-    remote: Remote = field(init=False)
+    remote: Remote = field()
     sites: tuple[FederatedSite, ...] = field(init=False)
     running: bool = field(init=False, default=False)
     _found: Mapping[str, Facts] = field(init=False, factory=dict)
@@ -60,8 +60,11 @@ class Source:
     _error: LivestatusError | None = field(init=False, default=None)
     _gone: list[FederatedSite] = field(init=False, factory=list)
 
+    @remote.default
+    def _usual(self) -> Remote:
+        return Remote(reactor=self.reactor, config=self.config, instance=self.instance)
+
     def __attrs_post_init__(self) -> None:
-        self.remote = Remote(reactor=self.reactor, config=self.config, instance=self.instance)
         self.sites = (FederatedSite(self.reactor, self.config, source=self),)
 
     def lists(self, remote_id: str) -> bool:
@@ -97,6 +100,8 @@ class Source:
         except LivestatusError as error:
             self._error = error
             raise
+        except CancelledError:
+            raise StoppedError from None
         except Exception as error:
             self.log.failure("reading the sites of {site} failed", Failure(), site=self.config.id)
             self._error = ProtocolError("strange list of sites")
