@@ -8,7 +8,7 @@ from monrest.auth.visibility import visible_sites
 from monrest.errors import BadRequest
 from monrest.resources.background import start, wanted
 from monrest.resources.declare import SITE_PARAMETERS, Context
-from monrest.resources.federation import own_sites, selected, visited_of
+from monrest.resources.federation import for_instance, selected, visited_of
 from monrest.resources.registry import router
 from monrest.values import Answer, RestRequest
 
@@ -38,8 +38,8 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
         await context.sites.settled(request.sites or selected(request.parameters))
     # Handlers know no other sites than those of the asker, so that none can forget to look.
     sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
-    if visited and not context.config.federation.cascade:
-        sites = own_sites(sites)
+    if visited:
+        context, sites = for_instance(context, request.identity, sites)
     if sites is not context.sites:
         context = evolve(context, sites=sites)
     return await match.endpoint.handler(context, request, match.arguments)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from attrs import evolve
+
 from monrest.errors import BadRequest, LoopDetected
 from monrest.resources.declare import Context
 from monrest.sites.federation.remote import HEADER, MOST_HOPS
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.registry import SiteList, Sites
-from monrest.values import Parameters, RestRequest
+from monrest.values import Identity, Parameters, RestRequest
 
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
@@ -38,9 +40,20 @@ def visited_of(context: Context, request: RestRequest) -> tuple[str, ...]:
     return visited
 
 
-def own_sites(sites: Sites) -> Sites:
-    """Those of the sites whose core is asked by this instance itself."""
-    return SiteList(tuple(site for site in sites.sites if not isinstance(site, FederatedSite)))
+def for_instance(context: Context, identity: Identity, sites: Sites) -> tuple[Context, Sites]:
+    """What a request of another instance is answered with.
+
+    Where the operator forbids cascades, only with the sites whose cores are asked from here. What
+    an instance does for itself, such as recurring downtimes, it signs as it does at its own sites.
+    """
+    config = context.config
+    if not config.federation.cascade:
+        own = (site for site in sites.sites if not isinstance(site, FederatedSite))
+        sites = SiteList(tuple(own))
+    if identity.superuser:
+        commands = evolve(config.commands, lock_author_names=False)
+        context = evolve(context, config=evolve(config, commands=commands))
+    return context, sites
 
 
 def selected(parameters: Parameters) -> tuple[str, ...]:

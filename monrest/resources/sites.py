@@ -81,12 +81,12 @@ def record(site: Site, identity: Identity, instance: str) -> dict[str, Any]:
         "section": site.section,
         "status": site.status,
         "type": site.kind,
-        "core": core.key if core is not None else "",
-        "groups": list(site.config.groups),
+        "core": core.key if core is not None and informed else "",
+        "groups": list(site.config.groups) if informed else [],
         "hidden": int(site.hidden),
-        "instances": [instance, *hops.instances],
+        "instances": [instance, *hops.instances] if informed else [],
         "program_start": int(site.health.program_start),
-        "tables": core.tables if core is not None else {},
+        "tables": core.tables if core is not None and informed else {},
     }
 
 

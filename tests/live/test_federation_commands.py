@@ -154,6 +154,22 @@ def test_the_other_side_writes_it_down_for_the_user(pair, olga):
     assert "olga" in lines[-1]
 
 
+def test_an_instance_signs_what_it_does_for_itself(pair, there):
+    """As recurring downtimes, which are found again by their author."""
+    far, near = pair
+    with far.client(None) as instance:
+        instance.key = near.sites[0]["auth_key"]
+        path = "/hosts/web02/cmd/add_host_comment"
+        for number, headers in enumerate(({}, {"X-Mon-Federation": "somebody"})):
+            given = {"comment": f"signed {number}", "author": "(cron)", "wait": 20}
+            sent(instance.post_form(path, given, headers=headers))
+        instance.user = "admin"
+        given = {"comment": "signed 2", "author": "(cron)", "wait": 20}
+        sent(instance.post_form(path, given, headers={"X-Mon-Federation": "somebody"}))
+    rows = there.rows("/comments?comment[~]=^signed&columns=comment,author&sort=comment")
+    assert [row["author"] for row in rows] == ["(api)", "(cron)", "admin"]
+
+
 def test_nothing_is_sent_for_a_test(admin, there):
     path = "/hosts/db01/cmd/add_host_comment"
     answer = admin.post_form(path, {"comment": "never", "test_only": 1})

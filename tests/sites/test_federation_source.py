@@ -118,6 +118,18 @@ def test_several_sites_are_named_by_theirs(world):
     assert sum("tables" in path for _, path, _ in world.far.asked) == 1
 
 
+def test_who_may_use_a_site_there_may_use_it_here(world):
+    world.far.rows = [row("x", groups=["ops"], hidden=1)]
+    world.source.startService()
+    (site,) = world.source.sites
+    assert world.changes == [1]
+    listed = SiteList(world.source.sites)
+    assert listed.restricted
+    assert listed.select() == ()
+    assert listed.permitted(frozenset({"ops"})).select(["m"]) == (site,)
+    assert listed.permitted(frozenset()).sites == ()
+
+
 def test_one_request_serves_all_sites_and_is_repeated(world):
     world.far.rows = [row(key) for key in "wxyz"]
     world.source.startService()

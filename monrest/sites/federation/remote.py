@@ -140,10 +140,10 @@ class Remote:
         when nothing was sent, and with other LivestatusErrors.
         """
 
-        def late(failure: Any, seconds: float) -> Any:
-            if isinstance(failure, Failure) and failure.check(CancelledError):
+        def late(result: Any, seconds: float) -> Any:
+            if isinstance(result, Failure):
                 raise QueryTimeoutError(seconds)
-            return failure
+            return result
 
         running = Deferred.fromCoroutine(self._call(method, path, whom, body, content_type, reads))
         return running.addTimeout(timeout, self.reactor, late)

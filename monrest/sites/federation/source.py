@@ -160,6 +160,7 @@ class Source:
         used = {one.core for one in found}
         self._tables = {core: known for core, known in self._tables.items() if core in used}
         old = {site.id: site for site in self.sites}
+        before = [(site, site.config) for site in self.sites]
         sites: list[FederatedSite] = []
         fresh: list[FederatedSite] = []
         for one in found:
@@ -172,7 +173,7 @@ class Source:
                 del old[config.id]
             site.told(config, one, self._capabilities(one))
             sites.append(site)
-        if tuple(sites) == self.sites:
+        if before == [(site, site.config) for site in sites]:
             return
         self.sites = tuple(sites)
         self.log.info(
