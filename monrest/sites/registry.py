@@ -13,7 +13,7 @@ from twisted.logger import Logger
 
 from monrest.errors import BadRequest
 from monrest.sites.federation.remote import Whom
-from monrest.sites.federation.site import FederatedSite
+from monrest.sites.federation.site import FederatedSite, words
 from monrest.sites.federation.source import Source
 from monrest.sites.site import Site
 
@@ -104,7 +104,7 @@ class SiteList:
             elif item == LOCAL:
                 found = {site.id for site in self.sites if site.local}
             else:
-                found = {s.id for s in self.sites if item in s.words}
+                found = {s.id for s in self.sites if item in words(s)}
                 if not found:
                     unknown.append(item)
             chosen |= found
@@ -195,7 +195,7 @@ class Registry(Service):
 
         Right after the start an address of another instance may stand for any number of sites.
         """
-        known = {word for site in self.direct for word in site.words}
+        known = {word for site in self.direct for word in words(site)}
         if items and known.issuperset(items):
             return
         waiting = [

@@ -121,11 +121,6 @@ class Site:
         return self.config.hidden
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What selects it: id, name and section."""
-        return (self.id, self.name, self.section)
-
-    @property
     def hops(self) -> Hops:
         """The way to the core, which is right here (livestatus.md, section 17.2)."""
         version = self.capabilities.livestatus_version if self.capabilities else ""
@@ -166,11 +161,6 @@ class Site:
         await self.breaker.verdict()
         assert self.capabilities is not None
         return await self.query(prepare(pushed, self.capabilities, layout))
-
-    @property
-    def openly(self) -> Site:
-        """The site as this daemon asks it for itself, whoever it is asked for otherwise."""
-        return self
 
     def query(self, ask: Ask) -> Deferred[list[Row]]:
         """Send what was prepared for this site's capabilities; fails with LivestatusError.

@@ -24,10 +24,6 @@ class Breaker:
 class FakeSite:
     """A core whose log are (time, message); it applies bounds and limit, nothing else."""
 
-    @property
-    def openly(self):
-        return self
-
     def __init__(self, lines, kind="naemon"):
         self.lines = lines
         self.capabilities = Capabilities(kind=kind, key=kind)

@@ -33,10 +33,6 @@ class FakeSite:
     hidden = False
     section = ""
 
-    @property
-    def openly(self):
-        return self
-
     def __init__(self, id, lines=()):
         self.id, self.name = id, id.upper()
         self.config = SimpleNamespace(groups=())

@@ -34,10 +34,6 @@ class Breaker:
 
 
 class FakeSite:
-    @property
-    def openly(self):
-        return self
-
     def __init__(self, *records, kind="naemon", columns=COLUMNS):
         self.records = records
         self.breaker = Breaker()

@@ -11,6 +11,7 @@ from monrest.config.values import SiteConfig
 from monrest.livestatus.errors import ConnectError
 from monrest.query.model import Pushed
 from monrest.sites.federation.remote import RefusedByRemoteError, Whom
+from monrest.sites.federation.site import openly, words
 from monrest.sites.federation.source import Source
 from monrest.sites.registry import Registry, SiteList
 from tests.fakes.sites import outcome
@@ -113,7 +114,7 @@ def test_several_sites_are_named_by_theirs(world):
     first, second = world.source.sites
     assert (first.name, first.section, first.hidden) == ("Munich X", "Europe/South", True)
     assert (second.name, second.section, second.hidden) == ("Munich Y", "Europe", False)
-    assert "m" in first.words
+    assert "m" in words(first)
     # The tables of equal cores are asked for once.
     assert sum("tables" in path for _, path, _ in world.far.asked) == 1
 
@@ -211,7 +212,7 @@ def test_a_request_that_waits_for_the_first_answer_is_in_the_name_of_its_user(wo
     assert (method, path) == ("GET", "/sites/x/hosts?columns=name")
     assert whom == Whom("olga", ("first",))
     assert world.source.sites[0].whom == Whom()
-    assert acting.openly.whom == Whom("", ("first",))
+    assert openly(acting).whom == Whom("", ("first",))
 
 
 def test_a_stop_ends_what_waits(world):

@@ -71,12 +71,6 @@ class FederatedSite(Site):
         return self.pool.whom
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """Id, name and section; those of the address mean all of its sites."""
-        base = self.source.config
-        return (*super().words, base.id, base.name)
-
-    @property
     def hops(self) -> Hops:
         """The address first, then what the other side tells."""
         far = self.facts
@@ -101,11 +95,6 @@ class FederatedSite(Site):
             self._copies.add(one)
         return one
 
-    @property
-    def openly(self) -> FederatedSite:
-        """In nobody's name; for what tells of the objects that somebody sees anyway."""
-        return self.acting(Whom(visited=self.whom.visited))
-
     def told(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
         """Take what the other side says of this site."""
         for one in (self, *self._copies):
@@ -125,3 +114,18 @@ class FederatedSite(Site):
             program_start=facts.program_start,
             localtime=facts.localtime or None,
         )
+
+
+def words(site: Site) -> tuple[str, ...]:
+    """What selects a site: id, name and section; those of an address mean all of its sites."""
+    if isinstance(site, FederatedSite):
+        base = site.source.config
+        return (site.id, site.name, site.section, base.id, base.name)
+    return (site.id, site.name, site.section)
+
+
+def openly(site: Site) -> Site:
+    """The site in nobody's name; for what tells of objects that somebody sees anyway."""
+    if isinstance(site, FederatedSite):
+        return site.acting(Whom(visited=site.whom.visited))
+    return site
