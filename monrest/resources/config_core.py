@@ -134,12 +134,12 @@ async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 
     async def all_sites() -> int:
         count = len(sites)
-        for there, answer in await far_change(context, request, far, filters=False):
-            count += count_of(answer)
-            note(request, "revert", target=there.id)
         for site in sites:
             await context.staging.revert(config_site(context, site), user_of(request))
             note(request, "revert", target=site.id)
+        for there, answer in await far_change(context, request, far, filters=False):
+            count += count_of(answer)
+            note(request, "revert", target=there.id)
         return count
 
     count = await shielded(all_sites())

@@ -136,9 +136,9 @@ async def change(
     await check_writable(context, request, action)
     sites: Sequence[Site] = ()
     try:
-        sites = tool_sites(context, request)
-        selected = await tools(context, request)
         far = far_tools(context, request)
+        sites = (*tool_sites(context, request), *far)
+        selected = await tools(context, request)
         check_reachable(far)
         chosen, unknown = await _chosen(context, choose, selected, elsewhere=bool(far))
         if unknown is not None:

@@ -92,6 +92,8 @@ async def far_change(
     ``filters``: the query string chooses the objects. The first site that refuses ends it. Names
     that one site does not know are no typing errors if another one knows them.
     """
+    if sites and filters and request.method == "DELETE":
+        _check_body(request, sites[0])
     done: list[tuple[FederatedSite, dict[str, Any]]] = []
     unknown: RestError | None = None
     for site in sites:
@@ -172,15 +174,32 @@ def _query(request: RestRequest, site: FederatedSite) -> Parameters | None:
         if name == ":PEER_KEY":
             if value.lower() != site.id.lower():
                 return None
-        elif name.startswith(_PEER) or (name == "q" and _PEER in value):
-            raise BadRequest(
-                "bad request",
-                f"{printable(name)}: expected :PEER_KEY=<id>, backends or a site in the path, "
-                f"because {site.name} is a site of another instance",
-            )
+        elif _about_sites(name, value):
+            raise _not_there(name, site)
         else:
             kept.append((name, value))
     return tuple(kept)
+
+
+def _check_body(request: RestRequest, site: Site) -> None:
+    """Raise BadRequest for filters on sites in the body of a removal, which goes on as it is."""
+    document = request.document if isinstance(request.document, dict) else {}
+    for name, value in (*request.form, *document.items()):
+        if _about_sites(name, value):
+            raise _not_there(name, site)
+
+
+def _about_sites(name: str, value: Any) -> bool:
+    """Whether a filter may look at the id or name of a site, which are others on the other side."""
+    return _PEER in name or (name == "q" and _PEER in str(value))
+
+
+def _not_there(name: str, site: Site) -> BadRequest:
+    return BadRequest(
+        "bad request",
+        f"{printable(name)}: expected :PEER_KEY=<id> in the query string, backends or a site in "
+        f"the path, because {site.name} is a site of another instance",
+    )
 
 
 # -------------------------------------------------------------------- whole sites

@@ -122,7 +122,7 @@ def _rows(chosen: Chosen, tool: Tool) -> list[Record]:
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/objects: one object on every selected site."""
     await check_writable(context, request, "create")
-    sites = tool_sites(context, request)
+    sites = (*tool_sites(context, request), *far_tools(context, request))
     try:
         given = attributes(request, query=True)
         kind, file = _required(given, ":TYPE"), _required(given, ":FILE")

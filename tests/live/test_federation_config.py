@@ -158,7 +158,23 @@ def test_lists_and_changes_of_both_sites(admin, world):
     assert admin.json("PATCH", f"{by_site}f-core", {"notes": "f"}).json["count"] == 1
     notes = {row[":PEER_KEY"]: row["notes"] for row in admin.rows("/hosts/n1/config")}
     assert notes == {"f-core": "f", "own": "o"}
-    refused(admin.json("PATCH", "/config/objects?:PEER_NAME=x", {"notes": "f"}), 400, ":PEER_NAME")
+    for name in (
+        ":PEER_NAME=x",
+        ":PEER_KEY[ne]=own",
+        "%60:PEER_KEY%60[ne]=own",
+        "q=:PEER_KEY!=own",
+    ):
+        for method, body in (("PATCH", {"notes": "f"}), ("DELETE", None)):
+            refused(admin.json(method, f"/config/objects?{name}", body), 400, "PEER_")
+    response = admin.request(
+        "DELETE",
+        "/config/objects",
+        body="q=%3APEER_KEY%20!=%20'own'",
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    refused(response, 400, "PEER_")
+    for body in ({":PEER_KEY": "own"}, {":PEER_KEY[ne]": "own"}):
+        refused(admin.json("DELETE", "/config/objects", body), 400, "PEER_")
     assert {row["peer_key"] for row in admin.rows("/config/diff")} == {"f-core", "own"}
     answer = admin.request("POST", "/config/revert").json
     assert answer == {
