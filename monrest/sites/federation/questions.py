@@ -151,20 +151,21 @@ def _quoted(test: Test) -> str:
 
 def _reader(columns: Sequence[str], layout: Layout) -> Read:
     known = frozenset(columns)
-    names = [name if name in known else None for name, _ in layout]
+    # No object has None for a key, so that a column that was not asked for is missing.
+    names: list[Any] = [name if name in known else None for name, _ in layout]
     empties = [EMPTY[core_type] for _, core_type in layout]
     normal = fixed(layout)
 
     def read(found: Sequence[Record]) -> list[Row]:
         rows = []
         for record in found:
-            values = [None if name is None else record.get(name) for name in names]
-            rows.append(
-                [
+            row = list(map(record.get, names))
+            if None in row:
+                row = [
                     empty if value is None else value
-                    for value, empty in zip(values, empties, strict=True)
+                    for value, empty in zip(row, empties, strict=True)
                 ]
-            )
+            rows.append(row)
         return normal(rows)
 
     return read

@@ -6,20 +6,18 @@ No redirect is followed, so that the key reaches no other host (livestatus.md, s
 from __future__ import annotations
 
 from collections.abc import Callable
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from attrs import define, field, frozen
-from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore, succeed
 from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.error import ConnectError as NotConnected
-from twisted.internet.interfaces import IStreamClientEndpoint
+from twisted.internet.interfaces import IConsumer, IStreamClientEndpoint
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.web.client import (
     Agent,
-    FileBodyProducer,
     HTTPConnectionPool,
     RequestTransmissionFailed,
     ResponseDone,
@@ -28,7 +26,7 @@ from twisted.web.client import (
 )
 from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgentEndpointFactory
+from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer
 from zope.interface import implementer
 
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT, endpoint_for
@@ -166,7 +164,7 @@ class Remote:
                 method.encode(),
                 (self.root + path).encode(),
                 self._headers(whom, None if body is None else content_type),
-                None if body is None else FileBodyProducer(BytesIO(body), cooperator=_AtOnce()),
+                None if body is None else _Sent(body),
             )
             answer = await _body(response, self.largest)
         except (CancelledError, DeferredTimeout, LivestatusError):
@@ -198,25 +196,27 @@ class Remote:
         return closed
 
 
-class _AtOnce:
-    """Hands over a body that is in memory anyway, without a turn of the reactor."""
+@implementer(IBodyProducer)
+@frozen(eq=False)
+class _Sent:
+    """A body that is in memory, written in one go."""
 
-    def cooperate(self, iterator: Any) -> _AtOnce:
-        """Take a producer and run it to its end."""
-        self.done: Deferred[None] = Deferred()
-        for _ in iterator:
-            pass
-        self.done.callback(None)
-        return self
+    body: bytes
 
-    def whenDone(self) -> Deferred[None]:
-        """Fire at once."""
-        return self.done
+    @property
+    def length(self) -> int:
+        """Bytes of it."""
+        return len(self.body)
 
-    def stop(self) -> None:
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        """Write all of it."""
+        consumer.write(self.body)
+        return succeed(None)
+
+    def stopProducing(self) -> None:
         """Nothing is left to be stopped."""
 
-    pause = resume = stop
+    pauseProducing = resumeProducing = stopProducing
 
 
 @implementer(IAgentEndpointFactory)
