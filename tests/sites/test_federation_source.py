@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 from monrest.config.values import SiteConfig
 from monrest.livestatus.errors import ConnectError
 from monrest.query.model import Pushed
+from monrest.sites.federation import listing
 from monrest.sites.federation.remote import RefusedByRemoteError, Whom
 from monrest.sites.federation.site import openly, words
 from monrest.sites.federation.source import Source
@@ -32,6 +33,7 @@ class Far:
         self.reactor = clock
         self.rows = list(rows)
         self.problem = None
+        self.old = False
         self.hold = False
         self.held = []
         self.asked = []
@@ -47,7 +49,9 @@ class Far:
         if "tables" in path:
             tables = {"hosts": {"name": "string", "state": "int", "9bad": "int", "x": "what"}}
             return succeed(orjson.dumps([{"id": "x", "tables": tables}]))
-        if path.startswith("/sites?"):
+        if path.startswith("/sites?") and self.old:
+            return fail(RefusedByRemoteError(400, {"message": "unknown column"}))
+        if path.partition("?")[0] == "/sites":
             return succeed(orjson.dumps(self.rows))
         return succeed(orjson.dumps([{"name": "h1", "state": 1}]))
 
@@ -188,11 +192,24 @@ def test_what_is_wrong_is_told_until_it_is_right(world, problem, text):
     assert world.states() == ["up"]
 
 
+def test_one_that_knows_the_plain_list_only(world):
+    world.far.old = True
+    world.far.rows = [{"id": "x", "name": "X", "connected": 1}]
+    world.source.startService()
+    (site,) = world.source.sites
+    assert world.states() == ["up"]
+    assert site.capabilities.has("services", "host_name")
+    assert site.capabilities.has("log", "current_host_name")
+    world.turn()
+    assert [path for _, path, _ in world.far.asked][:3] == [listing.LISTING, "/sites", "/sites"]
+
+
 def test_what_is_reached_through_us_is_not_taken(world):
     world.far.rows = [
         row("x", instances=["them"]),
         row("y", instances=["them", "me"]),
         row("z", instances=["1", "2", "3", "4", "5", "6"]),
+        row("far", federation_key=["1", "2", "3", "4", "5", "6"]),
     ]
     world.source.startService()
     assert world.ids == ["m"]

@@ -27,6 +27,7 @@ _API = (
 ON_DEMAND = ("core", "groups", "hidden", "instances", "program_start")
 """Columns of ``/sites`` for instances that federate; ``tables`` is asked once for each core."""
 
+PLAIN = "/sites"
 LISTING = f"/sites?columns={','.join((*_API, *ON_DEMAND))}"
 
 _MOST_SITES = 1000
@@ -70,7 +71,7 @@ def tables_of(site: str) -> str:
 def facts(found: Sequence[Record], instance: str) -> tuple[Facts, ...]:
     """The sites in the other side's order, without those that are reached through ``instance``.
 
-    Raise ProtocolError when it is not a list of sites.
+    Those that no request could reach any more are left out too. Raise ProtocolError when it is not a list of sites.
     """
     if len(found) > _MOST_SITES:
         raise ProtocolError(f"a list of more than {_MOST_SITES} sites")
@@ -79,7 +80,8 @@ def facts(found: Sequence[Record], instance: str) -> tuple[Facts, ...]:
         one = _one(record)
         if one.id in sites:
             raise ProtocolError(f"two sites with the id {one.id}")
-        if instance not in one.instances and len(one.instances) <= MOST_HOPS:
+        near = max(len(one.instances), len(one.keys)) <= MOST_HOPS
+        if near and instance not in one.instances:
             sites[one.id] = one
     return tuple(sites.values())
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _FRESH = 1.0
 """Seconds for which a list of the other side serves everybody who asks for it."""
+_BAD_REQUEST = 400
 _KEY_REFUSED = (401, 403)
 _NO_SUCH_PATH = (404, 405, 410)
 _DEFAULT = "Default"
@@ -58,6 +59,7 @@ class Source:
     _work: Deferred[None] | None = field(init=False, default=None)
     _looked: float | None = field(init=False, default=None)
     _error: LivestatusError | None = field(init=False, default=None)
+    _plain: bool = field(init=False, default=False)
     _gone: list[FederatedSite] = field(init=False, factory=list)
 
     @remote.default
@@ -98,7 +100,8 @@ class Source:
             self._work = Deferred.fromCoroutine(self._ask())
             await self._work
         except LivestatusError as error:
-            self._error = error
+            # Another version may be there when it is back.
+            self._error, self._plain = error, False
             raise
         except CancelledError:
             raise StoppedError from None
@@ -113,7 +116,7 @@ class Source:
 
     async def _ask(self) -> None:
         try:
-            found = await self._records(listing.LISTING)
+            found = await self._listing()
         except RefusedByRemoteError as error:
             if error.status in _KEY_REFUSED:
                 raise NotListedError(f"auth_key: the other side says {error.reason}") from None
@@ -130,6 +133,18 @@ class Source:
         self._looked = self.reactor.seconds()
         self._error = None
         self._take(sites)
+
+    async def _listing(self) -> list[Record]:
+        """The list with what an instance tells others, or without where it does not know that."""
+        if not self._plain:
+            try:
+                return await self._records(listing.LISTING)
+            except RefusedByRemoteError as error:
+                if error.status != _BAD_REQUEST:
+                    raise
+        found = await self._records(listing.PLAIN)
+        self._plain = True
+        return found
 
     async def _learn(self, one: Facts) -> None:
         """Ask once for the tables of each kind of core."""
