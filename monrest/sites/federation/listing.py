@@ -71,7 +71,8 @@ def tables_of(site: str) -> str:
 def facts(found: Sequence[Record], instance: str) -> tuple[Facts, ...]:
     """The sites in the other side's order, without those that are reached through ``instance``.
 
-    Those that no request could reach any more are left out too. Raise ProtocolError when it is not a list of sites.
+    Those that no request could reach any more are left out too. Raise ProtocolError when it is
+    not a list of sites.
     """
     if len(found) > _MOST_SITES:
         raise ProtocolError(f"a list of more than {_MOST_SITES} sites")
