@@ -130,6 +130,12 @@ class Unavailable(RestError):
     code = 503
 
 
+class LoopDetected(RestError):
+    """Instances ask each other in a circle, or too many of them stand one behind the other."""
+
+    code = 508
+
+
 class NotClustered(RestError):
     """A question to a cluster where there is none (frontend-data.md, section 8.3)."""
 

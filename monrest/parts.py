@@ -109,7 +109,7 @@ class Parts:
         self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
         self.log_database = Database(clock, cached.url) if cached.url else self.database
-        self.logcache = LogCache(clock, self.log_database, cached, self.registry.sites)
+        self.logcache = LogCache(clock, self.log_database, cached, self.registry.direct)
         self.staging = Staging(clock, self.database, folder)
         self.jobs = Jobs(
             database=self.database,
@@ -209,10 +209,12 @@ class Parts:
         for database in self._databases():
             database.startService()
         self.threads.startService()
-        self.registry.startService()
         for part in self._state():
             part.startService()
         node = self.jobs.node
+        # Instances that federate know each other by it, also after one of them began anew.
+        self.registry.instance = f"{node.id:x}"
+        self.registry.startService()
         self.duties.owner = str(node.id)
         self.logcache.owner = f"{node.id}:{node.pid}"
         self.cluster.own = Own.of(node, __version__)
@@ -230,7 +232,7 @@ class Parts:
         """Go on with another configuration and secret key."""
         zone = config.display.zone()
         self.registry.reconfigure(config.sites)
-        await self.logcache.reconfigure(config.logcache, self.registry.sites)
+        await self.logcache.reconfigure(config.logcache, self.registry.direct)
         self.sessions.config = self.users.config = config.auth
         self.sessions.names = self.cluster.peers.names = config.names
         self.cluster.peers.key = key_of(key)
@@ -265,6 +267,7 @@ class Parts:
         context = Context(
             clock=self.reactor,
             sites=self.registry,
+            instance=self.registry.instance,
             config=config,
             names=config.names,
             zone=config.display.zone(),

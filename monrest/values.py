@@ -237,7 +237,8 @@ class Capabilities:
     cached per core and not per site.
     """
 
-    kind: Literal["naemon", "mk", "icinga2", "shinken", "lmd"]
+    kind: Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
+    """``rest``: another instance of monrest in front of a core (livestatus.md, section 17.2)."""
     program_version: str = ""
     livestatus_version: str = ""
     tables: Mapping[str, Mapping[str, str]] = field(factory=dict, eq=False)
@@ -251,4 +252,4 @@ class Capabilities:
     @property
     def sorts(self) -> bool:
         """Whether the Sort header works (livestatus.md, section 2)."""
-        return self.kind in ("naemon", "lmd")
+        return self.kind in ("naemon", "lmd", "rest")

@@ -209,7 +209,30 @@ WRONG_VALUES = {
     "address": (SITE.replace("unix:/run/a", "ftp:x"), "sites[0].address: expected unix:PATH"),
     "federation": (
         SITE.replace("unix:/run/a", "https://other/mon"),
-        "sites[0].address: federation over https is not supported",
+        "sites[0].auth_key: expected the API key of a superuser",
+    ),
+    "a key for a core": (SITE + 'auth_key = "x"\n', "sites[0].auth_key: expected only with"),
+    "federation without a path": (
+        SITE.replace("unix:/run/a", "https://other") + 'auth_key = "x"\n',
+        "sites[0].address: expected unix:PATH",
+    ),
+    "federation with a password": (
+        SITE.replace("unix:/run/a", "https://me:secret@other/mon") + 'auth_key = "x"\n',
+        "sites[0].address: expected unix:PATH",
+    ),
+    "federation with a port that is none": (
+        SITE.replace("unix:/run/a", "https://other:70000/mon") + 'auth_key = "x"\n',
+        "sites[0].address: expected unix:PATH",
+    ),
+    "object configuration of the other side": (
+        SITE.replace("unix:/run/a", "https://other/mon")
+        + 'auth_key = "x"\n[sites.configtool]\nobj_check_cmd = "true"\n',
+        "sites[0].configtool: expected on the other side",
+    ),
+    "TLS without TLS": (
+        SITE.replace("unix:/run/a", "http://other/mon")
+        + 'auth_key = "x"\ntls_ca_file = "/etc/passwd"\n',
+        "sites[0]: tls_* keys need an address of the form tls:HOST:PORT or https",
     ),
     "connections": (SITE + "connections = 0\n", "sites[0].connections: expected 1 to 1000"),
     "time-out": (SITE + "timeout = -1\n", "sites[0].timeout: expected a number above 0"),
@@ -293,7 +316,7 @@ def test_the_sample_is_good_and_shows_every_default():
     shown = tomllib.loads(text)
     lists = ("sites", "editor")
     tables = [table for table in fields(resolve_types(Config)) if table.name not in lists]
-    assert len(tables) == 16
+    assert len(tables) == 17
     for table in tables:
         assert set(shown[table.name]) == {key.name for key in fields(table.type)}
 

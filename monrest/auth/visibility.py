@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from monrest.auth.usernames import INTERNAL
 from monrest.query.model import Any_, CoreFilter, Every, Test
+from monrest.sites.federation.remote import Whom
 from monrest.values import ADMIN, Identity
 
 if TYPE_CHECKING:
@@ -23,15 +25,19 @@ SYSTEM = "authorized_for_system_information"
 Rule: TypeAlias = Callable[[Identity, bool], CoreFilter | None]
 
 
-async def visible_sites(identity: Identity, sites: Sites, contacts: Contacts) -> Sites:
+async def visible_sites(
+    identity: Identity, sites: Sites, contacts: Contacts, visited: tuple[str, ...] = ()
+) -> Sites:
     """Give the sites that exist for ``identity``: those open to all and those of its groups.
 
-    The contact groups are asked only where a site is restricted to some.
+    The contact groups are asked only where a site is restricted to some. Other instances are
+    asked in the name of the user, after the instances that the request has ``visited``.
     """
+    user = "" if identity.user in INTERNAL else identity.user
     if not sites.restricted or identity.may(ADMIN):
-        return sites
+        return sites.acting(Whom(user, visited))
     groups = (await contacts.of(identity.user)).groups if identity.user else frozenset[str]()
-    return sites.permitted(groups)
+    return sites.permitted(groups).acting(Whom(user, visited))
 
 
 def visibility(identity: Identity, table: str, strict: bool) -> CoreFilter | None:

@@ -15,7 +15,12 @@ AddressKind: TypeAlias = Literal["unix", "tcp", "tls", "http", "https"]
 
 _HIGHEST_PORT = 65535
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\[\]:/\s]+):(?P<port>[0-9]{1,5})\Z")
-_URL = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]+)(?::[0-9]{1,5})?(?:/\S*)?\Z")
+_URL = re.compile(
+    r"https?://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:/[A-Za-z0-9._~-]+)*/(?P<app>[A-Za-z][A-Za-z0-9_-]*)/?\Z",
+    re.ASCII,
+)
+_PORTS = {"http": 80, "https": 443}
 
 ADDRESS_FORMS = "unix:PATH, tcp:HOST:PORT, tls:HOST:PORT or http(s)://HOST/mon"
 
@@ -24,8 +29,8 @@ ADDRESS_FORMS = "unix:PATH, tcp:HOST:PORT, tls:HOST:PORT or http(s)://HOST/mon"
 class Address:
     """Where a site listens; which fields are filled follows from ``kind``.
 
-    ``path`` for unix, ``host`` (without brackets) and ``port`` for tcp and tls, ``url`` for
-    http and https.
+    ``path`` for unix, ``host`` (without brackets) and ``port`` for the others, ``url`` (without a
+    slash at its end) and ``app``, its last segment, for http and https.
     """
 
     kind: AddressKind
@@ -33,6 +38,17 @@ class Address:
     host: str = ""
     port: int = 0
     url: str = ""
+    app: str = ""
+
+    @property
+    def federated(self) -> bool:
+        """Whether another instance is there and not a core (livestatus.md, section 17)."""
+        return self.kind in ("http", "https")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether it is reached over TLS."""
+        return self.kind in ("tls", "https")
 
     @property
     def local(self) -> bool:
@@ -50,8 +66,16 @@ def parse_address(text: str) -> Address:
         if 0 < port <= _HIGHEST_PORT:
             host = match["host"].strip("[]")
             return Address(kind="tcp" if kind == "tcp" else "tls", host=host, port=port)
-    if kind in ("http", "https") and _URL.match(text):
-        return Address(kind="http" if kind == "http" else "https", url=text)
+    if kind in ("http", "https") and (match := _URL.match(text)):
+        port = int(match["port"] or _PORTS[kind])
+        if 0 < port <= _HIGHEST_PORT:
+            return Address(
+                kind="http" if kind == "http" else "https",
+                host=match["host"].strip("[]"),
+                port=port,
+                url=text.rstrip("/"),
+                app=match["app"],
+            )
     raise ValueError(f"expected {ADDRESS_FORMS}, got {text!r}")
 
 

@@ -209,14 +209,13 @@ def _site(path: str, site: SiteConfig) -> Iterator[str]:
         if not text.strip() or not text.isprintable():
             yield f"{path}.{key}: expected a printable text, got {text!r}"
     try:
-        kind = site.where().kind
+        where = site.where()
     except ValueError as error:
         yield f"{path}.address: {error}"
     else:
-        if kind in ("http", "https"):
-            yield f"{path}.address: federation over {kind} is not supported by this version"
-        elif kind != "tls" and (site.tls_cert_file or site.tls_key_file or site.tls_ca_file):
-            yield f"{path}: tls_* keys need an address of the form tls:HOST:PORT"
+        if not where.encrypted and (site.tls_cert_file or site.tls_key_file or site.tls_ca_file):
+            yield f"{path}: tls_* keys need an address of the form tls:HOST:PORT or https://HOST/mon"
+        yield from _federated(path, site) if where.federated else _direct(path, site)
     if not 1 <= site.connections <= 1000:
         yield f"{path}.connections: expected 1 to 1000, got {site.connections}"
     yield from expected.positive(f"{path}.timeout", site.timeout)
@@ -226,6 +225,21 @@ def _site(path: str, site: SiteConfig) -> Iterator[str]:
         yield f"{path}.tls_cert_file: expected the certificate of tls_key_file"
     if site.configtool is not None:
         yield from _configtool(f"{path}.configtool", site.configtool)
+
+
+def _federated(path: str, site: SiteConfig) -> Iterator[str]:
+    """Check what another instance needs; what a core has is said there."""
+    if not re.fullmatch(r"[!-~]{1,500}", site.auth_key):
+        yield f"{path}.auth_key: expected the API key of a superuser on the other side"
+    if site.configtool is not None:
+        yield f"{path}.configtool: expected on the other side, whose object configuration is used"
+    if site.resource_file:
+        yield f"{path}.resource_file: expected on the other side"
+
+
+def _direct(path: str, site: SiteConfig) -> Iterator[str]:
+    if site.auth_key:
+        yield f"{path}.auth_key: expected only with an address of the form http(s)://HOST/mon"
 
 
 def _configtool(path: str, tool: ConfigTool) -> Iterator[str]:

@@ -65,7 +65,11 @@ def _bp(config: Config) -> Iterator[str]:
     if bp.sync_downtime_ack_state not in (0, 1, 2):
         value = bp.sync_downtime_ack_state
         yield f"bp.sync_downtime_ack_state: expected 0, 1 or 2, got {value}"
-    if bp.result_backend and bp.result_backend not in (site.id for site in config.sites):
+    if bp.result_backend and not any(
+        bp.result_backend == site.id
+        or (site.federated and bp.result_backend.startswith(f"{site.id}-"))
+        for site in config.sites
+    ):
         yield f"bp.result_backend: expected the id of a site, got {bp.result_backend!r}"
     for index, name in enumerate(bp.default_filter):
         if not re.fullmatch("[A-Za-z0-9_]{1,100}", name):

@@ -152,6 +152,16 @@ class MailConfig:
 
 
 @frozen(kw_only=True)
+class FederationConfig:
+    """The table ``[federation]``: how this instance serves those that have its sites.
+
+    ``cascade``: requests of another instance may go on to the sites of a third one.
+    """
+
+    cascade: bool = True
+
+
+@frozen(kw_only=True)
 class ClusterConfig:
     """The table ``[cluster]``: the base URLs of all nodes; times in seconds.
 

@@ -21,6 +21,7 @@ from monrest.config.addresses import Address, parse_address
 from monrest.config.frontend import (
     BpConfig,
     ClusterConfig,
+    FederationConfig,
     JobsConfig,
     LogcacheConfig,
     MailConfig,
@@ -238,6 +239,11 @@ class SiteConfig:
     groups: tuple[str, ...] = ()
     configtool: ConfigTool | None = None
 
+    @property
+    def federated(self) -> bool:
+        """Whether it is another instance and not a core."""
+        return self.address.startswith(("http:", "https:"))
+
     def where(self) -> Address:
         """Take the address apart; ValueError if it has none of the known forms."""
         return parse_address(self.address)
@@ -260,6 +266,7 @@ class Config:
     reports: ReportsConfig = field(factory=ReportsConfig)
     mail: MailConfig = field(factory=MailConfig)
     cluster: ClusterConfig = field(factory=ClusterConfig)
+    federation: FederationConfig = field(factory=FederationConfig)
     lmd: LmdConfig = LmdConfig()
     display: DisplayConfig = DisplayConfig()
     configtool: ConfigToolDefaults = ConfigToolDefaults()

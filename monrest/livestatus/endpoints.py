@@ -1,7 +1,8 @@
-"""From a site's configuration to a Twisted endpoint: Unix sockets, TCP, Livestatus inside TLS.
+"""From a site's configuration to a Twisted endpoint: Unix sockets, TCP, TLS.
 
 livestatus.md, section 9: plain Livestatus is neither encrypted nor authenticated; ``tls:`` is the
-same protocol inside TLS, with the server's certificate checked unless the operator says no.
+same protocol inside TLS, with the server's certificate checked unless the operator says no. The
+addresses of other instances (section 17) are reached in the same way.
 """
 
 from __future__ import annotations
@@ -56,10 +57,8 @@ def endpoint_for(reactor: Any, config: SiteConfig) -> IStreamClientEndpoint:
         if len(where.path.encode()) > _LONGEST_PATH:
             return _Impossible("socket path too long")
         return UNIXClientEndpoint(reactor, where.path, timeout=CONNECT_TIMEOUT)
-    if where.kind not in ("tcp", "tls"):
-        return _Impossible(f"{where.kind} addresses do not speak Livestatus")
     endpoint = HostnameEndpoint(reactor, where.host, where.port, timeout=CONNECT_TIMEOUT)
-    if where.kind == "tcp":
+    if not where.encrypted:
         return endpoint
     try:
         creator = _tls(

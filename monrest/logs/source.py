@@ -17,6 +17,7 @@ from monrest.logs.line import in_order
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.query.portable import pushability
 from monrest.query.regex import escape
+from monrest.sites.federation.site import openly
 from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
 from monrest.values import Capabilities, Row
@@ -80,7 +81,8 @@ class CoreLog:
 
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
         """See ``LogSource``."""
-        low, seconds = wanted.since, _DAY
+        # Starts and stops of the core count for whoever sees the object.
+        site, low, seconds = openly(site), wanted.since, _DAY
         await site.breaker.verdict()
         assert site.capabilities is not None
         chosen = _chosen(wanted, site.capabilities)

@@ -40,6 +40,9 @@ from monrest.values import Column
 
 Stage: TypeAlias = Literal["row", "element", "aggregate"]
 
+TYPO = "possible typo in filter"
+"""The message for names in filters that nothing has."""
+
 _ORDERING = frozenset({">", "<", ">=", "<="})
 
 
@@ -348,7 +351,7 @@ def _comparable(expression: Expression) -> bool:
 def typo(names: Iterable[str]) -> BadRequest:
     """The error for filter columns that no row has (query-engine.md, section 4.3)."""
     listed = ", ".join(dict.fromkeys(names))
-    return BadRequest("possible typo in filter", f"no data row has attribute(s) named: {listed}")
+    return BadRequest(TYPO, f"no data row has attribute(s) named: {listed}")
 
 
 def _conjuncts(trees: Iterable[FilterTree]) -> Iterable[FilterTree]:

@@ -27,7 +27,7 @@ REFRESH = Parameter(
     type="boolean",
 )
 
-_OF_REQUEST = frozenset(
+OF_REQUEST = frozenset(
     {*TOKENS, "backend", "backends", "background", "headers", "logcache", "pretty", REFRESH.name}
 )
 """Parameters that say how to answer, in the query string or in a body; never an attribute."""
@@ -38,14 +38,19 @@ MOST_NAMED = 20
 """Objects that an audit line names."""
 
 
-def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
-    """The selected sites that have an object configuration (section 1).
-
-    Others are left out. Raise BadRequest for unknown sites and for an Icinga 2, whose
-    configuration is in another language.
-    """
+def selected_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """All sites that the request means; raise BadRequest for unknown ones."""
     given = _names(request.parameters, "backend") or _names(request.parameters, "backends")
-    sites = context.sites.select(request.sites or given)
+    return context.sites.select(request.sites or given)
+
+
+def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """The selected sites that have an object configuration here (section 1).
+
+    Others are left out; those of other instances are asked there. Raise BadRequest for unknown
+    sites and for an Icinga 2, whose configuration is in another language.
+    """
+    sites = selected_sites(context, request)
     chosen = tuple(site for site in sites if context.config.tool_of(site.config) is not None)
     for site in chosen:
         if site.capabilities is not None and site.capabilities.kind == "icinga2":
@@ -94,9 +99,9 @@ def no_conditions(request: RestRequest) -> None:
     if isinstance(request.document, list):
         raise BadRequest("bad request", "request body: expected none")
     for name, _ in request.parameters:
-        if name not in _OF_REQUEST and name != "columns":
+        if name not in OF_REQUEST and name != "columns":
             raise BadRequest("unknown parameter", f"{printable(name)}: expected no filters here")
-    parse_query(without(request.parameters, *_OF_REQUEST))
+    parse_query(without(request.parameters, *OF_REQUEST))
 
 
 # -------------------------------------------------------------------- attributes
@@ -120,7 +125,7 @@ def attributes(request: RestRequest, *, query: bool = False) -> dict[str, Any]:
             raise BadRequest(
                 "bad request", f"{name}: expected attributes in the body, filters in the query"
             )
-    return {name: value for name, value in given.items() if name not in _OF_REQUEST}
+    return {name: value for name, value in given.items() if name not in OF_REQUEST}
 
 
 def _collected(pairs: Parameters) -> dict[str, Any]:
@@ -133,7 +138,7 @@ def _collected(pairs: Parameters) -> dict[str, Any]:
 def no_filters(request: RestRequest) -> None:
     """Raise BadRequest for parameters in the query string of a change of one object."""
     for name, _ in request.query:
-        if name not in _OF_REQUEST:
+        if name not in OF_REQUEST:
             raise BadRequest(
                 "bad request",
                 f"{printable(name)}: expected no filters, because the path names the object, and "
@@ -190,7 +195,7 @@ def _unread(request: RestRequest) -> bool:
 
 def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
     """Those that are filters; BadRequest for what would not narrow the list."""
-    kept = tuple(pair for pair in pairs if pair[0] not in _OF_REQUEST)
+    kept = tuple(pair for pair in pairs if pair[0] not in OF_REQUEST)
     for name, value in kept:
         if name == "q":
             if parse_q(value) == EVERYTHING:

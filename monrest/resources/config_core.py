@@ -26,6 +26,13 @@ from monrest.resources.config_asked import (
     user_of,
 )
 from monrest.resources.config_edit import config_site
+from monrest.resources.config_far import (
+    count_of,
+    far_change,
+    far_results,
+    far_saves,
+    far_tools,
+)
 from monrest.resources.declare import (
     OBJECT_PARAMETERS,
     SITE_PARAMETERS,
@@ -34,6 +41,7 @@ from monrest.resources.declare import (
     Handler,
 )
 from monrest.resources.local import local_schema, select
+from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
 
@@ -61,8 +69,9 @@ _A_DAY = 86400.0
 async def save(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/save: write what the asker has staged, each site by itself."""
     sites = await _begun(context, request, "save")
+    far = far_tools(context, request)
     given = {site.id: await _environment(context, request, site) for site in sites}
-    return await shielded(_save(context, request, sites, given))
+    return await shielded(_save(context, request, sites, given, far))
 
 
 async def _save(
@@ -70,6 +79,7 @@ async def _save(
     request: RestRequest,
     sites: Sequence[Site],
     given: Mapping[str, Mapping[str, str]],
+    far: Sequence[FederatedSite],
 ) -> Answer:
     refused: list[RestError] = []
     errors: list[dict[str, str]] = []
@@ -82,12 +92,13 @@ async def _save(
             note(request, "save", target=site.id, result=error.message, error=error.description)
         if problem:
             errors.append({"peer_key": site.id, "message": problem})
-    if refused and len(refused) == len(sites):
+    count = len(sites) - len(errors)
+    count += await far_saves(context, request, far, refused, errors)
+    if refused and len(refused) == len(sites) + len(far):
         if all(isinstance(error, Conflict) for error in refused):
             told = "; ".join(error.description for error in refused)
             raise Conflict(refused[0].message, told)
         raise refused[0]
-    count = len(sites) - len(errors)
     value: dict[str, Any] = {
         "message": f"successfully saved changes for {_sites(count)}.",
         "count": count,
@@ -119,14 +130,19 @@ async def _save_one(
 async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/revert and /config/discard."""
     sites = await _begun(context, request, "revert")
+    far = far_tools(context, request)
 
-    async def all_sites() -> None:
+    async def all_sites() -> int:
+        count = len(sites)
         for site in sites:
             await context.staging.revert(config_site(context, site), user_of(request))
             note(request, "revert", target=site.id)
+        for there, answer in await far_change(context, request, far, filters=False):
+            count += count_of(answer)
+            note(request, "revert", target=there.id)
+        return count
 
-    await shielded(all_sites())
-    count = len(sites)
+    count = await shielded(all_sites())
     message = f"successfully reverted stashed changes for {_sites(count)}."
     return Document(value={"message": message, "count": count}, columns=_COUNTED)
 
@@ -152,20 +168,32 @@ def _of_each(
         note(request, action, target=site.id, result="failed" if failed else "ok")
         return {"peer_key": site.id, "failed": failed, "output": output}
 
+    async def here(context: Context, request: RestRequest, site: Site) -> list[dict[str, Any]]:
+        return [await one(context, request, site)]
+
     async def everyone(
-        context: Context, request: RestRequest, sites: Sequence[Site]
+        context: Context,
+        request: RestRequest,
+        sites: Sequence[Site],
+        far: Sequence[FederatedSite],
     ) -> list[dict[str, Any]]:
-        running = [Deferred.fromCoroutine(one(context, request, site)) for site in sites]
+        running = [
+            *(Deferred.fromCoroutine(here(context, request, site)) for site in sites),
+            *(Deferred.fromCoroutine(far_results(context, request, site, action)) for site in far),
+        ]
         records: list[dict[str, Any]] = []
         for _, value in await DeferredList(running, consumeErrors=True):
             if isinstance(value, Failure):
                 value.raiseException()
-            records.append(value)
+            records += value
         return records
 
     async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         sites = await _begun(context, request, action)
-        records = await shielded(everyone(context, request, sites))
+        far = far_tools(context, request)
+        records = await shielded(everyone(context, request, sites, far))
+        if far:
+            context.contacts.expire()
         return await select(context, request, _RESULTS, records)
 
     return handler

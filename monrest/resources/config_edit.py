@@ -19,6 +19,7 @@ from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import ConfigObject, SiteModel
 from monrest.objectconfig.staging import ConfigSite
 from monrest.objectconfig.views import View
+from monrest.query.bind import TYPO
 from monrest.resources.config_asked import (
     MOST_NAMED,
     REFRESH,
@@ -30,8 +31,11 @@ from monrest.resources.config_asked import (
     tool_sites,
     user_of,
 )
+from monrest.resources.config_far import count_of, far_change, far_tools, texts
 from monrest.resources.config_rows import META_NAMES, Record, bound_filter, passing
 from monrest.resources.declare import Context
+from monrest.resources.forward import check_reachable
+from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Document, Parameters, RestRequest
 
@@ -41,6 +45,9 @@ Chosen: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
 
 Make: TypeAlias = Callable[[Editor, list[ConfigObject]], int]
 """Makes a change and tells for how many objects; called in threads, maybe more than once."""
+
+FILTERED = "/config/objects"
+"""The path whose changes are for what the query string chooses."""
 
 _DONE = {"change": "changed", "remove": "removed"}
 
@@ -129,13 +136,20 @@ async def change(
     await check_writable(context, request, action)
     sites: Sequence[Site] = ()
     try:
-        sites = tool_sites(context, request)
+        far = far_tools(context, request)
+        sites = (*tool_sites(context, request), *far)
         selected = await tools(context, request)
-        chosen = await context.threads.run(lambda: choose(selected))
-        if len(selected) > 1:
+        check_reachable(far)
+        chosen, unknown = await _chosen(context, choose, selected, elsewhere=bool(far))
+        if unknown is not None:
+            selected = []
+        if len(selected) + len(far) > 1:
             for tool in selected:
                 await _try(context, tool, chosen, make)
-        done = await shielded(_edits(context, request, action, selected, chosen, make))
+        work = _edits(context, request, action, selected, chosen, make, far)
+        done = await shielded(work)
+        if unknown is not None and not done:
+            raise unknown
     except RestError as error:
         note_failure(request, action, sites, error)
         raise
@@ -147,6 +161,22 @@ async def change(
     if warnings := [text for one in done for text in one.warnings]:
         value["warnings"] = warnings
     return Document(value=value, columns=ANSWER)
+
+
+async def _chosen(
+    context: Context,
+    choose: Callable[[Sequence[Tool]], Chosen],
+    selected: Sequence[Tool],
+    *,
+    elsewhere: bool,
+) -> tuple[Chosen, BadRequest | None]:
+    """What is meant here; nothing, and why, when only other instances may know the names."""
+    try:
+        return await context.threads.run(lambda: choose(selected)), None
+    except BadRequest as error:
+        if not elsewhere or error.message != TYPO:
+            raise
+        return (lambda _model, _site: []), error
 
 
 async def _try(context: Context, tool: Tool, chosen: Chosen, make: Make) -> None:
@@ -162,9 +192,20 @@ async def _edits(
     selected: Sequence[Tool],
     chosen: Chosen,
     make: Make,
+    far: Sequence[FederatedSite],
 ) -> list[Done]:
-    """All of it is done and written down, also for a client that does not wait any more."""
-    return [await _edit(context, request, action, tool, chosen, make) for tool in selected]
+    """All of it is done and written down, also for a client that does not wait any more.
+
+    First at other instances, where it cannot be tried for nobody.
+    """
+    filters = request.path == FILTERED
+    done: list[Done] = []
+    for site, answer in await far_change(context, request, far, filters=filters):
+        count = count_of(answer)
+        done.append(Done(count=count, warnings=tuple(texts(answer.get("warnings")))))
+        if count:
+            note(request, action, target=site.id, count=count)
+    return done + [await _edit(context, request, action, tool, chosen, make) for tool in selected]
 
 
 async def _edit(

@@ -15,6 +15,7 @@ from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.stash import StagedBy
 from monrest.resources.config_asked import REFRESH, flag, tool_sites, user_of, without
 from monrest.resources.config_edit import Tool, config_site, tools
+from monrest.resources.config_far import far_rows, named_here
 from monrest.resources.declare import (
     LIST_PARAMETERS,
     SITE_PARAMETERS,
@@ -22,8 +23,9 @@ from monrest.resources.declare import (
     Endpoint,
     Parameter,
 )
+from monrest.resources.forward import Listed
 from monrest.resources.local import local_schema, select
-from monrest.values import Answer, Column, RestRequest
+from monrest.values import Answer, Column, Parameters, RestRequest
 
 IGNORE = Parameter(
     name="ignore_whitespace",
@@ -85,8 +87,27 @@ async def files(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         records += await context.threads.run(
             partial(_files_of, tool, mine, content="content" in demanded)
         )
+    columns = ("columns", ",".join((*(one.name for one in FILES), *sorted(demanded))))
+    asked = (columns, *_options(request, REFRESH.name))
+    far = await far_rows(context, request, asked, alone=not selected)
     parameters = without(request.parameters, REFRESH.name)
-    return await select(context, evolve(request, parameters=parameters), _FILES, records)
+    answer = await select(
+        context,
+        evolve(request, parameters=parameters),
+        _FILES,
+        [*records, *_complete(far, (*FILES, *MORE_OF_FILES))],
+    )
+    return evolve(answer, failed_sites=far.problems)
+
+
+def _options(request: RestRequest, *names: str) -> Parameters:
+    return tuple(pair for pair in request.parameters if pair[0] in names)
+
+
+def _complete(far: Listed, columns: tuple[Column, ...]) -> list[dict[str, Any]]:
+    """The rows of other instances with every key that rows have here."""
+    keys = [column.name for column in columns]
+    return [{key: row.get(key) for key in keys} for row in named_here(far)]
 
 
 def _files_of(tool: Tool, staged: Iterable[StagedBy], *, content: bool) -> list[dict[str, Any]]:
@@ -136,15 +157,24 @@ def _content(tool: Tool, path: str) -> str:
 async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /config/diff: one row for each file that the asker has changed."""
     ignore = flag(request, IGNORE.name)
+    selected = await tools(context, request)
     records = [
         {"peer_key": tool.site.id, "file": row.file, "output": row.output}
-        for tool in await tools(context, request)
+        for tool in selected
         for row in await context.staging.diff(
             tool.config, user_of(request), ignore_whitespace=ignore
         )
     ]
+    asked = _options(request, REFRESH.name, IGNORE.name)
+    far = await far_rows(context, request, asked, alone=not selected)
     parameters = without(request.parameters, REFRESH.name, IGNORE.name)
-    return await select(context, evolve(request, parameters=parameters), _DIFFS, records)
+    answer = await select(
+        context,
+        evolve(request, parameters=parameters),
+        _DIFFS,
+        [*records, *_complete(far, DIFFS)],
+    )
+    return evolve(answer, failed_sites=far.problems)
 
 
 async def check_before(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -152,12 +182,21 @@ async def check_before(context: Context, request: RestRequest, _: tuple[str, ...
     records: list[dict[str, Any]] = []
     if flag(request, REFRESH.name):
         await tools(context, request)
-    for site in tool_sites(context, request):
+    sites = tool_sites(context, request)
+    for site in sites:
         view = await context.staging.view(config_site(context, site), user_of(request))
         errors = await context.threads.run(partial(precheck, view.model))
         records.append({"peer_key": site.id, "errors": errors, "failed": bool(errors)})
+    asked = _options(request, REFRESH.name)
+    far = await far_rows(context, request, asked, alone=not sites)
     parameters = without(request.parameters, REFRESH.name)
-    return await select(context, evolve(request, parameters=parameters), _PRECHECKS, records)
+    answer = await select(
+        context,
+        evolve(request, parameters=parameters),
+        _PRECHECKS,
+        [*records, *_complete(far, PRECHECKS)],
+    )
+    return evolve(answer, failed_sites=far.problems)
 
 
 _LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)

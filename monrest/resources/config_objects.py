@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
+
+from attrs import evolve
 
 from monrest.concurrency import shielded
 from monrest.errors import BadRequest, RestError
@@ -37,6 +40,7 @@ from monrest.resources.config_edit import (
     change,
     tools,
 )
+from monrest.resources.config_far import far_change, far_objects, far_tools, objects_of, whole
 from monrest.resources.config_rows import COLUMNS, TEMPLATES, Record, select_objects
 from monrest.resources.declare import (
     LIST_PARAMETERS,
@@ -46,6 +50,7 @@ from monrest.resources.declare import (
     Handler,
     Parameter,
 )
+from monrest.resources.forward import check_reachable
 from monrest.values import Answer, Column, Document, RestRequest
 
 _HELP = {
@@ -69,9 +74,11 @@ _COLLECTIONS = {
 def _listing(*, full: bool) -> Handler:
     async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         selected = await tools(context, request)
-        records = _records(selected, full=full)
+        far = await far_objects(context, request, alone=not selected)
         meta = (*COLUMNS, TEMPLATES) if full else COLUMNS
-        return await select_objects(context, request, _asked(request), records, meta)
+        records = chain(_records(selected, full=full), whole(far, meta))
+        answer = await select_objects(context, request, _asked(request), records, meta)
+        return evolve(answer, failed_sites=far.problems)
 
     return handler
 
@@ -96,7 +103,10 @@ def _chosen_list(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
         records: list[Record] = []
         for tool in await tools(context, request):
             records += await context.threads.run(partial(_rows, chosen, tool))
-        return await select_objects(context, request, _asked(request), records)
+        far = await far_objects(context, request, alone=not records)
+        records += whole(far, COLUMNS)
+        answer = await select_objects(context, request, _asked(request), records)
+        return evolve(answer, failed_sites=far.problems)
 
     return handler
 
@@ -112,7 +122,7 @@ def _rows(chosen: Chosen, tool: Tool) -> list[Record]:
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/objects: one object on every selected site."""
     await check_writable(context, request, "create")
-    sites = tool_sites(context, request)
+    sites = (*tool_sites(context, request), *far_tools(context, request))
     try:
         given = attributes(request, query=True)
         kind, file = _required(given, ":TYPE"), _required(given, ":FILE")
@@ -130,13 +140,19 @@ async def _create(
         return editor.base.row(editor.create(kind, file, given), site)
 
     selected = await tools(context, request)
-    if len(selected) > 1:
+    far = far_tools(context, request)
+    check_reachable(far)
+    if len(selected) + len(far) > 1:
         # What one site refuses must not be done on another.
         for tool in selected:
             await context.threads.run(partial(make, tool.config, Editor(tool.view.model)))
 
     async def everywhere() -> list[Record]:
         created: list[Record] = []
+        for site, answer in await far_change(context, request, far, filters=True):
+            made = objects_of(site, answer)
+            created += made
+            note(request, "create", target=site.id, count=len(made), objects=named(made[-1:]))
         for tool in selected:
             work = partial(make, tool.config)
             created.append(await context.staging.edit(tool.config, user_of(request), work))

@@ -48,7 +48,8 @@ class Context:
 
     ``sites`` are those that exist for the asker: all others are taken out before (``dispatch``).
     ``started`` is the daemon's start in Unix time, ``zone`` the zone of dates without one,
-    ``config_path`` the file the configuration came from (empty for the demo).
+    ``instance`` the random id of this daemon among those that federate, ``config_path`` the file
+    the configuration came from (empty for the demo).
     """
 
     clock: IReactorTime
@@ -75,6 +76,7 @@ class Context:
     reports: Reports
     started: float = 0.0
     version: str = ""
+    instance: str = ""
     config_path: str = ""
 
     def moment(self) -> Moment:

@@ -7,9 +7,12 @@ from attrs import evolve
 from monrest.auth.visibility import visible_sites
 from monrest.errors import BadRequest
 from monrest.resources.background import start, wanted
-from monrest.resources.declare import Context
+from monrest.resources.declare import SITE_PARAMETERS, Context
+from monrest.resources.federation import for_instance, selected, visited_of
 from monrest.resources.registry import router
 from monrest.values import Answer, RestRequest
+
+_OF_SITES = SITE_PARAMETERS[0]
 
 
 async def dispatch(context: Context, request: RestRequest) -> Answer:
@@ -30,8 +33,13 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
         )
     if wanted(request):
         return await start(context, request, match.endpoint, dispatch)
+    visited = visited_of(context, request)
+    if _OF_SITES in match.endpoint.parameters:
+        await context.sites.settled(request.sites or selected(request.parameters))
     # Handlers know no other sites than those of the asker, so that none can forget to look.
-    sites = await visible_sites(request.identity, context.sites, context.contacts)
+    sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
+    if visited:
+        context, sites = for_instance(context, request.identity, sites)
     if sites is not context.sites:
         context = evolve(context, sites=sites)
     return await match.endpoint.handler(context, request, match.arguments)

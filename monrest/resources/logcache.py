@@ -12,6 +12,7 @@ from monrest.logs.records import Record
 from monrest.query.parse import parse_query
 from monrest.resources.declare import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint
 from monrest.resources.local import local_schema, select
+from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
 
@@ -86,8 +87,10 @@ def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any
 
 
 def _sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """The selected sites; the log of another instance's sites is cached there."""
     query = parse_query(request.parameters)
-    return context.sites.select(request.sites or query.backends)
+    chosen = context.sites.select(request.sites or query.backends)
+    return tuple(site for site in chosen if not isinstance(site, FederatedSite))
 
 
 async def stats(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
+
 from monrest.auth.visibility import SYSTEM
 from monrest.query.schema import CoreType
 from monrest.resources.declare import LIST_PARAMETERS, Context, Endpoint
+from monrest.resources.federation import visited_of
 from monrest.resources.local import local_schema, select
+from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Identity, RestRequest
 
@@ -30,30 +34,46 @@ COLUMNS = (
     Column("status", "boolean", "", "0 OK, 1 DOWN"),
     Column("type", "string", "", "kind of connection"),
 )
+MORE = (
+    Column("core", "string", "", "digest of the tables of the core; on demand"),
+    Column("groups", "array_of_strings", "", "contact groups that may use it; on demand"),
+    Column("hidden", "boolean", "", "1 when only an explicit selection means it; on demand"),
+    Column("instances", "array_of_strings", "", "instances on the way to the core; on demand"),
+    Column("program_start", "time", "", "start of the core; on demand"),
+    Column("tables", "object", "", "tables, columns and types of the core; on demand"),
+)
+"""Columns for instances that federate, part of the answer when the request names them."""
 _LISTS: Mapping[str, CoreType] = {
     one.name: "list" for one in COLUMNS if one.name.startswith("federation_")
 }
-_SCHEMA = local_schema("sites", COLUMNS, (), _LISTS)
+_PLAIN = local_schema("sites", (*COLUMNS, *MORE), (), _LISTS)
+_ON_DEMAND = frozenset(column.name for column in MORE)
+_SCHEMA = evolve(
+    _PLAIN,
+    columns={
+        name: evolve(column, default=name not in _ON_DEMAND)
+        for name, column in _PLAIN.columns.items()
+    },
+)
 
 
-def record(site: Site, identity: Identity) -> dict[str, Any]:
+def record(site: Site, identity: Identity, instance: str) -> dict[str, Any]:
     """One site as a record; a site that is not federated has its own values in the lists.
 
     Where the core is, what runs there and why it cannot be asked is for those with the role for
-    system information; everybody sees whether it works.
+    system information; everybody sees whether it works. ``instance`` is this one's id.
     """
     informed = identity.may(SYSTEM)
-    address = site.address if informed else ""
-    capabilities = site.capabilities
-    version = capabilities.livestatus_version if informed and capabilities else ""
+    hops, core = site.hops, site.capabilities
+    unknown = [""] * len(hops.keys)
     return {
-        "addr": address,
+        "addr": site.address if informed else "",
         "connected": int(site.connected),
-        "federation_addr": [address],
-        "federation_key": [site.id],
-        "federation_name": [site.name],
-        "federation_type": [site.kind],
-        "federation_version": [version],
+        "federation_addr": list(hops.addresses) if informed else unknown,
+        "federation_key": list(hops.keys),
+        "federation_name": list(hops.names),
+        "federation_type": list(hops.kinds),
+        "federation_version": list(hops.versions) if informed else unknown,
         "id": site.id,
         "last_error": site.last_error if informed else "",
         "localtime": int(site.health.localtime),
@@ -61,13 +81,32 @@ def record(site: Site, identity: Identity) -> dict[str, Any]:
         "section": site.section,
         "status": site.status,
         "type": site.kind,
+        "core": core.key if core is not None and informed else "",
+        "groups": list(site.config.groups) if informed else [],
+        "hidden": int(site.hidden),
+        "instances": [instance, *hops.instances] if informed else [],
+        "program_start": int(site.health.program_start),
+        "tables": core.tables if core is not None and informed else {},
     }
 
 
 async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """List all configured sites, whatever the selection of the request."""
-    records = [record(site, request.identity) for site in context.sites.sites]
+    """List all configured sites, whatever the selection of the request.
+
+    Another instance is not told of the sites that are reached through itself, nor of those of
+    which that is not known yet.
+    """
+    visited = frozenset(visited_of(context, request))
+    records = [
+        record(site, request.identity, context.instance)
+        for site in context.sites.sites
+        if visited.isdisjoint(site.hops.instances) and not (visited and _unknown(site))
+    ]
     return await select(context, request, _SCHEMA, records)
+
+
+def _unknown(site: Site) -> bool:
+    return isinstance(site, FederatedSite) and site.facts is None
 
 
 LMD_COLUMNS = (
@@ -104,10 +143,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/sites",
         description="lists configured backends",
-        text="Hidden sites are listed as well, whatever sites the request selects.",
+        text="Hidden sites are listed as well, whatever sites the request selects. Columns for "
+        "instances that federate are part of the answer when the request names them.",
         handler=sites,
         parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
+        columns=(*COLUMNS, *MORE),
     ),
     Endpoint(
         path="/lmd/sites",

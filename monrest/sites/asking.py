@@ -10,6 +10,7 @@ from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.framing import Transform
 from monrest.livestatus.lql import build
 from monrest.query.model import Pushed
+from monrest.sites.federation.questions import question
 from monrest.sites.normalise import Layout, normaliser, with_companions
 from monrest.values import Capabilities, Row
 
@@ -17,6 +18,8 @@ from monrest.values import Capabilities, Row
 @frozen
 class Ask:
     """One request to one kind of core: its bytes and what its rows look like.
+
+    For a core behind another instance these are the path and query below its site.
 
     ``width``: values per row as the core sends them. ``transform`` makes the wanted rows of them.
     ``log``: takes long and must not run beside another of its kind.
@@ -51,15 +54,18 @@ def prepare(pushed: Pushed, capabilities: Capabilities, layout: Layout | None = 
 
 
 def _prepared(pushed: Pushed, capabilities: Capabilities, layout: Layout | None) -> Ask:
+    if capabilities.kind == "rest":
+        asked = question(pushed, capabilities, layout)
+        return Ask(asked.request, asked.width, asked.reading, pushed.waits_long)
     if layout is None or pushed.stats:
         groups = len(pushed.columns)
         numbers = partial(_with_numbers, groups) if pushed.stats else None
         width = groups + len(pushed.stats)
         return Ask(build(pushed, capabilities), width, numbers, pushed.waits_long)
     columns = with_companions(pushed.table, pushed.columns, capabilities)
-    asked = pushed if columns == pushed.columns else evolve(pushed, columns=columns)
+    whole = pushed if columns == pushed.columns else evolve(pushed, columns=columns)
     transform = normaliser(pushed.table, columns, capabilities, layout)
-    return Ask(build(asked, capabilities), len(columns), transform, pushed.waits_long)
+    return Ask(build(whole, capabilities), len(columns), transform, pushed.waits_long)
 
 
 def _with_numbers(groups: int, rows: list[Row]) -> list[Row]:

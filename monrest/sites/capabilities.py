@@ -18,7 +18,7 @@ from monrest.query.model import Pushed
 from monrest.sites.static import ICINGA2, SHINKEN
 from monrest.values import Capabilities, Row
 
-Kind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd"]
+Kind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
 
 UNKNOWN = Capabilities(kind="mk")
 """What may be assumed of a core before it was asked: the least of all kinds."""

@@ -121,6 +121,11 @@ def _checked(layout: Layout, positions: Iterable[int]) -> Transform:
     return transform
 
 
+def fixed(layout: Layout) -> Transform:
+    """Rows whose values all have the types of the layout, replaced in place where they have not."""
+    return _checked(layout, range(len(layout)))
+
+
 # ---------------------------------------------------------------- Icinga 2: pending objects
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from attrs import define, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList
+from twisted.logger import Logger
 
 from monrest.errors import BadRequest
+from monrest.sites.federation.remote import Whom
+from monrest.sites.federation.site import FederatedSite, words
+from monrest.sites.federation.source import Source
 from monrest.sites.site import Site
 
 if TYPE_CHECKING:
@@ -35,6 +40,12 @@ class Sites(Protocol):
 
     def permitted(self, groups: frozenset[str]) -> Sites:
         """See ``SiteList.permitted``."""
+
+    def acting(self, whom: Whom) -> Sites:
+        """See ``SiteList.acting``."""
+
+    async def settled(self, items: Sequence[str] = ()) -> None:
+        """See ``Registry.settled``."""
 
 
 @frozen(eq=False)
@@ -64,6 +75,18 @@ class SiteList:
             )
         )
 
+    def acting(self, whom: Whom) -> SiteList:
+        """The same sites; those of other instances are asked in the name of ``whom``."""
+        return SiteList(
+            tuple(
+                site.acting(whom) if isinstance(site, FederatedSite) else site
+                for site in self.sites
+            )
+        )
+
+    async def settled(self, items: Sequence[str] = ()) -> None:
+        """What is in a list is known already."""
+
     def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
         """The sites meant by ids, names, sections, ``ALL`` or ``LOCAL``, in configured order.
 
@@ -81,7 +104,7 @@ class SiteList:
             elif item == LOCAL:
                 found = {site.id for site in self.sites if site.local}
             else:
-                found = {s.id for s in self.sites if item in (s.id, s.name, s.section)}
+                found = {s.id for s in self.sites if item in words(s)}
                 if not found:
                     unknown.append(item)
             chosen |= found
@@ -95,21 +118,60 @@ class SiteList:
 
 @define(eq=False)
 class Registry(Service):
-    """All sites. Their list is replaced as a whole, so a request keeps those it started with."""
+    """All sites. Their list is replaced as a whole, so a request keeps those it started with.
+
+    An address of another instance stands for as many sites as that one has, so that the list may
+    change at any time. ``instance`` is the random id by which instances notice that a request has
+    been here before (livestatus.md, section 17.2); it is looked at once sites are asked.
+    """
+
+    log: ClassVar[Logger] = Logger()
 
     reactor: Any
     configs: Sequence[SiteConfig]
     make: Callable[[Any, SiteConfig], Site] = Site
+    instance: str = field(factory=lambda: secrets.token_hex(8))
+    _sources: tuple[Site | Source, ...] = field(init=False)
     _list: SiteList = field(init=False)
-    _retired: list[Site] = field(init=False, factory=list)
+    _retired: list[Site | Source] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self._list = SiteList(tuple(self.make(self.reactor, config) for config in self.configs))
+        self._list = SiteList(())
+        self._sources = tuple(self._made(config) for config in self.configs)
+        self._relist()
+
+    def _made(self, config: SiteConfig) -> Site | Source:
+        if config.federated:
+            return Source(self.reactor, config, lambda: self.instance, self._relist)
+        return self.make(self.reactor, config)
+
+    def _relist(self) -> None:
+        """Put the list together; a site with an id that is taken already is left out."""
+        configured = {config.id for config in self.configs}
+        sites: dict[str, Site] = {}
+        for source in self._sources:
+            for site in source.sites if isinstance(source, Source) else (source,):
+                taken = site.id in sites or (site.id in configured and site.id != source.config.id)
+                if taken:
+                    self.log.warn(
+                        "{source}: a site of the other side is left out, because its id {id} is "
+                        "that of another site",
+                        source=source.config.id,
+                        id=site.id,
+                    )
+                else:
+                    sites[site.id] = site
+        self._list = SiteList(tuple(sites.values()))
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """All configured sites, in configured order."""
+        """All sites, in configured order and those of another instance in its order."""
         return self._list.sites
+
+    @property
+    def direct(self) -> tuple[Site, ...]:
+        """The sites whose core is asked by this instance itself."""
+        return tuple(source for source in self._sources if isinstance(source, Site))
 
     @property
     def restricted(self) -> bool:
@@ -124,37 +186,58 @@ class Registry(Service):
         """See ``SiteList.permitted``."""
         return self._list.permitted(groups)
 
+    def acting(self, whom: Whom) -> Sites:
+        """See ``SiteList.acting``."""
+        return self if len(self.direct) == len(self.sites) else self._list.acting(whom)
+
+    async def settled(self, items: Sequence[str] = ()) -> None:
+        """Wait until it is known which sites are meant by these ids, names or sections.
+
+        Right after the start an address of another instance may stand for any number of sites.
+        """
+        known = {word for site in self.direct for word in words(site)}
+        if items and known.issuperset(items):
+            return
+        waiting = [
+            source.sites[0].breaker.verdict()
+            for source in self._sources
+            if isinstance(source, Source) and not source.settled
+        ]
+        if waiting:
+            await DeferredList(waiting, consumeErrors=True)
+
     def reconfigure(self, configs: Sequence[SiteConfig]) -> None:
         """Take over a new list: unchanged sites keep their connections and their health.
 
         Removed and changed ones finish what is running on them and then close.
         """
-        old = {site.id: site for site in self.sites}
-        sites: list[Site] = []
+        old = {source.config.id: source for source in self._sources}
+        sources: list[Site | Source] = []
         for config in configs:
             known = old.get(config.id)
             if known is not None and known.config == config:
-                sites.append(old.pop(config.id))
+                sources.append(old.pop(config.id))
                 continue
-            site = self.make(self.reactor, config)
-            sites.append(site)
+            source = self._made(config)
+            sources.append(source)
             if self.running:
-                site.startService()
+                source.startService()
         self.configs = tuple(configs)
-        self._list = SiteList(tuple(sites))
-        self._retired = [site for site in self._retired if not site.quiet]
-        for site in old.values():
-            site.retire()
-            self._retired.append(site)
+        self._sources = tuple(sources)
+        self._relist()
+        self._retired = [source for source in self._retired if not source.quiet]
+        for source in old.values():
+            source.retire()
+            self._retired.append(source)
 
     def startService(self) -> None:
         """Connect to all sites in the background."""
         super().startService()
-        for site in self.sites:
-            site.startService()
+        for source in self._sources:
+            source.startService()
 
     def stopService(self) -> Deferred[None]:
         """Close everything; fires when no connection is left."""
         super().stopService()
-        left = DeferredList([site.stopService() for site in (*self.sites, *self._retired)])
+        left = DeferredList([source.stopService() for source in (*self._sources, *self._retired)])
         return left.addCallback(lambda _: None)

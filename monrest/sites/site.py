@@ -24,6 +24,7 @@ from monrest.sites.capabilities import UNKNOWN, Program, detect, read_status, st
 from monrest.sites.health import INTERVAL, Breaker, Health
 from monrest.sites.mend import as_texts, mend
 from monrest.sites.normalise import Layout
+from monrest.sites.transport import Hops, Orders, Queries
 from monrest.values import Capabilities, Row, SiteProblem
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ class Site:
     config: SiteConfig
     endpoint: Callable[[], IStreamClientEndpoint] | None = None
     capabilities: Capabilities | None = field(init=False, default=None)
-    pool: Pool = field(init=False)
-    commands: CommandChannel = field(init=False)
+    pool: Queries = field(init=False)
+    commands: Orders = field(init=False)
     breaker: Breaker = field(init=False)
     local: bool = field(init=False, default=False)
     address: str = field(init=False, default="")
@@ -79,6 +80,11 @@ class Site:
         self.breaker = Breaker(
             clock=self.reactor, probe=self._probe, site=config.id, interval=INTERVAL * spread
         )
+        self._connect()
+
+    def _connect(self) -> None:
+        """Make what queries and commands go over; nothing is sent yet."""
+        config = self.config
         endpoint = self.endpoint or partial(endpoint_for, self.reactor, config)
         tls = uses_tls(config) and self.endpoint is None
         self.commands = CommandChannel(clock=self.reactor, endpoint=endpoint, tls=tls)
@@ -113,6 +119,12 @@ class Site:
     def hidden(self) -> bool:
         """Whether only an explicit selection means it."""
         return self.config.hidden
+
+    @property
+    def hops(self) -> Hops:
+        """The way to the core, which is right here (livestatus.md, section 17.2)."""
+        version = self.capabilities.livestatus_version if self.capabilities else ""
+        return Hops.of(self.id, self.name, self.address, self.kind, version)
 
     @property
     def health(self) -> Health:

@@ -117,7 +117,6 @@ async def test_tcp_name_that_does_not_exist():
 
 
 async def test_unusable_addresses():
-    assert "http" in await reason(pool_for("http://localhost/mon"))
     assert await reason(pool_for("nonsense")) == "the address is not understood"
 
 

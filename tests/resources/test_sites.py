@@ -253,5 +253,6 @@ def test_columns_of_lmd_sites(context):
 def test_lists_are_lists_under_any_label():
     kinds = {name: one.core_type for name, one in sites._SCHEMA.columns.items()}
     assert {name for name, kind in kinds.items() if kind == "list"} == {
-        f"federation_{one}" for one in ("addr", "key", "name", "type", "version")
+        *(f"federation_{one}" for one in ("addr", "key", "name", "type", "version")),
+        *("groups", "instances"),
     }

@@ -1,0 +1,239 @@
+"""From what a core is asked to a request of another instance's API, and back to rows.
+
+The API takes the names of the cores for columns, and its filters mean what ours mean, so that
+everything that can be pushed to a core is pushed to the other side (livestatus.md, section 17.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from attrs import frozen
+
+from monrest.errors import BadRequest
+from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.lql import simplified
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
+from monrest.query.schema import EMPTY, CoreType
+from monrest.query.totals import columns_of, core_test
+from monrest.sites.federation.answers import Record
+from monrest.sites.normalise import Layout, fixed
+from monrest.values import Capabilities, Row
+
+Read = Callable[[Sequence[Record]], list[Row]]
+
+_COLLECTIONS = {"log": "logs", "status": "processinfo"}
+_OPPOSITE = {
+    "=": "!=", "!=": "=", "~": "!~", "!~": "~", "~~": "!~~", "!~~": "~~",
+    "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+}  # fmt: skip
+_CONTAINS = {">=": "!>=", "!>=": ">="}
+_NEWEST = (("time", True), ("lineno", True))
+
+
+@frozen
+class Reading:
+    """Makes rows of objects, slice by slice; ``whole``: of all of them, because they are added."""
+
+    read: Read
+    whole: bool = False
+
+    def __call__(self, found: Sequence[Any]) -> list[Row]:
+        """Give the rows of some objects."""
+        return self.read(found)
+
+
+@frozen
+class Question:
+    """A request below the path of a site, how wide its rows are and how its answer is read."""
+
+    request: bytes
+    width: int
+    reading: Reading
+
+
+def question(pushed: Pushed, capabilities: Capabilities, layout: Layout | None) -> Question:
+    """How to ask the other side; raise BadRequest for a value that cannot be written."""
+    types = capabilities.tables.get(pushed.table, {})
+    given = [*_conditions(pushed, types), *_limits(pushed)]
+    collection = _COLLECTIONS.get(pushed.table, pushed.table)
+    if pushed.stats:
+        counted = _Counted(pushed.columns, pushed.stats)
+        columns, width = counted.columns(), len(pushed.columns) + len(pushed.stats)
+        reading = Reading(counted.read, whole=True)
+    else:
+        columns = pushed.columns
+        shape = layout or tuple((name, _type(types, name)) for name in pushed.columns)
+        reading, width = Reading(_reader(columns, shape)), len(shape)
+    if columns:
+        given.insert(0, ("columns", ",".join(columns)))
+    request = f"/{quote(collection)}?{urlencode(given, quote_via=quote)}"
+    return Question(request.encode(), width, reading)
+
+
+def _type(types: Mapping[str, str], name: str) -> CoreType:
+    kind = types.get(name, "string")
+    return kind if kind in EMPTY else "string"  # type: ignore[return-value]  # the keys are the types
+
+
+def _limits(pushed: Pushed) -> list[tuple[str, str]]:
+    found = []
+    # The newest lines are what a limit of the other side's log means by itself.
+    if pushed.sort and (pushed.table, pushed.sort) != ("log", _NEWEST):
+        keys = [f"{'-' if descending else ''}{name}" for name, descending in pushed.sort]
+        found.append(("sort", ",".join(keys)))
+    if pushed.limit is not None:
+        found.append(("limit", str(pushed.limit)))
+    return found
+
+
+# ---------------------------------------------------------------- filters
+
+
+def _conditions(pushed: Pushed, types: Mapping[str, str]) -> list[tuple[str, str]]:
+    tree = True if pushed.filter is None else simplified(pushed.filter)
+    if isinstance(tree, bool):
+        items: tuple[CoreFilter, ...] = () if tree else _never(pushed, types)
+    else:
+        items = tree.items if isinstance(tree, Every) else (tree,)
+    given: list[tuple[str, str]] = []
+    words: list[str] = []
+    for item in items:
+        # What stands alone may have any value, also one with both kinds of quotes.
+        if isinstance(item, Test):
+            given.append((f"{item.column}[{item.op}]", item.value))
+        else:
+            words.append(_written(item, types, negated=False))
+    if words:
+        given.append(("q", " and ".join(words)))
+    if pushed.table == "log" and not any(
+        isinstance(item, Test) and item.column == "time" for item in items
+    ):
+        # Without a condition on the time the other side reads the last day only.
+        given.append(("time[>=]", "0"))
+    return given
+
+
+def _never(pushed: Pushed, types: Mapping[str, str]) -> tuple[CoreFilter, ...]:
+    names = (*pushed.columns, *types)
+    name = next((one for one in names if types.get(one) in ("int", "string", "time")), "name")
+    return Test(name, "=", "0"), Test(name, "!=", "0")
+
+
+def _written(tree: CoreFilter, types: Mapping[str, str], *, negated: bool) -> str:
+    if isinstance(tree, Test):
+        op = tree.op
+        if negated:
+            listed = types.get(tree.column) == "list" and op in _CONTAINS
+            op = _CONTAINS[op] if listed else _OPPOSITE[op]
+        return f"{tree.column} {op} {_quoted(tree)}"
+    if isinstance(tree, Not):
+        return _written(tree.item, types, negated=not negated)
+    joint = " or " if isinstance(tree, Any_) is not negated else " and "
+    return "(" + joint.join(_written(one, types, negated=negated) for one in tree.items) + ")"
+
+
+def _quoted(test: Test) -> str:
+    for mark in "'\"":
+        if mark not in test.value:
+            return f"{mark}{test.value}{mark}"
+    raise BadRequest(
+        "error during request",
+        f"{test.column}: expected a value without both kinds of quotes, because a site is asked "
+        "over another instance",
+    )
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _reader(columns: Sequence[str], layout: Layout) -> Read:
+    known = frozenset(columns)
+    # No object has None for a key, so that a column that was not asked for is missing.
+    names: list[Any] = [name if name in known else None for name, _ in layout]
+    empties = [EMPTY[core_type] for _, core_type in layout]
+    normal = fixed(layout)
+
+    def read(found: Sequence[Record]) -> list[Row]:
+        rows = []
+        for record in found:
+            row = list(map(record.get, names))
+            if None in row:
+                row = [
+                    empty if value is None else value
+                    for value, empty in zip(row, empties, strict=True)
+                ]
+            rows.append(row)
+        return normal(rows)
+
+    return read
+
+
+@frozen
+class _Counted:
+    """Stats lines as an aggregation of the other side.
+
+    Counts with a condition of their own are made here, of the numbers of rows that are alike in
+    all columns of these conditions.
+    """
+
+    groups: tuple[str, ...]
+    stats: tuple[Stat, ...]
+
+    def _alike(self) -> tuple[str, ...]:
+        names = dict.fromkeys(self.groups)
+        for stat in self.stats:
+            names.update(dict.fromkeys(columns_of(stat.filter)))
+        return tuple(names)
+
+    def columns(self) -> tuple[str, ...]:
+        """What is asked for."""
+        numbers = [
+            f"{stat.function}({stat.column}):_{at}"
+            for at, stat in enumerate(self.stats)
+            if stat.function != "count"
+        ]
+        return (*self._alike(), "count(*):_n", *numbers)
+
+    def read(self, found: Sequence[Record]) -> list[Row]:
+        """One row for each group, as a core gives them."""
+        alike = self._alike()
+        tests = [
+            core_test(stat.filter, {n: at for at, n in enumerate(alike)}) for stat in self.stats
+        ]
+        made: dict[tuple[Any, ...], list[Any]] = {}
+        for record in found:
+            values = [record.get(name) for name in alike]
+            number = _number(record.get("_n"))
+            group = made.setdefault(tuple(map(_key, values[: len(self.groups)])), [])
+            if not group:
+                group += values[: len(self.groups)]
+                group += [None if one.function in ("min", "max") else 0 for one in self.stats]
+            for at, stat in enumerate(self.stats):
+                place = len(self.groups) + at
+                if stat.function == "count":
+                    group[place] += number if tests[at](values) else 0
+                elif number:
+                    value = _number(record.get(f"_{at}"))
+                    if group[place] is None or stat.function == "sum":
+                        group[place] = (group[place] or 0) + value
+                    else:
+                        best = min if stat.function == "min" else max
+                        group[place] = best(group[place], value)
+        if not made and not self.groups:
+            made[()] = [0] * len(self.stats)
+        return [[0 if one is None else one for one in row] for row in made.values()]
+
+
+def _key(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float)) or value is None else repr(value)
+
+
+def _number(value: Any) -> int | float:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ProtocolError("a statistic is not a number")
+    return value

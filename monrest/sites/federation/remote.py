@@ -1,0 +1,311 @@
+"""HTTP with another instance: one request, in somebody's name, with a time-out and a limit.
+
+No redirect is followed, so that the key reaches no other host (livestatus.md, section 17.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import define, field, frozen
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore, succeed
+from twisted.internet.defer import TimeoutError as DeferredTimeout
+from twisted.internet.error import ConnectError as NotConnected
+from twisted.internet.interfaces import IConsumer, IStreamClientEndpoint
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from twisted.web.client import (
+    Agent,
+    HTTPConnectionPool,
+    RequestTransmissionFailed,
+    ResponseDone,
+    ResponseFailed,
+    ResponseNeverReceived,
+)
+from twisted.web.http import PotentialDataLoss
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer
+from zope.interface import implementer
+
+from monrest.livestatus.endpoints import CONNECT_TIMEOUT, endpoint_for
+from monrest.livestatus.errors import (
+    BrokenConnectionError,
+    ConnectError,
+    LivestatusError,
+    ProtocolError,
+    QueryTimeoutError,
+    connect_error,
+    first_line,
+    tls_error,
+)
+
+if TYPE_CHECKING:
+    from monrest.config.values import SiteConfig
+
+HEADER = "Federation"
+"""The header (``X-Mon-Federation``) that names the instances which a request has visited."""
+
+MOST_HOPS = 5
+"""Instances that a request may visit on its way, the first one included."""
+
+LARGEST_ANSWER = 256 << 20
+"""Bytes of an answer that are read."""
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+
+_KEEP = 60.0
+_GATEWAY_TIMEOUT = 504
+
+
+class RefusedByRemoteError(LivestatusError):
+    """The other side answered with an error; ``document`` is what it said."""
+
+    def __init__(self, status: int, document: dict[str, Any]) -> None:
+        words = [document.get(name) for name in ("message", "description")]
+        told = ": ".join(first_line(one) for one in words if isinstance(one, str) and one)
+        super().__init__(f"{status}: {told}" if told else f"status {status}")
+        self.status = status
+        self.document = document
+        self.timed_out = status == _GATEWAY_TIMEOUT
+
+
+@frozen
+class Whom:
+    """In whose name something is asked: his rights count on the other side.
+
+    Without a ``user`` it is for this instance itself. ``visited`` are the instances that the
+    request came through before this one.
+    """
+
+    user: str = ""
+    visited: tuple[str, ...] = ()
+
+
+ITSELF = Whom()
+
+
+@define(eq=False, kw_only=True)
+class Remote:
+    """The other side of one configured address; ``instance`` gives this one's id.
+
+    At most ``config.connections`` requests run at the same time.
+    """
+
+    reactor: Any
+    config: SiteConfig
+    instance: Callable[[], str]
+    largest: int = LARGEST_ANSWER
+    root: str = field(init=False)
+    _app: str = field(init=False)
+    _reading: Agent = field(init=False)
+    _changing: Agent = field(init=False)
+    _kept: HTTPConnectionPool = field(init=False)
+    _turns: DeferredSemaphore = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        where = self.config.where()
+        self.root, self._app = f"{where.url}/r/v1", where.app
+        kept = HTTPConnectionPool(self.reactor)
+        kept.maxPersistentPerHost = self.config.connections
+        kept.cachedConnectionTimeout = _KEEP  # type: ignore[assignment]  # seconds, also a fraction
+        # What changes something is never sent again by itself, so it gets no connection that
+        # the other side may be about to close.
+        fresh = HTTPConnectionPool(self.reactor, persistent=False)
+        self._kept = kept
+        factory = _Endpoints(self.reactor, self.config)
+        self._reading = Agent.usingEndpointFactory(self.reactor, factory, kept)
+        self._changing = Agent.usingEndpointFactory(self.reactor, factory, fresh)
+        self._turns = DeferredSemaphore(self.config.connections)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        timeout: float,
+        whom: Whom = ITSELF,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        *,
+        reads: bool = True,
+    ) -> Deferred[bytes]:
+        """Give the body of the answer to a request below the API's root.
+
+        ``path`` begins with a slash and is quoted already. ``timeout`` seconds include waiting
+        for a connection. ``reads``: it may be sent on a kept connection. Fails with ConnectError
+        when nothing was sent, and with other LivestatusErrors.
+        """
+
+        def late(result: Any, seconds: float) -> Any:
+            if isinstance(result, Failure):
+                raise QueryTimeoutError(seconds)
+            return result
+
+        running = Deferred.fromCoroutine(self._call(method, path, whom, body, content_type, reads))
+        return running.addTimeout(timeout, self.reactor, late)
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        whom: Whom,
+        body: bytes | None,
+        content_type: str,
+        reads: bool,
+    ) -> bytes:
+        if len(whom.visited) >= MOST_HOPS:
+            raise ProtocolError(f"more than {MOST_HOPS} instances one behind the other")
+        agent = self._reading if reads else self._changing
+        await self._turns.acquire()
+        try:
+            response = await agent.request(
+                method.encode(),
+                (self.root + path).encode(),
+                self._headers(whom, None if body is None else content_type),
+                None if body is None else _Sent(body),
+            )
+            answer = await _body(response, self.largest)
+        except (CancelledError, DeferredTimeout, LivestatusError):
+            raise
+        except Exception as error:
+            raise _problem(Failure(error)) from error
+        finally:
+            self._turns.release()
+        return _accepted(response.code, answer)
+
+    def _headers(self, whom: Whom, content_type: str | None) -> Headers:
+        prefix = f"X-{self._app.title()}-"
+        visited = ",".join((*whom.visited, self.instance()))
+        headers = {
+            "Accept": JSON,
+            "User-Agent": "monrest",
+            f"{prefix}Auth-Key": self.config.auth_key,
+            f"{prefix}{HEADER}": visited,
+        }
+        if whom.user:
+            headers[f"{prefix}Auth-User"] = whom.user
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        return Headers({name.encode(): [value.encode()] for name, value in headers.items()})
+
+    def close(self) -> Deferred[object]:
+        """Close the connections that are kept; the others close by themselves."""
+        closed: Deferred[object] = self._kept.closeCachedConnections()
+        return closed
+
+
+@implementer(IBodyProducer)
+@frozen(eq=False)
+class _Sent:
+    """A body that is in memory, written in one go."""
+
+    body: bytes
+
+    @property
+    def length(self) -> int:
+        """Bytes of it."""
+        return len(self.body)
+
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        """Write all of it."""
+        consumer.write(self.body)
+        return succeed(None)
+
+    def stopProducing(self) -> None:
+        """Nothing is left to be stopped."""
+
+    pauseProducing = resumeProducing = stopProducing
+
+
+@implementer(IAgentEndpointFactory)
+@frozen(eq=False)
+class _Endpoints:
+    """Connects to the configured address, whatever the URL says, with the site's TLS."""
+
+    reactor: Any
+    config: SiteConfig
+
+    def endpointForURI(self, _uri: object) -> IStreamClientEndpoint:
+        """Give what connects."""
+        return endpoint_for(self.reactor, self.config)
+
+
+class _Body(Protocol):
+    """Collects a body up to a limit."""
+
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
+        self.parts = bytearray()
+        self.done: Deferred[bytes] = Deferred(lambda _: self._cut())
+        self.ended = False
+
+    def _cut(self) -> None:
+        self.ended = True
+        if self.transport is not None:
+            self.transport.loseConnection()
+
+    def dataReceived(self, data: bytes) -> None:
+        if self.ended:
+            return
+        self.parts += data
+        if len(self.parts) > self.largest:
+            self.refuse()
+
+    def refuse(self) -> None:
+        """Read no more of an answer that is too long."""
+        if not self.ended:
+            self._cut()
+            self.done.errback(ProtocolError(f"an answer of more than {self.largest} bytes"))
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self.ended:
+            return
+        self.ended = True
+        if reason.check(ResponseDone, PotentialDataLoss):
+            self.done.callback(bytes(self.parts))
+        else:
+            self.done.errback(reason)
+
+
+def _body(response: Any, largest: int) -> Deferred[bytes]:
+    body = _Body(largest)
+    response.deliverBody(body)
+    if isinstance(response.length, int) and response.length > largest:
+        body.refuse()
+    return body.done
+
+
+def _accepted(status: int, body: bytes) -> bytes:
+    """Give the body of a success; raise what everything else means."""
+    if 200 <= status < 300:
+        return body
+    if 300 <= status < 400:
+        raise ProtocolError(f"status {status}: redirects are not followed")
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        document = {}
+    raise RefusedByRemoteError(status, document if isinstance(document, dict) else {})
+
+
+def _problem(failure: Failure) -> LivestatusError:
+    """Say what a failure of Twisted's client means."""
+    value = failure.value
+    if isinstance(value, LivestatusError):
+        return value
+    if isinstance(value, (ResponseFailed, ResponseNeverReceived, RequestTransmissionFailed)):
+        for reason in value.reasons:
+            if reason.check(CancelledError):
+                raise CancelledError from value
+            refused = tls_error(reason)
+            if refused is not None:
+                return refused
+        return BrokenConnectionError("the connection was closed before the answer was complete")
+    if isinstance(value, (NotConnected, OSError)):
+        return connect_error(failure, CONNECT_TIMEOUT)
+    found = connect_error(failure, CONNECT_TIMEOUT)
+    if found.reason != ConnectError("cannot connect").reason:
+        return found
+    return ProtocolError("not an answer of HTTP")

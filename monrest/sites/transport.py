@@ -1,0 +1,95 @@
+"""What a site goes over: queries, orders, and the way to its core.
+
+A site that is reached directly has connections of Livestatus; one behind another instance has
+that instance's REST API. Whoever asks a site sees no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from attrs import frozen
+from twisted.internet.defer import Deferred
+
+from monrest.livestatus.command_channel import Outcome
+from monrest.livestatus.framing import Transform
+from monrest.values import Row
+
+
+class Queries(Protocol):
+    """Sends queries; see ``livestatus.pool.Pool``."""
+
+    limit: int
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no query runs and no connection is open."""
+
+    def query(
+        self,
+        request: bytes,
+        timeout: float,
+        *,
+        width: int | None = None,
+        transform: Transform | None = None,
+        log: bool = False,
+        urgent: bool = False,
+        texts: bool = False,
+    ) -> Deferred[list[Row]]:
+        """Give the rows of an answer; fails with LivestatusError."""
+
+    def keep(self, idle: float) -> None:
+        """Keep connections without work for ``idle`` seconds."""
+
+    def stop(self) -> Deferred[None]:
+        """Fail what is running; fires when nothing is left."""
+
+    def retire(self) -> None:
+        """Finish what is running and then close."""
+
+
+class Orders(Protocol):
+    """Sends commands; see ``livestatus.command_channel.CommandChannel``."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no command is on its way and no connection is open."""
+
+    def transmit(
+        self,
+        lines: Sequence[str],
+        kind: str,
+        timeout: float,
+        allowed: Callable[[], bool] = ...,
+    ) -> Deferred[Outcome]:
+        """Send lines and say what became of each; never fails."""
+
+    def keep(self, idle: float) -> None:
+        """Keep the connection without work for ``idle`` seconds."""
+
+    def stop(self) -> Deferred[None]:
+        """Finish what is being sent; fires when nothing is left."""
+
+
+@frozen(kw_only=True)
+class Hops:
+    """The instances and connections on the way to a core, the local one first (section 17.2).
+
+    All of them have the same length. ``instances`` are the random ids of the instances behind
+    this one.
+    """
+
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    addresses: tuple[str, ...]
+    kinds: tuple[str, ...]
+    versions: tuple[str, ...]
+    instances: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, key: str, name: str, address: str, kind: str, version: str) -> Hops:
+        """The way to a core that is connected directly."""
+        return cls(
+            keys=(key,), names=(name,), addresses=(address,), kinds=(kind,), versions=(version,)
+        )

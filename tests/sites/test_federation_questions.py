@@ -1,0 +1,287 @@
+"""What a core would be asked, as a question to another instance: it means the same there."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from urllib.parse import parse_qsl
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.errors import BadRequest
+from monrest.livestatus.errors import ProtocolError
+from monrest.query.bind import bind
+from monrest.query.finish import Part, finish
+from monrest.query.functions import Moment
+from monrest.query.model import Any_, Every, Not, Pushed, Stat
+from monrest.query.model import Test as Where
+from monrest.query.parse import parse_query
+from monrest.query.plan import SitePlan, layout, plan
+from monrest.query.resolve import Names, View
+from monrest.query.schema import CoreColumn, TableSchema
+from monrest.query.totals import core_test
+from monrest.resources.fetch import finished
+from monrest.sites.federation.answers import document, records
+from monrest.sites.federation.questions import question
+from monrest.values import Capabilities, Column, Document
+
+TYPES = {
+    "name": "string", "alias": "string", "state": "int", "last_check": "int", "latency": "float",
+    "groups": "list", "contacts": "list", "custom_variables": "dict",
+}  # fmt: skip
+CORE = Capabilities(kind="rest", tables={"hosts": TYPES, "log": {"time": "int"}}, key="k")
+_API = {"string": "string", "int": "number", "float": "number", "list": "array_of_strings"}
+SCHEMA = TableSchema(
+    name="hosts",
+    table="hosts",
+    columns={
+        name: CoreColumn(column=Column(name, _API.get(kind, "object")), core_type=kind)
+        for name, kind in TYPES.items()
+    },
+    order=("name",),
+)
+
+
+def asked(pushed, layout=None):
+    """The path and the parameters of a question."""
+    path, _, query = question(pushed, CORE, layout).request.decode().partition("?")
+    assert query.isascii()
+    return path, parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+
+
+def answered(pushed, rows):
+    """What the query engine of the other side makes of the question, for a core with ``rows``."""
+    _, parameters = asked(pushed)
+    query = parse_query(tuple(parameters))
+    bound = bind(query, Names(SCHEMA), View(), Moment(now=1e9, zone=UTC))
+    shape = layout(bound, (CORE,))
+    asking = plan(bound, shape, CORE, push_down=False)
+    values = [[row[name] for name, _ in shape.columns] for row in rows]
+    part = Part(plan=SitePlan(pushed=asking.pushed), rows=values, constants={})
+    result = finished(finish(bound, shape, [part]))
+    if isinstance(result, Document):
+        return result.value
+    names = [column.name for column in result.columns]
+    return [dict(zip(names, row, strict=False)) for row in result.rows]
+
+
+@pytest.mark.parametrize(
+    ("pushed", "path", "parameters"),
+    [
+        (Pushed(table="hosts", columns=("name",)), "/hosts", [("columns", "name")]),
+        (
+            Pushed(
+                table="hosts",
+                columns=("name", "state"),
+                filter=Every((Where("state", "!=", "0"), Where("name", "~", "a'b\"c"))),
+                sort=(("state", True), ("name", False)),
+                limit=7,
+            ),
+            "/hosts",
+            [
+                ("columns", "name,state"),
+                ("state[!=]", "0"),
+                ("name[~]", "a'b\"c"),
+                ("sort", "-state,name"),
+                ("limit", "7"),
+            ],
+        ),
+        (
+            Pushed(
+                table="hosts",
+                columns=("name",),
+                filter=Any_(
+                    (
+                        Not(Where("groups", ">=", "a b")),
+                        Every((Where("state", "<", "2"), Not(Where("name", "~~", "it's")))),
+                    )
+                ),
+            ),
+            "/hosts",
+            [
+                ("columns", "name"),
+                ("q", "(groups !>= 'a b' or (state < '2' and name !~~ \"it's\"))"),
+            ],
+        ),
+        (
+            Pushed(table="hosts", columns=("name",), filter=Any_(())),
+            "/hosts",
+            [("columns", "name"), ("name[=]", "0"), ("name[!=]", "0")],
+        ),
+        (
+            Pushed(
+                table="log",
+                columns=("time",),
+                filter=Any_((Where("time", ">", "1"), Where("time", "<", "9"))),
+                sort=(("time", True), ("lineno", True)),
+                limit=3,
+            ),
+            "/logs",
+            [
+                ("columns", "time"),
+                ("q", "(time > '1' or time < '9')"),
+                ("time[>=]", "0"),
+                ("limit", "3"),
+            ],
+        ),
+        (
+            Pushed(table="status", stats=(Stat("count"), Stat("sum", "x"))),
+            "/processinfo",
+            [("columns", "count(*):_n,sum(x):_1")],
+        ),
+    ],
+)
+def test_questions(pushed, path, parameters):
+    assert asked(pushed) == (path, parameters)
+
+
+def test_a_value_with_both_quotes_is_refused_where_it_cannot_be_written():
+    tree = Any_((Where("name", "=", "'\""), Where("name", "=", "x")))
+    with pytest.raises(BadRequest, match="name: expected a value without both kinds of quotes"):
+        question(Pushed(table="hosts", columns=("name",), filter=tree), CORE, None)
+
+
+# ---------------------------------------------------------------- the same rows, whoever filters
+
+words = st.text(st.sampled_from("ab'% +&=;#/\\ü)(,"), min_size=1, max_size=4).filter(
+    lambda text: text == text.strip()
+)
+tests = st.one_of(
+    st.builds(Where, st.sampled_from(["name", "alias"]), st.sampled_from(["=", "!="]), words),
+    st.builds(Where, st.just("alias"), st.sampled_from(["=", "!="]), st.just("")),
+    st.builds(
+        Where,
+        st.sampled_from(["state", "last_check"]),
+        st.sampled_from(["=", "!=", "<", ">", "<=", ">="]),
+        st.integers(-2, 3).map(str),
+    ),
+    st.builds(Where, st.just("groups"), st.just(">="), words),
+    st.builds(Where, st.just("groups"), st.sampled_from(["=", "!="]), st.just("")),
+)
+trees = st.recursive(
+    tests,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(Every, st.lists(inner, max_size=3).map(tuple)),
+        st.builds(Any_, st.lists(inner, max_size=3).map(tuple)),
+    ),
+    max_leaves=8,
+)
+rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": words,
+            "alias": st.one_of(words, st.just("")),
+            "state": st.integers(-2, 3),
+            "last_check": st.integers(-2, 3),
+            "latency": st.just(0.5),
+            "groups": st.lists(words, max_size=2),
+            "contacts": st.just([]),
+            "custom_variables": st.just({}),
+        }
+    ),
+    max_size=6,
+    unique_by=lambda row: row["name"],
+)
+_PLACES = {name: at for at, name in enumerate(TYPES)}
+
+
+def passes(tree, row):
+    return core_test(tree, _PLACES)(list(row.values()))
+
+
+@given(trees, rows)
+def test_the_other_side_keeps_the_rows_that_a_core_would_keep(tree, given_rows):
+    pushed = Pushed(table="hosts", columns=("name",), filter=tree)
+    ordered = [{name: row[name] for name in TYPES} for row in given_rows]
+    kept = {row["name"] for row in ordered if passes(tree, row)}
+    assert {row["name"] for row in answered(pushed, ordered)} == kept
+
+
+@given(st.lists(trees, max_size=3), trees, rows, st.booleans())
+def test_counts_are_those_of_a_core(counted, tree, given_rows, grouped):
+    ordered = [{name: row[name] for name in TYPES} for row in given_rows]
+    stats = (
+        Stat("count"),
+        *(Stat("count", "", one) for one in counted),
+        Stat("sum", "last_check"),
+        Stat("min", "last_check"),
+        Stat("max", "last_check"),
+    )
+    groups = ("state",) if grouped else ()
+    pushed = Pushed(table="hosts", columns=groups, filter=tree, stats=stats)
+    told = answered(pushed, ordered)
+    reading = question(pushed, CORE, None).reading
+    assert reading.whole
+    found = {
+        tuple(row[: len(groups)]): row[len(groups) :]
+        for row in reading(told if isinstance(told, list) else [told])
+    }
+    kept = [row for row in ordered if passes(tree, row)]
+    wanted = {}
+    for key in {tuple(row[name] for name in groups) for row in kept} | (set() if grouped else {()}):
+        mine = [row for row in kept if tuple(row[name] for name in groups) == key]
+        checks = [row["last_check"] for row in mine]
+        wanted[key] = [
+            len(mine),
+            *(sum(passes(one, row) for row in mine) for one in counted),
+            sum(checks),
+            min(checks, default=0),
+            max(checks, default=0),
+        ]
+    assert found == wanted
+
+
+# ---------------------------------------------------------------- rows
+
+
+def drained(steps):
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def test_rows_have_the_types_of_the_layout():
+    shape = (("name", "string"), ("state", "int"), ("groups", "list"), ("latency", "float"))
+    pushed = Pushed(table="hosts", columns=("name", "state", "groups"))
+    read = question(pushed, CORE, shape).reading
+    assert read([{"name": "a", "state": 1, "groups": ["g"], "more": 1}]) == [["a", 1, ["g"], 0.0]]
+    assert read([{"name": 7, "state": "x", "groups": {}}, {}]) == [
+        ["7", 0, [], 0.0],
+        ["", 0, [], 0.0],
+    ]
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=9), st.text(max_size=300_000)), max_size=5))
+def test_any_list_of_objects_is_read_as_it_is(value):
+    assert drained(records(orjson.dumps(value))) == value
+
+
+def test_a_long_list_is_read_in_slices():
+    value = [{"a": '},{"a":' * 200, "b": [{"c": at}], "n": at} for at in range(400)]
+    body = orjson.dumps(value)
+    assert len(body) > 3 * 128 * 1024
+    steps = records(body)
+    assert sum(1 for _ in steps) > 3
+    assert drained(records(body)) == value
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[", b"7", b'"x"', b"[1]", b"[[]]", b"null", b"[{}", b"{}x", b"[" * 3_000_000],
+)
+def test_what_is_no_list_of_objects(body):
+    with pytest.raises(ProtocolError):
+        drained(records(body))
+
+
+def test_a_document_is_short():
+    assert document(b"{}") == {}
+    with pytest.raises(ProtocolError):
+        document(b" " * 2_000_000)
+    with pytest.raises(ProtocolError):
+        document(b"x")

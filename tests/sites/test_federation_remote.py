@@ -1,0 +1,219 @@
+"""HTTP with another instance over sockets: TLS, limits, time-outs, what is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from twisted.internet import reactor
+from twisted.internet.ssl import Certificate, PrivateCertificate
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Site
+
+from monrest.config.values import SiteConfig
+from monrest.livestatus.errors import (
+    BrokenConnectionError,
+    ConnectError,
+    ProtocolError,
+    QueryTimeoutError,
+)
+from monrest.sites.federation.remote import RefusedByRemoteError, Remote, Whom
+from tests.fakes.certificates import Authority
+
+
+class Page(Resource):
+    """Answers below ``/mon/r/v1`` what the path says; ``seen`` are headers and bodies."""
+
+    isLeaf = True
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+        self.waiting = []
+
+    def render(self, request):
+        headers = {
+            name.decode().lower(): values[0].decode()
+            for name, values in request.requestHeaders.getAllRawHeaders()
+        }
+        self.seen.append((request.method.decode(), request.uri.decode(), headers))
+        self.seen[-1] += (request.content.read(),)
+        word = request.postpath[-1]
+        if word == b"hang":
+            self.waiting.append(request)
+            return NOT_DONE_YET
+        if word == b"long":
+            request.write(b"[" * 2000)
+            return b""
+        if word == b"announced":
+            request.setHeader(b"content-length", b"%d" % (1 << 50))
+            request.write(b"[")
+            return NOT_DONE_YET
+        if word == b"cut":
+            request.setHeader(b"content-length", b"50")
+            request.write(b"[")
+            request.transport.loseConnection()
+            return NOT_DONE_YET
+        if word.isdigit():
+            request.setResponseCode(int(word))
+            request.setHeader(b"location", b"http://127.0.0.1:1/")
+            return b'{"message":"no","description":"because"}'
+        return b"[]"
+
+
+class World:
+    def __init__(self, context=None):
+        self.page = Page()
+        root = Resource()
+        place = root
+        for name in (b"mon", b"r"):
+            inner = Resource()
+            place.putChild(name, inner)
+            place = inner
+        place.putChild(b"v1", self.page)
+        site = Site(root)
+        self.scheme = "http" if context is None else "https"
+        if context is None:
+            self.port = reactor.listenTCP(0, site, interface="127.0.0.1")
+        else:
+            self.port = reactor.listenSSL(0, site, context, interface="127.0.0.1")
+        self.remotes = []
+
+    def remote(self, **more):
+        config = SiteConfig(
+            id="f",
+            name="F",
+            address=f"{self.scheme}://127.0.0.1:{self.port.getHost().port}/mon/",
+            auth_key="the-key",
+            **{"connections": 2, **more},
+        )
+        one = Remote(reactor=reactor, config=config, instance=lambda: "me", largest=1000)
+        self.remotes.append(one)
+        return one
+
+    async def close(self):
+        for request in self.page.waiting:
+            request.transport.abortConnection()
+        for one in self.remotes:
+            await one.close()
+        await self.port.stopListening()
+
+
+async def failure(deferred):
+    with pytest.raises(Exception) as caught:
+        await deferred
+    return caught.value
+
+
+async def test_what_is_sent_and_what_comes_back():
+    world = World()
+    remote = world.remote()
+    assert await remote.call("GET", "/sites?a=b", 5) == b"[]"
+    whom = Whom("ö l", ("one", "two"))
+    assert await remote.call("POST", "/x", 5, whom, b"[1]", reads=False) == b"[]"
+    (first, second) = world.page.seen
+    assert first[:2] == ("GET", "/mon/r/v1/sites?a=b")
+    assert first[2]["x-mon-auth-key"] == "the-key"
+    assert first[2]["x-mon-federation"] == "me"
+    assert "x-mon-auth-user" not in first[2]
+    assert second[2]["x-mon-auth-user"] == "ö l"
+    assert second[2]["x-mon-federation"] == "one,two,me"
+    assert second[2]["content-type"] == "application/json"
+    assert second[3] == b"[1]"
+    assert second[2]["connection"] == "close"
+    await world.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "text"),
+    [
+        ("/long", ProtocolError, "more than 1000 bytes"),
+        ("/announced", ProtocolError, "more than 1000 bytes"),
+        ("/cut", BrokenConnectionError, "closed before"),
+        ("/302", ProtocolError, "redirects are not followed"),
+        ("/307", ProtocolError, "redirects are not followed"),
+        ("/404", RefusedByRemoteError, "404: no: because"),
+        ("/504", RefusedByRemoteError, "504: no"),
+    ],
+)
+async def test_what_goes_wrong(path, kind, text):
+    world = World()
+    error = await failure(world.remote().call("GET", path, 5))
+    assert type(error) is kind
+    assert text in error.reason
+    assert error.timed_out is (path == "/504")
+    await world.close()
+
+
+async def test_one_that_hangs_holds_no_more_than_its_connections():
+    world = World()
+    remote = world.remote(connections=1)
+    slow = remote.call("GET", "/hang", 0.2)
+    waiting = remote.call("GET", "/sites", 0.1)
+    assert isinstance(await failure(waiting), QueryTimeoutError)
+    error = await failure(slow)
+    assert isinstance(error, QueryTimeoutError)
+    assert error.reason == "timed out after 0.2 s"
+    assert await remote.call("GET", "/sites", 5) == b"[]"
+    assert [path for _, path, *_ in world.page.seen] == ["/mon/r/v1/hang", "/mon/r/v1/sites"]
+    await world.close()
+
+
+async def test_too_many_hops_are_not_asked():
+    world = World()
+    far = Whom("", ("1", "2", "3", "4", "5"))
+    error = await failure(world.remote().call("GET", "/sites", 5, far))
+    assert "more than 5 instances" in error.reason
+    assert world.page.seen == []
+    await world.close()
+
+
+async def test_nobody_listens():
+    world = World()
+    remote = world.remote()
+    await world.close()
+    error = await failure(remote.call("GET", "/sites", 5))
+    assert isinstance(error, ConnectError)
+    assert error.reason == "connection refused"
+    await remote.close()
+
+
+def context_of(authority, name, client_ca=None):
+    certificate, key = authority.sign(name)
+    own = PrivateCertificate.loadPEM(Path(certificate).read_bytes() + Path(key).read_bytes())
+    if client_ca is None:
+        return own.options()
+    return own.options(Certificate.loadPEM(Path(client_ca).read_bytes()))
+
+
+async def test_the_certificate_is_looked_at(tmp_path):
+    authority = Authority(tmp_path)
+    world = World(context_of(authority, "127.0.0.1"))
+    right = world.remote(tls_ca_file=authority.ca_file)
+    assert await right.call("GET", "/sites", 5) == b"[]"
+    for stranger in (
+        world.remote(),
+        world.remote(tls_ca_file=Authority(tmp_path, "other").ca_file),
+    ):
+        error = await failure(stranger.call("GET", "/sites", 5))
+        assert isinstance(error, ConnectError)
+        assert "certificate verify failed" in error.reason
+    named = world.remote(tls_ca_file=authority.ca_file, tls_server_name="other.example")
+    assert "TLS" in (await failure(named.call("GET", "/sites", 5))).reason
+    assert len(world.page.seen) == 1  # the key went to nobody else
+    open_ = world.remote(tls_verify=False)
+    assert await open_.call("POST", "/x", 5, body=b"1", reads=False) == b"[]"
+    await world.close()
+
+
+async def test_a_certificate_of_our_own(tmp_path):
+    authority = Authority(tmp_path)
+    world = World(context_of(authority, "127.0.0.1", client_ca=authority.ca_file))
+    without = world.remote(tls_ca_file=authority.ca_file)
+    assert await failure(without.call("GET", "/sites", 5))
+    certificate, key = authority.sign("monrest")
+    remote = world.remote(
+        tls_ca_file=authority.ca_file, tls_cert_file=certificate, tls_key_file=key
+    )
+    assert await remote.call("GET", "/sites", 5) == b"[]"
+    await world.close()

@@ -1,0 +1,275 @@
+"""The sites that an address of another instance stands for, as its list changes."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
+
+from monrest.config.values import SiteConfig
+from monrest.livestatus.errors import ConnectError
+from monrest.query.model import Pushed
+from monrest.sites.federation import listing
+from monrest.sites.federation.remote import RefusedByRemoteError, Whom
+from monrest.sites.federation.site import openly, words
+from monrest.sites.federation.source import Source
+from monrest.sites.registry import Registry, SiteList
+from tests.fakes.sites import outcome
+
+CONFIG = SiteConfig(
+    id="m", name="Munich", section="Europe", address="http://there/mon", auth_key="k"
+)
+
+
+def row(key, **more):
+    return {"id": key, "name": key.upper(), "connected": 1, "core": "c", **more}
+
+
+class Far:
+    """Another instance: its list of sites and tables; ``held`` are requests without an answer."""
+
+    def __init__(self, clock, *rows):
+        self.reactor = clock
+        self.rows = list(rows)
+        self.problem = None
+        self.old = False
+        self.hold = False
+        self.held = []
+        self.asked = []
+        self.closed = False
+
+    def call(self, method, path, timeout, whom=None, body=None, content_type="", *, reads=True):
+        self.asked.append((method, path, whom))
+        if self.hold:
+            self.held.append(Deferred())
+            return self.held[-1]
+        if self.problem is not None:
+            return fail(self.problem)
+        if "tables" in path:
+            tables = {"hosts": {"name": "string", "state": "int", "9bad": "int", "x": "what"}}
+            return succeed(orjson.dumps([{"id": "x", "tables": tables}]))
+        if path.startswith("/sites?") and self.old:
+            return fail(RefusedByRemoteError(400, {"message": "unknown column"}))
+        if path.partition("?")[0] == "/sites":
+            return succeed(orjson.dumps(self.rows))
+        return succeed(orjson.dumps([{"name": "h1", "state": 1}]))
+
+    def lists(self):
+        return sum(1 for _, path, _ in self.asked if path.startswith("/sites?columns=connected"))
+
+    def close(self):
+        self.closed = True
+        return succeed(None)
+
+
+class World:
+    def __init__(self):
+        self.clock = Clock()
+        self.far = Far(self.clock, row("x"))
+        self.changes = []
+        self.source = Source(
+            self.clock, CONFIG, lambda: "me", lambda: self.changes.append(1), remote=self.far
+        )
+
+    @property
+    def ids(self):
+        return [site.id for site in self.source.sites]
+
+    def states(self):
+        return [site.health.state for site in self.source.sites]
+
+    def turn(self, seconds=11.0):
+        for _ in range(int(seconds * 10)):
+            self.clock.advance(0.1)
+
+
+@pytest.fixture
+def world():
+    world = World()
+    yield world
+    for one in world.far.held:
+        if not one.called:
+            one.callback(b"[]")
+    done = outcome(world.source.stopService())
+    world.clock.advance(0)
+    assert done == [None]
+    assert world.far.closed
+    assert not world.clock.getDelayedCalls()
+
+
+def test_one_site_has_the_configured_id(world):
+    assert (world.ids, world.states()) == (["m"], ["pending"])
+    (site,) = world.source.sites
+    world.source.startService()
+    assert (world.ids, world.states()) == (["m"], ["up"])
+    assert world.source.sites == (site,)
+    assert world.changes == []
+    assert (site.name, site.section, site.remote_id) == ("Munich", "Europe", "x")
+    assert site.capabilities.tables == {"hosts": {"name": "string", "state": "int"}}
+    assert site.capabilities.sorts
+
+
+def test_several_sites_are_named_by_theirs(world):
+    world.far.rows = [row("x", section="South", hidden=1), row("y", section="Default")]
+    world.source.startService()
+    assert (world.ids, world.states()) == (["m-x", "m-y"], ["up", "up"])
+    assert world.changes == [1]
+    first, second = world.source.sites
+    assert (first.name, first.section, first.hidden) == ("Munich X", "Europe/South", True)
+    assert (second.name, second.section, second.hidden) == ("Munich Y", "Europe", False)
+    assert "m" in words(first)
+    # The tables of equal cores are asked for once.
+    assert sum("tables" in path for _, path, _ in world.far.asked) == 1
+
+
+def test_who_may_use_a_site_there_may_use_it_here(world):
+    world.far.rows = [row("x", groups=["ops"], hidden=1)]
+    world.source.startService()
+    (site,) = world.source.sites
+    assert world.changes == [1]
+    listed = SiteList(world.source.sites)
+    assert listed.restricted
+    assert listed.select() == ()
+    assert listed.permitted(frozenset({"ops"})).select(["m"]) == (site,)
+    assert listed.permitted(frozenset()).sites == ()
+
+
+def test_one_request_serves_all_sites_and_is_repeated(world):
+    world.far.rows = [row(key) for key in "wxyz"]
+    world.source.startService()
+    before = world.far.lists()
+    world.turn(30)
+    assert 2 <= world.far.lists() - before <= 4
+
+
+def test_sites_come_and_go(world):
+    world.source.startService()
+    (old,) = world.source.sites
+    world.far.rows = [row("x"), row("y")]
+    world.turn()
+    assert world.ids == ["m-x", "m-y"]
+    assert not old.breaker.running
+    kept = world.source.sites[0]
+    world.far.rows = [row("z"), row("x", name="New")]
+    world.turn()
+    assert world.ids == ["m-z", "m-x"]
+    assert world.source.sites[1] is kept
+    assert kept.name == "Munich New"
+    world.far.rows = []
+    world.turn()
+    assert world.ids == ["m-z", "m-x"]
+    assert world.states() == ["down", "down"]
+    assert "no site for us" in kept.last_error
+
+
+def test_a_site_that_is_down_there_is_down_here(world):
+    world.far.rows = [row("x"), row("y", connected=0, last_error="no such socket")]
+    world.source.startService()
+    assert world.states() == ["up", "down"]
+    assert world.source.sites[1].last_error == "down on the other side: no such socket"
+    world.far.rows = [row("x"), row("y")]
+    world.turn()
+    assert world.states() == ["up", "up"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (ConnectError("connection refused"), "connection refused"),
+        (RefusedByRemoteError(403, {"message": "wrong key"}), "auth_key: the other side says 403"),
+        (RefusedByRemoteError(404, {}), "too old or no monrest"),
+        (RefusedByRemoteError(500, {}), "status 500"),
+    ],
+)
+def test_what_is_wrong_is_told_until_it_is_right(world, problem, text):
+    world.far.problem = problem
+    world.source.startService()
+    assert (world.ids, world.states()) == (["m"], ["down"])
+    assert text in world.source.sites[0].last_error
+    world.far.problem = None
+    world.turn()
+    assert world.states() == ["up"]
+
+
+def test_one_that_knows_the_plain_list_only(world):
+    world.far.old = True
+    world.far.rows = [{"id": "x", "name": "X", "connected": 1}]
+    world.source.startService()
+    (site,) = world.source.sites
+    assert world.states() == ["up"]
+    assert site.capabilities.has("services", "host_name")
+    assert site.capabilities.has("log", "current_host_name")
+    world.turn()
+    assert [path for _, path, _ in world.far.asked][:3] == [listing.LISTING, "/sites", "/sites"]
+
+
+def test_what_is_reached_through_us_is_not_taken(world):
+    world.far.rows = [
+        row("x", instances=["them"]),
+        row("y", instances=["them", "me"]),
+        row("z", instances=["1", "2", "3", "4", "5", "6"]),
+        row("far", federation_key=["1", "2", "3", "4", "5", "6"]),
+    ]
+    world.source.startService()
+    assert world.ids == ["m"]
+    assert world.source.sites[0].remote_id == "x"
+
+
+def test_a_request_that_waits_for_the_first_answer_is_in_the_name_of_its_user(world):
+    world.far.hold = True
+    world.source.startService()
+    acting = world.source.sites[0].acting(Whom("olga", ("first",)))
+    rows = outcome(Deferred.fromCoroutine(acting.ask(Pushed(table="hosts", columns=("name",)))))
+    assert rows == []
+    world.far.hold = False
+    world.far.held[0].callback(orjson.dumps(world.far.rows))
+    assert rows == [[["h1"]]]
+    method, path, whom = world.far.asked[-1]
+    assert (method, path) == ("GET", "/sites/x/hosts?columns=name")
+    assert whom == Whom("olga", ("first",))
+    assert world.source.sites[0].whom == Whom()
+    assert openly(acting).whom == Whom("", ("first",))
+
+
+def test_a_stop_ends_what_waits(world):
+    world.far.hold = True
+    world.source.startService()
+    rows = outcome(
+        Deferred.fromCoroutine(world.source.sites[0].ask(Pushed(table="hosts", columns=("name",))))
+    )
+    world.source.stopService()
+    assert "closed by monrest" in rows[0].value.reason
+
+
+def test_the_registry_follows_and_settles():
+    clock = Clock()
+    registry = Registry(
+        clock, (SiteConfig(id="a", name="A", section="S", address="unix:/run/a"), CONFIG)
+    )
+    assert [site.id for site in registry.sites] == ["a", "m"]
+    assert [site.id for site in registry.direct] == ["a"]
+    source = registry._sources[1]
+    far = Far(clock, row("x"), row("y"))
+    source.remote = far
+    source.sites[0].pool.remote = far
+    far.hold = True
+    source.startService()
+    assert outcome(Deferred.fromCoroutine(registry.settled(["a"]))) == [None]
+    waits = outcome(Deferred.fromCoroutine(registry.settled()))
+    assert waits == []
+    far.hold = False
+    far.held[0].callback(orjson.dumps(far.rows))
+    assert waits == [None]
+    assert [site.id for site in registry.sites] == ["a", "m-x", "m-y"]
+    assert [site.id for site in registry.select(["m"])] == ["m-x", "m-y"]
+    assert [site.id for site in registry.select(["Munich"])] == ["m-x", "m-y"]
+    acting = registry.acting(Whom("olga"))
+    assert isinstance(acting, SiteList)
+    assert [site.whom.user for site in acting.select(["m"])] == ["olga", "olga"]
+    assert acting.select(["a"])[0] is registry.select(["a"])[0]
+    registry.reconfigure(registry.configs[:1])
+    assert [site.id for site in registry.sites] == ["a"]
+    assert registry.acting(Whom("olga")) is registry
+    assert outcome(registry.stopService()) == [None]
+    assert not clock.getDelayedCalls()
