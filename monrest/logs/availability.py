@@ -13,6 +13,7 @@ from typing import Any
 from attrs import Factory, define, field, frozen
 
 from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
+from monrest.logs.parts import Parts
 from monrest.logs.periods import Span
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
@@ -77,6 +78,7 @@ class _Object:
     since: int = 0
     inside: bool = True
     seen: int = 0
+    parts: Parts | None = None
     seconds: list[int] = field(factory=lambda: [0] * _BUCKETS)
     scheduled: list[int] = field(factory=lambda: [0] * _BUCKETS)
 
@@ -94,10 +96,15 @@ class Times:
 
 @define(eq=False)
 class Availability:
-    """The accounts of ``keys`` while events are taken; each is asked for at the end."""
+    """The accounts of ``keys`` while events are taken; each is asked for at the end.
+
+    ``bounds`` are the moments where a new part of the report begins, in order, its start first;
+    none where nobody asks for ``parts``.
+    """
 
     keys: Iterable[Key]
     rules: Rules
+    bounds: Sequence[int] = ()
     _objects: dict[Key, _Object] = field(init=False, factory=dict)
     _members: dict[str, list[_Object]] = field(init=False, factory=dict)
     _flags: dict[Key, Flag] = field(init=False, factory=dict)
@@ -116,6 +123,8 @@ class Availability:
             own = self._flags.setdefault(key, Flag())
             host = self._flags.setdefault((key[0], ""), Flag())
             one = _Object(initial.get(key, NODATA), own, host)
+            if self.bounds:
+                one.parts = Parts(self.bounds, _BUCKETS)
             self._objects[key] = one
             self._members.setdefault(key[0], []).append(one)
 
@@ -147,6 +156,11 @@ class Availability:
         one = self._objects[key]
         self._account(one, self.rules.span.end)
         return Times(one.seconds, one.scheduled)
+
+    def parts(self, key: Key) -> list[Times]:
+        """The result of one object in each part, after ``times``."""
+        parts = self._objects[key].parts
+        return [Times(*pair) for pair in parts.pairs] if parts is not None else []
 
     def _downtime(self, event: DowntimeEvent) -> None:
         flag = self._flags.get(event.key)
@@ -190,12 +204,15 @@ class Availability:
         seconds = time - since
         if seconds <= 0:
             return
-        if not one.inside:
-            one.seconds[OUTSIDE] += seconds
-            return
-        one.seconds[one.state] += seconds
-        if one.state != NOTRUNNING and (one.own.set or one.host.set):
-            one.scheduled[one.state] += seconds
+        state, planned = OUTSIDE, False
+        if one.inside:
+            state = one.state
+            planned = state != NOTRUNNING and (one.own.set or one.host.set)
+        one.seconds[state] += seconds
+        if planned:
+            one.scheduled[state] += seconds
+        if one.parts is not None:
+            one.parts.add(state, since, time, planned=planned)
 
 
 def availability(

@@ -13,9 +13,9 @@ from attrs import define, evolve, field, frozen
 
 from monrest.auth.visibility import CONFIGURATION, visible_sites
 from monrest.errors import BadRequest, SitesFailed
+from monrest.logs.availability import Availability
 from monrest.logs.events import Event, Key
 from monrest.logs.outages import Outages
-from monrest.logs.parts import PartedAvailability
 from monrest.logs.periods import Span
 from monrest.query.customvars import Visibility
 from monrest.reports import build
@@ -106,7 +106,7 @@ def _sites(report: Report, context: Context) -> list[Site]:
 class _Accounts:
     """Availability, whole and by parts, and outages, in one pass."""
 
-    availability: PartedAvailability
+    availability: Availability
     outages: Outages
 
     def take(self, event: Event) -> None:
@@ -132,7 +132,7 @@ def _account(asking: Asking, parts: Sequence[TimePart]) -> LogReport:
 
     return LogReport(
         account=lambda keys, rules, _: _Accounts(
-            PartedAvailability(keys, rules, bounds=bounds), Outages(keys, rules, planned)
+            Availability(keys, rules, bounds), Outages(keys, rules, planned)
         ),
         records=records,
         outages=True,

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from monrest.errors import BadRequest
 from monrest.logs.availability import Availability, Period, Rules, Times
 from monrest.logs.events import DowntimeEvent, ProgramEvent, StateEvent
-from monrest.logs.parts import PartedAvailability
 from monrest.logs.periods import Span
 from monrest.reports.figures import figures
 from monrest.reports.parts import parts_of
@@ -77,7 +76,7 @@ def test_parts_together_are_the_whole(events, bounds, not_running, changes):
     period = Period(changes=sorted(changes))
     rules = Rules(span=Span(100, 900), not_running=not_running, period=period)
     whole = Availability([HOST, SERVICE], rules)
-    parted = PartedAvailability([HOST, SERVICE], rules, bounds=[100, *sorted(bounds)])
+    parted = Availability([HOST, SERVICE], rules, [100, *sorted(bounds)])
     for event in sorted(events, key=lambda one: one.time):
         whole.take(event)
         parted.take(event)
@@ -94,7 +93,7 @@ def test_parts_together_are_the_whole(events, bounds, not_running, changes):
 
 
 def test_each_part_has_its_own_time():
-    parted = PartedAvailability([HOST], Rules(span=Span(0, 300)), bounds=[0, 100, 200])
+    parted = Availability([HOST], Rules(span=Span(0, 300)), [0, 100, 200])
     parted.take(StateEvent(50, HOST, 1, False, ""))
     parted.take(StateEvent(150, HOST, 0, False, ""))
     parted.times(HOST)
