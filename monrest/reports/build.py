@@ -21,8 +21,8 @@ _A_PAGE = 12
 _EVENTS_A_PAGE, _EVENT_PAGES = 22, 100
 MOST_EVENTS = _EVENTS_A_PAGE * _EVENT_PAGES
 _MOST_OUTAGES = 5000
-_MOST_COLUMNS = 12
-"""Parts of the time that have a column each."""
+_MOST_COLUMNS = 62
+"""Parts of the time that have a column each: the days of two months, the weeks of a year."""
 
 
 @frozen(kw_only=True)
@@ -215,6 +215,7 @@ def _details(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart])
         ],
         low=frame.settings.sla,
         empty=say("There is nothing to show."),
+        lead=1 + services,
     )
 
 

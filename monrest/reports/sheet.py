@@ -33,7 +33,8 @@ class Head:
 class Grid:
     """A table. A value is a text, a number, Unix seconds, seconds or None as its column says.
 
-    ``low``: percentages below it are shown as bad. ``empty`` is said where there are no rows.
+    ``low``: percentages below it are shown as bad. ``empty`` is said where there are no rows. The
+    first ``lead`` columns say what a row is about, wherever the others are on paper.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Grid:
     rows: Sequence[tuple[Any, ...]] = field(eq=False)
     low: float = 0.0
     empty: str = ""
+    lead: int = 1
 
 
 @frozen

@@ -6,18 +6,23 @@ import io
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import openpyxl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from monrest.render.xlsx import GivenUpError
 from monrest.reports import build, present
+from monrest.reports.columns import pieces, widths
 from monrest.reports.files import FORMATS, disposition, file_name, rendered
 from monrest.reports.fonts import fonts
 from monrest.reports.lists import csv, workbook
 from monrest.reports.page import page
 from monrest.reports.pdf import pdf
-from monrest.reports.picture import WIDTH, bars, columns, shares, shortened
+from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
+from monrest.reports.sheet import Grid, Head
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
 
 
@@ -130,7 +135,7 @@ def test_empty_reports_say_so():
 
 def test_a_workbook():
     book = openpyxl.load_workbook(io.BytesIO(workbook(sheet(3, host="=1+1;{}"))))
-    assert book.sheetnames == ["Report", "Overview", "Outages"]
+    assert book.sheetnames == ["Report", "Overview", "Details (%)", "Outages"]
     rows = list(book["Overview"].iter_rows(values_only=True))
     assert rows[0][:3] == ("Host", "Service", "Availability %")
     assert rows[2][0] == "=1+1;1"
@@ -161,7 +166,7 @@ def test_nobody_waits_any_more():
 
 def test_levels_choose_what_is_shown():
     made = sheet(4, overview_max_level=99.8, max_worst_pages=0, max_outages_pages=0)
-    (overview,) = made.grids
+    overview, _ = made.grids
     assert [row[0] for row in overview.rows] == ["web2", "web3"]
     assert len(sheet(4, timeperiod="last7days", details_max_level=-1).grids[1].rows) == 4
 
@@ -189,6 +194,58 @@ def test_charts_stay_in_their_frame():
             assert left + getattr(shape, "width", 0) <= WIDTH + 0.01
             bottom = getattr(shape, "y", getattr(shape, "y1", 0)) + getattr(shape, "height", 0)
             assert bottom <= picture.height + 0.01
+
+
+def test_labels_of_a_chart_do_not_touch():
+    """Nor do they leave it."""
+    labels = [f"2025-W{at:02}" for at in range(1, 54)]
+    chart = columns("t", [(one, 99.0, "") for one in labels], 98, 90)
+    drawn = [one for one in chart.shapes if getattr(one, "anchor", "") == "middle"]
+    assert len(drawn) > 5
+    half = 8 * 9 * 0.64 / 2
+    assert all(half <= one.x <= WIDTH - half + 0.01 for one in drawn)
+    assert all(two.x - one.x > 2 * half for one, two in pairwise(drawn))
+
+
+def test_the_least_share_is_seen():
+    chart = shares("t", [("ok", 100_000), ("warning", 1), ("critical", 0), ("unknown", 1)])
+    first, *bars = [one for one in chart.shapes if isinstance(one, Box) and one.height == 26]
+    assert first.width == WIDTH
+    assert [one.width >= 6 for one in bars] == [True] * 3
+    assert sum(one.width for one in bars) == pytest.approx(WIDTH)
+    assert len(shares("t", [("ok", 0)]).shapes) == 3
+
+
+# -------------------------------------------------------------------- columns on paper
+
+KINDS = st.sampled_from(["text", "number", "percent", "time", "duration", "state"])
+
+
+@given(st.lists(st.tuples(KINDS, st.floats(10, 3000)), min_size=1, max_size=80), st.integers(1, 3))
+def test_every_column_stands_on_paper(columns, lead):
+    """Whatever its width is, every column is in a table that fits, the leading ones in all."""
+    grid = Grid(
+        title="t", heads=tuple(Head(f"h{at}", kind) for at, (kind, _) in enumerate(columns)),
+        rows=[tuple(range(len(columns)))], lead=lead,
+    )  # fmt: skip
+    needed = [wide for _, wide in columns]
+    found = list(pieces(grid, needed, 770))
+    shown = [at for _, some in found for at in some]
+    assert set(shown) == set(range(len(columns)))
+    for piece, some in found:
+        assert list(piece.rows[0]) == list(some)
+        assert sum(widths(piece, [needed[at] for at in some], 770)) <= 770.01
+        assert len(found) == 1 or some[:lead] == tuple(range(min(lead, len(columns))))
+
+
+def test_days_of_a_month_are_several_tables_on_paper():
+    made = sheet(3)
+    details = next(one for one in made.grids if one.title.startswith("Details"))
+    assert len(details.heads) == 2 + len(
+        parts(frame(report(params={"timeperiod": "lastmonth", "breakdown": "days"}), BERLIN))
+    )
+    titles = [piece.title for piece, _ in pieces(details, [60.0] * len(details.heads), 770)]
+    assert titles == [f"Details (%) ({at}/4)" for at in (1, 2, 3, 4)]
 
 
 def test_names_are_shortened_in_the_middle():
