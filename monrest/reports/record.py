@@ -17,7 +17,7 @@ from attrs import field, frozen
 from monrest.downtimes import schedule
 from monrest.errors import BadRequest
 from monrest.reports.settings import Settings, completed, read
-from monrest.reports.templates import TEMPLATES, Template
+from monrest.reports.templates import TEMPLATE_NAME, Template, Templates
 from monrest.values import ADMIN, Identity
 
 NOT_STORED = frozenset(
@@ -27,7 +27,6 @@ NOT_STORED = frozenset(
 
 CANCEL, CONTINUE = "cancel", "continue"
 EVERYBODY = "*"
-_TEMPLATE = re.compile(r"[0-9a-zA-Z]+\w*\.tt", re.ASCII)
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST = 300, 20_000, 1_048_576
 _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
@@ -66,25 +65,23 @@ class Report:
         """Its name."""
         return str(self.record["name"])
 
-    @property
-    def template(self) -> Template | None:
-        """Its template, None where that is not there any more."""
-        return TEMPLATES.get(str(self.record["template"]))
+    def template(self, templates: Templates) -> Template:
+        """Its template; BadRequest where that is not there any more."""
+        template = templates.get(str(self.record["template"]))
+        if template is None:
+            raise BadRequest("invalid report template", str(self.error(templates)))
+        return template
 
-    @property
-    def error(self) -> str | None:
+    def error(self, templates: Templates) -> str | None:
         """The first line of what is wrong, None for nothing."""
-        if self.template is None:
+        if self.record["template"] not in templates:
             return f"report template '{self.record['template']}' not available"
         text = self.failure or self.unsent
         return text.partition("\n")[0] if text else None
 
-    def settings(self) -> Settings:
+    def settings(self, templates: Templates) -> Settings:
         """Its parameters; BadRequest where they cannot be what they are, or the template."""
-        template = self.template
-        if template is None:
-            raise BadRequest("invalid report template", str(self.error))
-        return read(template, self.record["params"])
+        return read(self.template(templates), self.record["params"])
 
     def crons(self) -> list[str]:
         """The expressions of its schedule."""
@@ -114,10 +111,12 @@ def _names_one(entry: Mapping[str, Any], user: str, groups: Collection[str]) -> 
 # -------------------------------------------------------------------- checking
 
 
-def checked(given: Mapping[str, Any], default_template: str = "") -> dict[str, Any]:
+def checked(
+    given: Mapping[str, Any], templates: Templates, default_template: str = ""
+) -> dict[str, Any]:
     """A whole record as it is stored, with defaults; BadRequest that names what is wrong."""
     fields = {name: value for name, value in given.items() if name not in NOT_STORED}
-    template = _template(fields.get("template") or default_template)
+    template = _template(fields.get("template") or default_template, templates)
     params = fields.get("params")
     if params is None or params == "":
         params = {}
@@ -159,11 +158,11 @@ def _wrong(name: str, expected: str) -> BadRequest:
     return BadRequest(f"invalid {name}", f"{name}: expected {expected}")
 
 
-def _template(value: Any) -> Template:
-    known = ", ".join(sorted(TEMPLATES))
-    if not isinstance(value, str) or not _TEMPLATE.fullmatch(value) or value not in TEMPLATES:
+def _template(value: Any, templates: Templates) -> Template:
+    if not isinstance(value, str) or not TEMPLATE_NAME.fullmatch(value) or value not in templates:
+        known = ", ".join(sorted(templates))
         raise BadRequest("invalid report template", f"template: expected one of {known}")
-    return TEMPLATES[value]
+    return templates[value]
 
 
 def _text(name: str, value: Any, most: int, *, lines: bool = False) -> str:

@@ -20,9 +20,11 @@ from monrest.logs.periods import Span
 from monrest.query.customvars import Visibility
 from monrest.reports import build
 from monrest.reports.figures import Measured, figures
+from monrest.reports.own import written
 from monrest.reports.parts import TimePart, parts_of
 from monrest.reports.record import CANCEL, Report
 from monrest.reports.sheet import Sheet, Spelling
+from monrest.reports.templates import Kind as TemplateKind
 from monrest.resources.availability import zone_of
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.declare import Context
@@ -34,6 +36,7 @@ from monrest.resources.reportasking import Asking, chosen_sites, not_connected
 from monrest.resources.reportevents import events_of
 from monrest.resources.reportobjects import Scope, choose
 from monrest.resources.reportproblems import problems_of
+from monrest.resources.reporturl import page_of
 from monrest.sites.site import Site
 from monrest.values import Identity, Progress, RestRequest, Rows, SiteProblem
 
@@ -48,7 +51,8 @@ async def prepare(
 
     Raise RestError: SitesFailed where sites are missing, BadRequest where a parameter cannot be.
     """
-    settings = report.settings()
+    templates = context.reports.templates
+    template, settings = report.template(templates), report.settings(templates)
     server = evolve(context.config.server, request_timeout=_NO_LIMIT)
     context = evolve(context, config=evolve(context.config, server=server))
     sites = await visible_sites(identity, context.sites, context.contacts)
@@ -78,16 +82,25 @@ async def prepare(
         at=at,
         sites=chosen,
     )
-    template = report.template
-    assert template is not None
     try:
-        if template.kind == "events":
-            return await events_of(asking)
-        if template.kind == "problems":
-            return await problems_of(asking)
-        return await _of_availability(asking, outages=template.kind == "outages")
+        sheet = await _sheet(asking, template.kind)
     except SitesFailed as error:
         raise not_connected(tuple(error.problems)) from None
+    if not template.text:
+        return sheet
+    params = report.record["params"]
+    return await context.threads.run(lambda: written(template, sheet, params))
+
+
+async def _sheet(asking: Asking, kind: TemplateKind) -> Sheet:
+    """What the built-in template says."""
+    if kind == "events":
+        return await events_of(asking)
+    if kind == "problems":
+        return await problems_of(asking)
+    if kind == "url":
+        return await page_of(asking)
+    return await _of_availability(asking, outages=kind == "outages")
 
 
 def _sites(report: Report, context: Context) -> list[Site]:

@@ -11,6 +11,7 @@ from monrest.audit import audit
 from monrest.errors import BadRequest, Conflict, Forbidden, NotFound, RestError
 from monrest.reports import statements
 from monrest.reports.record import Report, checked, shown_permissions
+from monrest.reports.settings import read
 from monrest.reports.templates import TEMPLATES
 from monrest.resources.declare import (
     LIST_PARAMETERS,
@@ -23,6 +24,7 @@ from monrest.resources.fetch import reselect
 from monrest.resources.fields import SITES, fields_of, selected_sites
 from monrest.resources.local import local_schema, select, sparse
 from monrest.resources.reportasking import chosen_sites
+from monrest.resources.reporturl import check_link
 from monrest.store.merge import merged
 from monrest.values import ADMIN, Answer, Column, Document, Identity, RestRequest
 
@@ -57,7 +59,8 @@ _MADE = (*_WRITTEN, Column("id", "number", "", "number of the new report"))
 FIELDS = (
     Parameter(name="name", description="name, default `New Report`"),
     Parameter(name="desc", description="description"),
-    Parameter(name="template", description=", ".join(sorted(TEMPLATES))),
+    Parameter(name="template", description=f"{', '.join(sorted(TEMPLATES))}, or "
+              "one of the folder `reports.templates`"),
     Parameter(name="params", description="parameters of the template, an object"),
     Parameter(name="to", description="mail addresses with commas"),
     Parameter(name="cc", description="mail addresses with commas"),
@@ -86,7 +89,7 @@ async def _groups(context: Context, identity: Identity) -> frozenset[str]:
 def _record(context: Context, report: Report, access: str) -> dict[str, Any]:
     """One report as it is shown."""
     sites, unknown = chosen_sites(report, context.sites.sites)
-    error = report.error
+    error = report.error(context.reports.templates)
     shown = {name: value for name, value in report.record.items() if name not in _HIDDEN}
     return {
         **shown,
@@ -172,12 +175,22 @@ def _limit(request: RestRequest) -> tuple[str, ...] | None:
     return None if limit is None else tuple(sorted(limit))
 
 
+def _checked(context: Context, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The record as it is stored; BadRequest that names what is wrong."""
+    templates = context.reports.templates
+    made = checked(fields, templates, context.config.reports.default_template)
+    link = read(templates[made["template"]], made["params"]).url
+    if link is not None:
+        check_link(context, link)
+    return made
+
+
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/reports."""
     try:
         fields = fields_of(request)
         sites = _sites(context, _named(fields) or selected_sites(request))
-        made = checked(fields, context.config.reports.default_template)
+        made = _checked(context, fields)
         made["user"] = _owner(request, fields, request.identity.user)
         first = str(fields.get("nr", ""))
         digits = first.isascii() and first.isdigit() and len(first) <= _MOST_DIGITS
@@ -220,7 +233,7 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
                 sites = dict(old.sites)
             fields = {key: value for key, value in fields.items() if key not in SITES}
             fields = merged(dict(old.record), fields)
-        made = checked(fields, context.config.reports.default_template)
+        made = _checked(context, fields)
         made["user"] = _owner(request, fields, old.owner)
         # Who writes his own report says how far he goes; others leave that as it is.
         mine = made["user"] == request.identity.user

@@ -16,6 +16,7 @@ from monrest.config.values import MailConfig
 from monrest.reports.files import rendered
 from monrest.reports.letter import Letter, letter
 from monrest.reports.smtp import Mailer, endpoint
+from monrest.reports.templates import TEMPLATES
 from tests.fakes.certificates import Authority
 from tests.fakes.smtp import MailServer
 from tests.reports.samples import HOSTILE, NOW, report
@@ -246,7 +247,7 @@ def written(server_config=None, params=None, **fields):
                  to="b@x.org, a@x.org", cc="c@x.org", **fields)  # fmt: skip
     made = sheet(2)
     config = MailConfig(**(server_config or {}))
-    return letter(one, one.settings(), made, rendered(made), config, NOW, "schedule", NOW)
+    return letter(one, one.settings(TEMPLATES), made, rendered(made), config, NOW, "schedule", NOW)
 
 
 async def test_a_report_arrives_as_it_left(server, deliver):
