@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from monrest.reports.build import Frame
@@ -14,6 +15,13 @@ _MOST_ROWS = 5000
 """Rows on a page and on paper; the files for programs have all of them."""
 _LONGEST = 2000
 _DIGITS = 6
+_CHOSEN = 12
+"""Columns that somebody may have wanted all."""
+_NAMES = {
+    name: at
+    for at, name in enumerate(("host_name", "host", "name", "description", "service", "id", "nr"))
+}
+_MOST_NAMES = 2
 
 
 def sheet(frame: Frame, url: str, answer: Rows | Document, kept: Mapping[str, bytes]) -> Sheet:
@@ -21,7 +29,7 @@ def sheet(frame: Frame, url: str, answer: Rows | Document, kept: Mapping[str, by
     say = frame.spelling.say
     grid = _rows(answer) if isinstance(answer, Rows) else _document(answer, frame.spelling)
     grid = Grid(
-        title=say("Details"), heads=grid.heads, rows=grid.rows[:_MOST_ROWS],
+        title=say("Details"), heads=grid.heads, rows=grid.rows[:_MOST_ROWS], lead=grid.lead,
         empty=say("There is nothing to show."),
     )  # fmt: skip
     count = len(answer.rows) if isinstance(answer, Rows) else len(grid.rows)
@@ -45,13 +53,28 @@ def sheet(frame: Frame, url: str, answer: Rows | Document, kept: Mapping[str, by
 
 
 def _rows(answer: Rows) -> Grid:
-    kinds = [_kind(one) for one in answer.columns]
-    heads = tuple(Head(_title(one), kind) for one, kind in zip(answer.columns, kinds, strict=True))
+    order = _order([one.name for one in answer.columns])
+    columns = [answer.columns[at] for at in order]
+    kinds = [_kind(one) for one in columns]
+    heads = tuple(Head(_title(one), kind) for one, kind in zip(columns, kinds, strict=True))
     rows = [
-        tuple(_cell(kind, value) for kind, value in zip(kinds, row, strict=False))
+        tuple(_cell(kind, row[at]) for kind, at in zip(kinds, order, strict=True))
         for row in answer.rows[:_MOST_ROWS]
     ]
-    return Grid(title="", heads=heads, rows=rows)
+    return Grid(title="", heads=heads, rows=rows, lead=_leading(columns))
+
+
+def _order(names: Sequence[str]) -> list[int]:
+    """The columns, first what a row is about where they are more than anybody chose."""
+    order = list(range(len(names)))
+    if len(names) > _CHOSEN:
+        order.sort(key=lambda at: _NAMES.get(names[at], len(_NAMES)))
+    return order
+
+
+def _leading(columns: Sequence[Column]) -> int:
+    found = list(takewhile(lambda one: one.name in _NAMES, columns))
+    return max(1, len(found[:_MOST_NAMES]))
 
 
 def _title(column: Column) -> str:

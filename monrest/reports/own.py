@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from attrs import evolve
@@ -135,14 +136,19 @@ def written(template: Template, sheet: Sheet, params: Mapping[str, Any]) -> Shee
         parts = parts_of_markup(text, sheet)
     except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
             MemoryError, RecursionError) as error:  # fmt: skip
-        line = getattr(error, "lineno", None)
-        where = f", line {line} below its head" if line else ""
         raise BadRequest(
-            f"report template '{template.name}' failed{where}",
+            f"report template '{template.name}' failed{_where(error)}",
             f"{type(error).__name__}: {str(error)[:500]}",
         ) from None
     warnings = [one for one in sheet.parts if isinstance(one, Note) and one.bad]
     return evolve(sheet, parts=(*warnings, *parts))
+
+
+def _where(error: BaseException) -> str:
+    """In which line of a template something went wrong, as far as that is known."""
+    lines = [line for frame, line in walk_tb(error.__traceback__)
+             if frame.f_code.co_filename == "<template>"]  # fmt: skip
+    return f", line {lines[-1]} below its head" if lines else ""
 
 
 def _rendered(environment: ImmutableSandboxedEnvironment, text: str, values: Any) -> str:
