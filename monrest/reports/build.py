@@ -316,7 +316,7 @@ def events(frame: Frame, lines: Sequence[tuple[int, str, str]], *, more: bool) -
             Grid(
                 title=say("Overview"),
                 heads=(Head(say("Event")), Head(say("Number"), "number")),
-                rows=[(kind, number) for kind, number in kinds.most_common()],
+                rows=[(kind or say("Message"), number) for kind, number in kinds.most_common()],
             )
         )
     whole.append(

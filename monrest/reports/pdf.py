@@ -86,8 +86,12 @@ class _Writer:
     ) -> None:
         """Write a drawable text that begins, or ends, at ``x``."""
         font = self.bold if bold else self.font
-        self.canvas.setFont(font.name, size)
-        (self.canvas.drawRightString if right else self.canvas.drawString)(x, y, text)
+        if right:
+            x -= font.width(text, size)
+        for name, piece in font.runs(text):
+            self.canvas.setFont(name, size)
+            self.canvas.drawString(x, y, piece)
+            x += font.width(piece, size)
 
     # ---------------------------------------------------------------- parts
 
@@ -323,10 +327,9 @@ def pdf(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
 
     def foot(page: Canvas, number: int, count: int) -> None:
         page.setFillColor(HexColor(PALE))
-        page.setFont(font.name, 8)
-        page.drawString(_MARGIN, 24, title)
-        numbers = f"{say('Page')} {number} {say('of')} {count}"
-        page.drawRightString(_PAGE[0] - _MARGIN, 24, font.drawable(numbers))
+        writer.text(_MARGIN, 24, title, 8)
+        numbers = font.drawable(f"{say('Page')} {number} {say('of')} {count}")
+        writer.text(_PAGE[0] - _MARGIN, 24, numbers, 8, right=True)
 
     canvas.foot = foot
     writer = _Writer(canvas, sheet, font, bold, given_up)

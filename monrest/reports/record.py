@@ -117,12 +117,10 @@ def checked(
     """A whole record as it is stored, with defaults; BadRequest that names what is wrong."""
     fields = {name: value for name, value in given.items() if name not in NOT_STORED}
     template = _template(fields.get("template") or default_template, templates)
-    params = fields.get("params")
-    if params is None or params == "":
-        params = {}
+    params = _nested("params", fields.get("params"), {})
     if not isinstance(params, dict):
         raise _wrong("params", "an object")
-    permissions = _permissions(fields.get("permissions"))
+    permissions = _permissions(_nested("permissions", fields.get("permissions"), []))
     public = _flag("is_public", fields.get("is_public"))
     record = {
         **fields,
@@ -133,7 +131,9 @@ def checked(
         "to": _addresses("to", fields.get("to")),
         "cc": _addresses("cc", fields.get("cc")),
         "failed_backends": _failed_backends(fields.get("failed_backends")),
-        "send_types": schedule.read(fields.get("send_types"), "send_types"),
+        "send_types": schedule.read(
+            _nested("send_types", fields.get("send_types"), []), "send_types"
+        ),
         "permissions": permissions,
         "is_public": int(public or any(EVERYBODY in one["name"] for one in permissions)),
     }
@@ -144,6 +144,19 @@ def checked(
     if size > _LONGEST:
         raise BadRequest("record is too long", f"expected at most {_LONGEST} bytes as JSON")
     return record
+
+
+def _nested(name: str, value: Any, empty: Any) -> Any:
+    """A value that is an object or a list, which a form can only give as a text of JSON."""
+    if value is None or value == "":
+        return empty
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        kind = "an object" if isinstance(empty, dict) else "a list"
+        raise _wrong(name, f"{kind}, in a form as JSON") from None
 
 
 def shown_permissions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -222,8 +235,6 @@ def _is_address(text: str) -> bool:
 
 
 def _permissions(value: Any) -> list[dict[str, Any]]:
-    if value is None or value == "":
-        return []
     if not isinstance(value, list) or len(value) > _MOST_ENTRIES:
         raise _wrong("permissions", f"a list of at most {_MOST_ENTRIES} objects")
     found = []

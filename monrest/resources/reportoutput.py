@@ -90,7 +90,11 @@ async def _pieces(data: bytes) -> AsyncIterator[bytes]:
 
 def _forms(context: Context, report: Report) -> tuple[str, ...]:
     """All forms that it has, first the one that is meant where nobody asks for another."""
-    form = report.settings(context.reports.templates).form
+    try:
+        form = report.settings(context.reports.templates).form
+    except BadRequest:
+        # Its template is gone or wants something else by now: what was made once is still there.
+        form = "pdf"
     made = (name for name, (_, _, render) in FORMATS.items() if render is not None)
     return tuple(dict.fromkeys((form, *made)))
 

@@ -264,6 +264,21 @@ def test_lines_of_a_cell_fit():
         assert all(font.width(line, 8) <= 100.01 for line in lines)
     assert "".join(font.lines("y" * 40, 8, 100, 8)) == "y" * 40
     assert font.drawable("a\nb\tc\x00\u200bd\U000f0000") == "a b c?d?"
+    assert font.drawable("Größe Ж 日本語 한국") == "Größe Ж 日本語 한국"
+
+
+@pytest.mark.parametrize(
+    ("text", "fonts_of"),
+    [("web01 ü", ["own"]), ("a 中文 b", ["own", "STSong-Light", "own"]),
+     ("日本ご", ["HeiseiKakuGo-W5"]), ("한국", ["HYGothic-Medium"]), ("", ["own"])],
+)  # fmt: skip
+def test_letters_of_east_asia(text, fonts_of):
+    font, _ = fonts()
+    runs = list(font.runs(text))
+    assert ["own" if name == font.name else name for name, _ in runs] == fonts_of
+    assert "".join(piece for _, piece in runs) == text
+    assert sum(font.width(piece, 8) for _, piece in runs) == pytest.approx(font.width(text, 8))
+    assert pdf(sheet(2, host=text + "{}", name=f"x{text}")).startswith(b"%PDF-")
 
 
 @pytest.mark.parametrize(

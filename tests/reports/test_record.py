@@ -72,6 +72,9 @@ def test_required_params(template):
         ({"template": 7}, "template: expected one of"),
         ({}, "template: expected one of"),
         ({"params": []}, "params: expected an object"),
+        ({"params": "sla=9"}, "params: expected an object, in a form as JSON"),
+        ({"params": "[1]"}, "params: expected an object"),
+        ({"send_types": "daily"}, "send_types: expected a list, in a form as JSON"),
         ({"params": {"sla": "much"}}, "params.sla: expected a number from 0 to 100"),
         ({"params": {"sla": "nan"}}, "params.sla: expected a number from 0 to 100"),
         ({"params": {"sla": [1]}}, "params.sla: expected a text"),
@@ -108,7 +111,7 @@ def test_required_params(template):
         ({"is_public": 2}, "is_public: expected 0 or 1"),
         ({"failed_backends": "ignore"}, "failed_backends: expected cancel or continue"),
         ({"send_types": [{"type": "never"}]}, "send_types.0.type: expected one of"),
-        ({"permissions": "all"}, "permissions: expected a list"),
+        ({"permissions": "all"}, "permissions: expected a list, in a form as JSON"),
         ({"permissions": [{"type": "x"}]}, "permissions.0.type: expected user or group"),
         ({"permissions": [{"type": "user", "perm": "x"}]}, "permissions.0.perm: expected ro or rw"),
         ({"permissions": [{"type": "user", "perm": "ro", "name": 7}]}, "permissions.0.name: expect"),
@@ -144,6 +147,21 @@ def test_what_is_kept():
     assert record["params"]["mine"] == "x"
     assert "t1" not in record["params"]
     assert Report(number=1, record=record).settings(TEMPLATES).sla == 99.5
+
+
+def test_forms_have_texts_of_json():
+    record = checked(
+        {
+            "template": "sla_report.tt", "params": '{"sla": 99}',
+            "send_types": '[{"type": "day", "hour": 1, "minute": 2}]',
+            "permissions": '[{"type": "user", "name": ["eva"], "perm": "ro"}]',
+        },
+        TEMPLATES,
+    )  # fmt: skip
+    assert record["params"]["sla"] == 99
+    assert record["permissions"][0]["name"] == ["eva"]
+    assert record["send_types"][0]["type"] == "day"
+    assert checked({"template": "sla_report.tt", "params": "", "send_types": ""}, TEMPLATES)
 
 
 def test_custom_times():
