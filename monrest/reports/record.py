@@ -30,7 +30,7 @@ EVERYBODY = "*"
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST = 300, 20_000, 1_048_576
 _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TRUTH: Mapping[Any, int] = {
     "0": 0, "1": 1, 0: 0, 1: 1, "false": 0, "true": 1, "": 0, "no": 0, "yes": 1,
 }  # fmt: skip
@@ -227,6 +227,8 @@ def _addresses(name: str, value: Any) -> str:
 def _is_address(text: str) -> bool:
     if not text.isascii() or not text.isprintable() or any(one in text for one in ' "<>();:\\[]'):
         return False
+    if "=?" in text:
+        return False  # what mails take for an encoded word, which may mean anything
     try:
         address = Address(addr_spec=text)
     except (MessageError, ValueError, IndexError):
