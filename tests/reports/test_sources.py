@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from textwrap import dedent
+
 import pytest
 
 from monrest.errors import BadRequest
@@ -165,6 +169,15 @@ def test_a_template_of_ones_own():
     assert isinstance(chart, Picture)
     assert csv(made).decode().splitlines()[0] == "#Host;%;From"
     assert {"pdf", "html", "xls", "csv", "json"} == {one.format for one in rendered(made)}
+
+
+def test_the_template_of_the_guide():
+    guide = Path("docs/guide.md").read_text()
+    (lines,) = re.findall(r"^    \+\+\+\n(?:    .*\n)+", guide, re.MULTILINE)
+    made = ours("", head=dedent(lines), name="Customers")
+    assert [type(one) for one in made.parts] == [Heading, Note, Picture, Grid]
+    assert made.parts[1].text == "Agreed are 98.0 %, from 2026-10-01 to 2026-11-01."
+    assert [row[0] for row in made.grids[0].rows] == ["web0", "web1", "web2"]
 
 
 def test_nothing_hides_what_must_be_seen():
