@@ -57,7 +57,9 @@ _PAGE = """<!DOCTYPE html>
 </dl>
 {%- for kind, part in parts %}
 {%- if kind == "grid" %}
+{%- if part.title %}
 <h2>{{ part.title }}</h2>
+{%- endif %}
 {%- if part.rows %}
 <div class="wide"><table><thead><tr>
 {%- for head in part.heads %}<th class="{{ head.kind }}" scope="col">{{ head.title }}</th>

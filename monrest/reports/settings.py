@@ -180,8 +180,8 @@ def read(template: Template, params: Mapping[str, Any]) -> Settings:
         event_types=one.event_types(),
         handled=one.flag("handled", default=True) == "1",
         url=url,
-        retries=int(one.number("retries", 3, 1, 20, whole=True)),
-        delay=one.number("delay", 60, 0, 3600),
+        retries=int(one.number("retries", 3, 1, 10, whole=True)),
+        delay=one.number("delay", 60, 0, 300),
         form=form,
     )
 

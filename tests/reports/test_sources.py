@@ -58,7 +58,7 @@ def test_parameters_of_a_path():
     assert record["params"] == {
         "url": "/mon/r/hosts", "language": "en", "retries": 3, "delay": 60, "pdf": "no",
     }  # fmt: skip
-    for wrong in ({"retries": 0}, {"delay": -1}, {"pdf": "maybe"}):
+    for wrong in ({"retries": 0}, {"retries": 11}, {"delay": -1}, {"pdf": "maybe"}):
         with pytest.raises(BadRequest):
             checked(
                 {"template": "report_from_url.tt", "params": {"url": "/mon/r/hosts", **wrong}},
@@ -178,6 +178,7 @@ def test_the_template_of_the_guide():
     assert [type(one) for one in made.parts] == [Heading, Note, Picture, Grid]
     assert made.parts[1].text == "Agreed are 98.0 %, from 2026-10-01 to 2026-11-01."
     assert [row[0] for row in made.grids[0].rows] == ["web0", "web1", "web2"]
+    assert b"<h2></h2>" not in page(made)
 
 
 def test_nothing_hides_what_must_be_seen():
