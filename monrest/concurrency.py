@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
-from monrest.errors import RestError
+from monrest.errors import RestError, RightLostError
 
 log = Logger()
 
@@ -88,7 +88,7 @@ def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
     def finished(result: T | Failure) -> None:
         if not gone:
             waiter.callback(result)
-        elif isinstance(result, Failure) and result.check(RestError):
+        elif isinstance(result, Failure) and result.check(RestError, RightLostError):
             log.warn("work outlived its client and failed: {reason}", reason=result.value)
         elif isinstance(result, Failure):
             log.failure("work outlived its client and failed", result)

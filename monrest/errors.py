@@ -40,6 +40,10 @@ class RestError(Exception):
         return f"{self.message}: {self.description}" if self.description else self.message
 
 
+class RightLostError(Exception):
+    """Another daemon may do this by now; nothing was changed. Clients never see it."""
+
+
 class BadRequest(RestError):
     """The request itself is wrong; the description names the parameter and what was expected."""
 

@@ -18,7 +18,7 @@ from monrest.concurrency import (
     shielded,
     sliced,
 )
-from monrest.errors import Unavailable
+from monrest.errors import RightLostError, Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
 
@@ -106,12 +106,15 @@ def test_shielded_work_survives_its_client(stray_failures):
     assert steps == ["done"]
 
 
-def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures):
+@pytest.mark.parametrize(
+    "refusal", [Unavailable("cannot store", "the database is away"), RightLostError("a lease")]
+)
+def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures, refusal):
     inner = Deferred()
 
     async def work():
         await inner
-        raise Unavailable("cannot store", "the database is away")
+        raise refusal
 
     shielded(work()).addErrback(lambda _: None).cancel()
     inner.callback(None)

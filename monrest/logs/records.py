@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from attrs import define, evolve, frozen
 from sqlalchemy import Connection, bindparam, func, or_, select, text, update
 
+from monrest.errors import RightLostError
 from monrest.logs import partitions
 from monrest.logs.line import LINENO, MESSAGE, TIME, Line, sizes
 from monrest.store.tables import logcache_lines as lines
@@ -26,7 +27,7 @@ LEASE = 25.0
 """Seconds that a lease holds unless it is renewed; a dead updater is followed within 30 s."""
 
 
-class LeaseLostError(Exception):
+class LeaseLostError(RightLostError):
     """Somebody else updates the site by now."""
 
 
@@ -139,7 +140,7 @@ def hold(connection: Connection, lease: Lease, now: float, **values: Any) -> Non
         .values(owned_until=now + lease.seconds, **values)
     )
     if held.rowcount != 1:
-        raise LeaseLostError
+        raise LeaseLostError("another daemon updates the site")
 
 
 # -------------------------------------------------------------------- what is known

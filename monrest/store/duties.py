@@ -23,7 +23,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.concurrency import Periodic
-from monrest.errors import Unavailable
+from monrest.errors import RightLostError, Unavailable
 from monrest.store.beats import Beats
 from monrest.store.database import Database
 from monrest.store.tables import duties, duty_daemons
@@ -49,7 +49,7 @@ class Token:
     number: int
 
 
-class DutyLostError(Exception):
+class DutyLostError(RightLostError):
     """The duty is another daemon's meanwhile, and nothing was changed."""
 
 

@@ -80,7 +80,7 @@ def test_once_for_all_and_on_when_the_holder_dies(pair, seen):
         until(lambda: sent() == 1, "the results are sent")
         holder.process.send_signal(signal.SIGKILL)
         holder.process.wait(20)
-        until(lambda: checked() > first, "the other one goes on", seconds=30)
+        until(lambda: checked() > first, "the other one goes on")
         until(lambda: sent() == 2, "it sends what it found")
     assert holders() == pair
     assert "Traceback" not in holder.log + other.log

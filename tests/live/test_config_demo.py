@@ -39,6 +39,7 @@ def demo(tmp_path):
                 r"monrest demo: http://127.0.0.1:(\d+)/mon/r/ +key (\S+)", output.read_text()
             ),
             "the demo says where it is",
+            seconds=120.0,
         )
         with Client(int(said[1]), said[2]) as client:
             until(

@@ -57,7 +57,7 @@ def test_the_same_with_and_without(cached, path, query, user):
         assert before != after or found == after
         return before == after
 
-    until(both, "a moment without a new line", seconds=30)
+    until(both, "a moment without a new line")
 
 
 @pytest.mark.parametrize("path", ["/logs", "/alerts", "/notifications", "/hosts/web01/alerts"])

@@ -67,7 +67,7 @@ def recovered(client):
             row["peer_key"] for row in response.json
         } == {"good", "liar"}
 
-    until(both, "the lying site is used again", seconds=40)
+    until(both, "the lying site is used again")
 
 
 def failed(response):

@@ -160,7 +160,7 @@ def test_it_starts_while_its_sites_are_away(made, embedded, tmp_path):
     with daemon.client() as client:
         assert client.get("/hosts").status in (502, 504)
         away.listen()
-        until(lambda: client.get("/hosts").status == 200, "the site is found", seconds=30)
+        until(lambda: client.get("/hosts").status == 200, "the site is found")
     away.close()
 
 
@@ -225,7 +225,7 @@ def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
         until(lambda: client.get("/hosts").status == 502, "the core is missed")
         core.stop()
         ready(core)
-        until(lambda: client.get("/hosts").status == 200, "the core is back", seconds=40)
+        until(lambda: client.get("/hosts").status == 200, "the core is back")
         assert client.rows("/hosts/totals")["total"] == 6
     core.stop()
 

@@ -197,7 +197,7 @@ def test_no_password_file(made, browse):
 def test_pages_of_other_sites(daemon, browse):
     olga = browse(daemon)
     refused(olga.login(headers={"Sec-Fetch-Site": "cross-site"}), 403, "CSRF Security Alert")
-    refused(olga.get("/mon/login"), 401, "login required")
+    refused(olga.get("/mon/whoami"), 401, "login required")
 
 
 def test_a_trusted_proxy_tells_that_it_speaks_tls(made, passwords, browse):

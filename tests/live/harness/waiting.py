@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 
-def until(condition, what, *, seconds=20.0, pause=0.02):
+def until(condition, what, *, seconds=60.0, pause=0.02):
     """Call ``condition`` until it is true and return its value; fail by name at the deadline."""
     deadline = time.monotonic() + seconds
     while True:
