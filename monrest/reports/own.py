@@ -15,7 +15,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
-from attrs import evolve
+from attrs import define, evolve
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -28,6 +28,7 @@ from monrest.reports.templates import TEMPLATE_NAME, TEMPLATES, Template, Templa
 _LARGEST_FILE = 1 << 20
 _LONGEST = 16 << 20
 """Characters that a template may make."""
+_MOST_TURNS = 100_000
 _HEAD = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*\r?$\n?(.*)", re.DOTALL | re.MULTILINE)
 _KEYS = {"like": str, "title": str, "defaults": dict}
 
@@ -104,10 +105,25 @@ def _line(match: re.Match[str], error: TemplateSyntaxError) -> int:
     return match.string[: match.start(2)].count("\n") + error.lineno
 
 
+@define
+class _Ranges:
+    """``range`` that ends: templates have no other loops than those and over what there is."""
+
+    left: int = _MOST_TURNS
+
+    def __call__(self, *bounds: int) -> range:
+        made = range(*bounds)
+        self.left -= max(1, len(made))
+        if self.left < 0:
+            raise ValueError(f"expected ranges of at most {_MOST_TURNS} numbers together")
+        return made
+
+
 def _environment(sheet: Sheet | None) -> ImmutableSandboxedEnvironment:
     """Everything that a template may use; no files, no names with underscores, no changes."""
     environment = ImmutableSandboxedEnvironment(autoescape=True, undefined=StrictUndefined)
     environment.globals.pop("lipsum", None)
+    environment.globals["range"] = _Ranges()
     if sheet is not None:
         how = sheet.spelling
         environment.globals["say"] = how.say

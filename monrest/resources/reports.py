@@ -170,6 +170,26 @@ def _owner(request: RestRequest, fields: Mapping[str, Any], present: str) -> str
     return wanted
 
 
+def _path(context: Context, record: Mapping[str, Any]) -> str | None:
+    """What of the API a report is about, None for one that is not."""
+    template = context.reports.templates.get(record["template"])
+    return record["params"].get("url") if template and template.kind == "url" else None
+
+
+def _require_same_path(
+    context: Context, request: RestRequest, old: Report, made: Mapping[str, Any]
+) -> None:
+    """Raise Forbidden for who would read something with the rights of somebody else."""
+    if request.identity.may(ADMIN) or request.identity.user == old.owner:
+        return
+    wanted = _path(context, made)
+    if wanted is not None and wanted != _path(context, old.record):
+        raise Forbidden(
+            "permission denied",
+            "params.url: only the owner and administrators choose what is read as the owner",
+        )
+
+
 def _limit(request: RestRequest) -> tuple[str, ...] | None:
     limit = request.identity.limit
     return None if limit is None else tuple(sorted(limit))
@@ -235,6 +255,7 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
             fields = merged(dict(old.record), fields)
         made = _checked(context, fields)
         made["user"] = _owner(request, fields, old.owner)
+        _require_same_path(context, request, old, made)
         # Who writes his own report says how far he goes; others leave that as it is.
         mine = made["user"] == request.identity.user
         limit = _limit(request) if mine else old.limit if made["user"] == old.owner else None

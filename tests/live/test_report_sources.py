@@ -31,6 +31,7 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("templates")
     (made / "ours.tt").write_text(OURS)
     (made / "broken.tt").write_text("no head")
+    (made / "paths.tt").write_text('+++\nlike = "report_from_url.tt"\n+++\n')
     return made
 
 
@@ -102,6 +103,30 @@ def test_a_path_is_read_as_the_owner(boss):
     refusing = over(boss, "/mon/r/mon/config", user="olga", is_public=1)
     refused(boss.get(f"{PATH}/{refusing}/report"), 403, "not authorized")
     assert boss.rows(f"{PATH}/{refusing}")["failed"] == 1
+
+
+def test_who_may_change_it_does_not_read_as_the_owner(boss, server):
+    """Whoever shares a report does not share all that he may read himself."""
+    shared = {"permissions": [{"type": "user", "name": ["olga"], "perm": "rw"}]}
+    plain = create(boss, "problems.tt", **shared)
+    url = over(boss, "/mon/r/hosts?columns=name", **shared)
+    with server.client("olga") as olga:
+
+        def change(number, **fields):
+            body = json.dumps(fields)
+            headers = {"Content-Type": "application/json"}
+            return olga.request("PATCH", f"{PATH}/{number}", body=body, headers=headers)
+
+        path = {"url": "/mon/r/mon/config"}
+        for number in (plain, url):
+            refused(change(number, template=URL, params=path), 403, "permission denied")
+            refused(change(number, template="paths.tt", params=path), 403, "permission denied")
+            assert change(number, name="Ours").status == 200
+        refused(olga.post_json(f"{PATH}/{url}", {"template": URL, "params": path}), 403)
+        assert change(url, params={"pdf": "yes"}, template="paths.tt").status == 200
+        assert change(url, template="problems.tt").status == 200
+        refused(change(url, template=URL), 403, "permission denied")
+    assert boss.rows(f"{PATH}/{plain}")["name"] == "Ours"
 
 
 @pytest.mark.parametrize(

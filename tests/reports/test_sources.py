@@ -209,7 +209,15 @@ def test_hostile_names_are_texts(text):
         ("{{ params.update(a=1) }}", "SecurityError"),
         ("{{ say.__globals__ }}", "SecurityError"),
         ("{% include '/etc/passwd' %}", "no loader for this environment"),
-        ("{% for a in range(1000000) %}{% endfor %}", "OverflowError"),
+        ("{% for a in range(1000000) %}{% endfor %}", "expected ranges of at most 100000 numbers"),
+        (
+            "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+            "at most 100000",
+        ),
+        (
+            "{% for a in range(99999) %}{% for b in range(0) %}{% endfor %}{% endfor %}",
+            "at most 100000",
+        ),
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
         ("<p>{{ 'x' * 20000000 }}</p>", "expected at most"),
