@@ -20,7 +20,7 @@ from monrest.reports.files import FORMATS, disposition, file_name, rendered
 from monrest.reports.fonts import fonts
 from monrest.reports.lists import csv, workbook
 from monrest.reports.page import page
-from monrest.reports.pdf import pdf
+from monrest.reports.pdf import _Numbered, pdf
 from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
 from monrest.reports.sheet import Grid, Head
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
@@ -124,6 +124,53 @@ def test_long_reports_have_pages():
     assert pages(pdf(sheet(0))) == 1
     assert pages(pdf(sheet(200))) > 5
     assert pages(pdf(sheet(2, host="x" * 3000 + "{}", name="W" * 300))) >= 2
+
+
+class Drawn(_Numbered):
+    """Notes where texts and boxes are."""
+
+    texts, boxes = [], []
+
+    def drawString(self, x, y, text, *more):
+        name, size = self._fontname, self._fontsize
+        self.texts.append((x, y, x + self.stringWidth(text, name, size), text))
+        super().drawString(x, y, text, *more)
+
+    def rect(self, x, y, width, height, **more):
+        self.boxes.append((x, y, x + width, y + height))
+        super().rect(x, y, width, height, **more)
+
+
+LONG = "a-very-long-name.that-never-ends." * 12
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: sheet(0),
+        lambda: sheet(100, host="server-{:03}.example.org"),
+        lambda: sheet(5, host=LONG + "{}", name="W" * 300, output="long " * 2000),
+        lambda: sheet(3, host="日本語" * 60 + "{}", name="中" * 300, output="ü" * 900),
+        lambda: sheet(3, breakdown="weeks", timeperiod="last12months", language="fr"),
+        lambda: sheet(3, decimals=6, datetimeformat="%A %d %B %Y %H:%M:%S %Z " * 2),
+    ],
+)  # fmt: skip
+def test_nothing_leaves_the_paper(made, monkeypatch):
+    """Neither texts nor boxes are outside of the margins, whatever the names and numbers are."""
+    monkeypatch.setattr(Drawn, "texts", [])
+    monkeypatch.setattr(Drawn, "boxes", [])
+    monkeypatch.setattr("monrest.reports.pdf._Numbered", Drawn)
+    pdf(made())
+    assert len(Drawn.texts) > 5
+    for x, y, end, text in Drawn.texts:
+        assert x >= 35.9, text
+        assert end <= 842 - 35.5, text
+        assert 20 < y < 595 - 30, text
+    for x, y, end, top in Drawn.boxes:
+        assert x >= 35.9
+        assert end <= 842 - 35.5
+        assert y > 30
+        assert top < 595 - 30
 
 
 def test_empty_reports_say_so():
