@@ -36,10 +36,10 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(embedded, folder, tmp_path_factory):
+def server(core, folder, tmp_path_factory):
     daemon = Daemon(
         tmp_path_factory.mktemp("reports"),
-        [site("s1", f"unix:{embedded.socket}", name="One"), site("s2", "unix:/nowhere/live")],
+        [site("s1", f"unix:{core.socket}", name="One"), site("s2", "unix:/nowhere/live")],
         sections={"reports": {"templates": str(folder)}},
     )
     try:
