@@ -61,7 +61,8 @@ FIELDS = (
     Parameter(name="desc", description="description"),
     Parameter(name="template", description=f"{', '.join(sorted(TEMPLATES))}, or "
               "one of the folder `reports.templates`"),
-    Parameter(name="params", description="parameters of the template, an object"),
+    Parameter(name="params", description="parameters of the template, an object, in a form as "
+              "JSON (so are `send_types` and `permissions`)"),
     Parameter(name="to", description="mail addresses with commas"),
     Parameter(name="cc", description="mail addresses with commas"),
     Parameter(name="backends", description="sites, default: all of them"),
