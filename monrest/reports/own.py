@@ -8,6 +8,7 @@ become pages, PDFs, workbooks and CSV as those of the built-in templates do.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -80,6 +81,10 @@ def read_template(name: str, text: str) -> Template:
     wrong = [key for key, kind in _KEYS.items() if not isinstance(head.get(key, kind()), kind)]
     if wrong:
         raise ValueError(f"{wrong[0]}: expected a {'table' if wrong[0] == 'defaults' else 'text'}")
+    try:
+        json.dumps(defaults, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("defaults: expected texts, numbers, lists and tables of them") from None
     made = evolve(
         like,
         name=name,
