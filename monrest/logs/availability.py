@@ -157,10 +157,9 @@ class Availability:
         self._account(one, self.rules.span.end)
         return Times(one.seconds, one.scheduled)
 
-    def parts(self, key: Key) -> list[Times]:
+    def parts(self, key: Key) -> Parts:
         """The result of one object in each part, after ``times``."""
-        parts = self._objects[key].parts
-        return [Times(*pair) for pair in parts.pairs] if parts is not None else []
+        return self._objects[key].parts or Parts((), _BUCKETS)
 
     def _downtime(self, event: DowntimeEvent) -> None:
         flag = self._flags.get(event.key)

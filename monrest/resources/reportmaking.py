@@ -6,14 +6,14 @@ status endpoints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
 from monrest.auth.visibility import CONFIGURATION, visible_sites
 from monrest.errors import BadRequest, SitesFailed
-from monrest.logs.availability import Availability
+from monrest.logs.availability import Availability, Times
 from monrest.logs.events import Event, Key
 from monrest.logs.outages import Outages
 from monrest.logs.periods import Span
@@ -21,7 +21,7 @@ from monrest.query.customvars import Visibility
 from monrest.reports import build
 from monrest.reports.figures import Measured, figures
 from monrest.reports.own import written
-from monrest.reports.parts import TimePart, parts_of
+from monrest.reports.parts import TimePart, parts_of, require_room
 from monrest.reports.record import CANCEL, Report
 from monrest.reports.sheet import Sheet, Spelling
 from monrest.reports.templates import Kind as TemplateKind
@@ -160,23 +160,31 @@ async def _of_availability(asking: Asking, *, outages: bool) -> Sheet:
     wanted = _asked(asking, span)
     chosen = await choose(context, asking.request, Scope(), wanted)
     asking.frame(span, chosen.problems.values())
+    require_room(sum(map(len, chosen.states.values())), len(parts), settings.breakdown)
     report = _account(asking, parts)
     found = await made(context, asking.request, asking.spelling.zone, report, wanted, chosen)
     frame = asking.frame(span, found.problems)
     names = await names_of(asking)
-    measured = [
-        Measured(
-            key=row["key"],
-            host=names.host(row["key"]),
-            service=names.service(row["key"]),
-            whole=figures(row["key"], row["whole"], settings.unavailable),
-            parts=[figures(row["key"], one, settings.unavailable) for one in row["parts"]],
-            outages=row["outages"][::-1],
-        )
-        for row in found.records
-    ]
     make = build.outages if outages else build.availability
-    return await context.threads.run(lambda: make(frame, measured, parts))
+
+    def work() -> Sheet:
+        measured = [_measured(row, names, settings.unavailable) for row in found.records]
+        return make(frame, measured, parts)
+
+    return await context.threads.run(work)
+
+
+def _measured(row: Record, names: Shown, unavailable: Collection[str]) -> Measured:
+    """What is said of an object; its times are let go of."""
+    key = row["key"]
+    return Measured(
+        key=key,
+        host=names.host(key),
+        service=names.service(key),
+        whole=figures(key, row["whole"], unavailable),
+        parts=[figures(key, Times(*pair), unavailable).percent for pair in row.pop("parts")],
+        outages=row["outages"][::-1],
+    )
 
 
 def _asked(asking: Asking, span: Span) -> Asked:

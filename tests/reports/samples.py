@@ -51,5 +51,10 @@ def measured(periods, host="web01", service="", bad=0, outages=0, output="CRITIC
     start = periods[0].start if periods else 0
     found = [Outage(start + 60 * at, start + 60 * at + 30, 1, "", output) for at in range(outages)]
     return Measured(
-        key=(host, service), host=host, service=service, whole=whole, parts=each, outages=found
+        key=(host, service),
+        host=host,
+        service=service,
+        whole=whole,
+        parts=[one.percent for one in each],
+        outages=found,
     )
