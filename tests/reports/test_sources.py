@@ -208,6 +208,9 @@ def test_hostile_names_are_texts(text):
         ("{{ availability.append(1) }}", "SecurityError"),
         ("{{ params.update(a=1) }}", "SecurityError"),
         ("{{ say.__globals__ }}", "SecurityError"),
+        ("{{ '{0.__class__.__mro__}'.format(name) }}", "SecurityError"),
+        ("{{ name|attr('__class__')|attr('mro') }}", "Error"),
+        ("{{ [name]|map(attribute='__class__')|list|first }}", "SecurityError"),
         ("{% include '/etc/passwd' %}", "no loader for this environment"),
         ("{% for a in range(1000000) %}{% endfor %}", "expected ranges of at most 100000 numbers"),
         (
