@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from attrs import evolve
+
 from monrest.reports.build import Frame
 from monrest.reports.sheet import CellKind, Grid, Head, Note, Part, Sheet, Spelling
 from monrest.values import Column, Document, Rows
@@ -27,12 +29,14 @@ _MOST_NAMES = 2
 def sheet(frame: Frame, url: str, answer: Rows | Document, kept: Mapping[str, bytes]) -> Sheet:
     """Everything that ``answer`` says; ``kept`` are its forms as the API gives them."""
     say = frame.spelling.say
-    grid = _rows(answer) if isinstance(answer, Rows) else _document(answer, frame.spelling)
-    grid = Grid(
-        title=say("Details"), heads=grid.heads, rows=grid.rows[:_MOST_ROWS], lead=grid.lead,
+    whole = _rows(answer) if isinstance(answer, Rows) else _document(answer, frame.spelling)
+    count = len(answer.rows) if isinstance(answer, Rows) else len(whole.rows)
+    grid = evolve(
+        whole,
+        title=say("Details"),
+        rows=whole.rows[:_MOST_ROWS],
         empty=say("There is nothing to show."),
-    )  # fmt: skip
-    count = len(answer.rows) if isinstance(answer, Rows) else len(grid.rows)
+    )
     parts: list[Part] = [*frame.warnings(), grid]
     if count > _MOST_ROWS:
         parts.append(Note(f"{count - _MOST_ROWS} {say('more rows are left out')}"))
@@ -78,10 +82,7 @@ def _leading(columns: Sequence[Column]) -> int:
 
 
 def _title(column: Column) -> str:
-    unit = column.unit
-    return (
-        f"{column.name} ({unit})" if unit and unit != "%" else f"{column.name}{' %' * bool(unit)}"
-    )
+    return f"{column.name} ({column.unit})" if column.unit else column.name
 
 
 def _document(answer: Document, spelling: Spelling) -> Grid:

@@ -64,8 +64,9 @@ async def page_of(asking: Asking) -> Sheet:
         sites=link.target.sites or asking.request.sites,
         slashed=link.target.slashed,
     )
-    tries = 1 if request.progress is nobody_follows else settings.retries
-    for left in reversed(range(tries)):
+    left = 1 if request.progress is nobody_follows else settings.retries
+    while True:
+        left -= 1
         try:
             return await _once(asking, link, request)
         except (SitesFailed, Unavailable) as error:
@@ -74,7 +75,6 @@ async def page_of(asking: Asking) -> Sheet:
             text = f"{error.message}, tried again in {settings.delay:g} s"
             request.progress(5, message=text)
         await pause(asking.context.clock, settings.delay)
-    raise AssertionError
 
 
 async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:

@@ -89,7 +89,7 @@ def test_rows_become_a_table():
         "name",
         "last_check",
         "latency (s)",
-        "share %",
+        "share (%)",
         "groups",
         "more",
     ]
@@ -115,6 +115,8 @@ def test_more_rows_than_a_page_should_have():
     made = shown(Rows(columns=COLUMNS[:1], rows=[["h"]] * 5003))
     assert len(made.grids[0].rows) == 5000
     assert any("3 more rows are left out" in getattr(one, "text", "") for one in made.parts)
+    listed = shown(Document(value=list(range(5001))))
+    assert any("1 more rows are left out" in getattr(one, "text", "") for one in listed.parts)
 
 
 @pytest.mark.parametrize(
