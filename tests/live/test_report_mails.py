@@ -145,6 +145,22 @@ def test_a_refusal_is_seen_and_tried_again(daemon, mails):
         assert client.rows(f"{PATH}/{number}")["failed"] == 0
 
 
+def test_a_path_is_read_again_while_a_site_is_missing(daemon, liar):
+    """Its job says why it waits, and has the answer when the site is back."""
+    params = {"url": "/mon/r/hosts?columns=name", "retries": 10, "delay": 1}
+    with daemon.client() as client:
+        number = create(client, template="report_from_url.tt", params=params)
+        liar.lie("closed at once", "hosts")
+        job = client.post_json(f"{PATH}/{number}/generate", {}).json["job"]
+        until(
+            lambda: "tried again in 1 s" in client.rows(f"/mon/jobs/{job}")["message"], "it waits"
+        )
+        liar.lie(None)
+        until(lambda: client.rows(f"/mon/jobs/{job}")["rc"] == 0, "it is made", seconds=40)
+        assert {"name": "web01"} in client.get(f"{PATH}/{number}/report").json
+        assert client.rows(f"{PATH}/{number}")["failed"] == 0
+
+
 # -------------------------------------------------------------------- a cluster
 
 
