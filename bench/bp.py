@@ -29,7 +29,7 @@ from monrest.bp.exporter import Exporter
 from monrest.bp.service import DUTY
 from monrest.bp.service import Processes as BusinessProcesses
 from monrest.concurrency import Threads, pause
-from monrest.config.values import BpConfig, SiteConfig
+from monrest.config import BpConfig, SiteConfig
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
 from monrest.store.duties import Duties

@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
-from monrest.errors import RestError, RightLostError
+from monrest.errors import LostError, RestError
 
 log = Logger()
 
@@ -75,7 +75,8 @@ async def _one(
 def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
     """Run ``work`` to its end even if the returned Deferred is cancelled meanwhile.
 
-    A failure that comes after the cancellation is logged, since nobody waits for it any more.
+    A failure that comes after the cancellation is logged, since nobody waits for it any more: in
+    a line where it is one that may happen.
     """
     gone = False
 
@@ -88,7 +89,7 @@ def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
     def finished(result: T | Failure) -> None:
         if not gone:
             waiter.callback(result)
-        elif isinstance(result, Failure) and result.check(RestError, RightLostError):
+        elif isinstance(result, Failure) and result.check(RestError, LostError):
             log.warn("work outlived its client and failed: {reason}", reason=result.value)
         elif isinstance(result, Failure):
             log.failure("work outlived its client and failed", result)
@@ -202,11 +203,20 @@ class Periodic(Service):
                 if isinstance(error, CancelledError) and not self.running:
                     raise
                 self.log.failure("{title} failed", title=self.title)
+            if not self.running:
+                return  # the job was canceled, and ended as something else
             await pause(self.clock, self.interval)
 
 
 def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
+
+
+class _Thread(threading.Thread):
+    """Who stops without waiting for a call that hangs does not wait for it at the exit either."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more, daemon=True)
 
 
 @define(eq=False)
@@ -225,10 +235,14 @@ class Threads(Service):
         """Make the threads: here and not earlier, because they do not survive a fork."""
         super().startService()
         self._pool = ThreadPool(0, self.size, self.title)
+        self._pool.threadFactory = _Thread
         self._pool.start()
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
-        """See ``run_in_thread``."""
+        """The result of ``function`` called in a thread; cancelling ends the wait, not the thread.
+
+        RuntimeError if the service is not running.
+        """
         if self._pool is None:
             raise RuntimeError(f"threads of {self.title} are not running")
         return deferToThreadPool(self.reactor, self._pool, function)
@@ -255,11 +269,3 @@ class Threads(Service):
 
         threading.Thread(target=wait, name=f"{self.title} stopping", daemon=True).start()
         return done
-
-
-def run_in_thread(threads: Threads, function: Callable[[], T]) -> Deferred[T]:
-    """The result of ``function`` called in one of ``threads``.
-
-    Cancelling ends the wait, not the thread. RuntimeError if the service is not running.
-    """
-    return threads.run(function)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from monrest.values import SiteProblem
 
 
+class LostError(Exception):
+    """Another daemon does by now what was begun here, and nothing was changed; nobody sees it."""
+
+
 class RestError(Exception):
     """A failure with an HTTP status; ``message`` is short, ``description`` says what to do.
 
@@ -38,10 +42,6 @@ class RestError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}: {self.description}" if self.description else self.message
-
-
-class RightLostError(Exception):
-    """Another daemon may do this by now; nothing was changed. Clients never see it."""
 
 
 class BadRequest(RestError):

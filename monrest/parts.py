@@ -54,6 +54,8 @@ from monrest.web.errors import describe
 from monrest.web.site import ApiSite
 
 _THREADS = 4
+_LAST_SECONDS = 4.0
+"""How long a transaction may take once a daemon that stops has given up waiting for its clients."""
 
 
 @define(eq=False, kw_only=True, repr=False)
@@ -138,6 +140,7 @@ class Parts:
             check=restarting.check,
             leave=restarting.begin,
         )
+        self.jobs.duty = lambda: self.cluster.does("old jobs")
         if not self.log_database.url.startswith("sqlite:"):
             self.logcache.duty = lambda: self.cluster.does("log cache")
         self.downtimes = RecurringDowntimes(
@@ -210,8 +213,10 @@ class Parts:
         self.registry.startService()
         for part in self._state():
             part.startService()
-        self.duties.owner = str(self.jobs.node.id)
-        self.cluster.own = Own.of(self.jobs.node, __version__)
+        node = self.jobs.node
+        self.duties.owner = str(node.id)
+        self.logcache.owner = f"{node.id}:{node.pid}"
+        self.cluster.own = Own.of(node, __version__)
         self.cluster.peers.key = key_of(key)
 
     def begin(self) -> None:
@@ -237,6 +242,11 @@ class Parts:
         self.panorama.config, self.nodecontrol.config = config.panorama, config.nodecontrol
         await self.bp.reconfigure(config.bp, config.names.app, zone)
         self.config = config
+
+    def hurry(self) -> None:
+        """Have everything that is left end soon, also with a database that hangs."""
+        for database in self._databases():
+            database.hurry(_LAST_SECONDS)
 
     async def stop(self) -> None:
         """Stop what works by itself, then what it works on; what fails is logged."""

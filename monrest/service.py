@@ -255,9 +255,13 @@ class Daemon(Service):
         )
         self.parts.reports.leave()
         drain_timeout = self.config.server.drain_timeout
+        over = self.reactor.callLater(drain_timeout, self.parts.hurry)
         drained = Deferred.fromCoroutine(self.parts.jobs.drain(drain_timeout))
         await self.site.drain(drain_timeout)
         await drained
+        if over.active():
+            over.cancel()
+            self.parts.hurry()
         if self._reloading is not None:
             self._again = False
             await self._reloading

@@ -14,11 +14,10 @@ from monrest.concurrency import (
     Threads,
     ask_all,
     pause,
-    run_in_thread,
     shielded,
     sliced,
 )
-from monrest.errors import RightLostError, Unavailable
+from monrest.errors import LostError, Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
 
@@ -107,7 +106,7 @@ def test_shielded_work_survives_its_client(stray_failures):
 
 
 @pytest.mark.parametrize(
-    "refusal", [Unavailable("cannot store", "the database is away"), RightLostError("a lease")]
+    "refusal", [Unavailable("cannot store", "the database is away"), LostError("a lease")]
 )
 def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures, refusal):
     inner = Deferred()
@@ -239,6 +238,24 @@ def test_periodic_outlives_failures(clock, stray_failures):
     assert outcome(service.stopService()) == [None]
 
 
+def test_periodic_stops_when_a_cancelled_job_fails_otherwise(clock, stray_failures):
+    """A job that tidies up may find that it cannot, or may have nothing against its end."""
+    stray_failures.append(Unavailable)
+
+    async def job(error):
+        try:
+            await pause(clock, 100)
+        except CancelledError:
+            if error is not None:
+                raise error from None
+
+    for error in (Unavailable("gone", ""), None):
+        service = Periodic(clock, 10, lambda error=error: job(error), "job")
+        service.startService()
+        assert outcome(service.stopService()) == [None]
+        assert not clock.getDelayedCalls()
+
+
 def test_periodic_stops_in_the_middle_of_a_run(clock):
     ended = []
 
@@ -265,14 +282,14 @@ async def test_threads():
 
     threads = Threads(reactor, 2, "test")
     with pytest.raises(RuntimeError):
-        run_in_thread(threads, lambda: 1)
+        threads.run(lambda: 1)
     threads.startService()
-    name = await run_in_thread(threads, lambda: threading.current_thread().name)
+    name = await threads.run(lambda: threading.current_thread().name)
     assert name != threading.current_thread().name
     with pytest.raises(ZeroDivisionError):
-        await run_in_thread(threads, lambda: 1 / 0)
+        await threads.run(lambda: 1 / 0)
     held, done = threading.Event(), []
-    running = run_in_thread(threads, lambda: held.wait(10))
+    running = threads.run(lambda: held.wait(10))
     stopping = threads.stopService()
     stopping.addBoth(done.append)
     assert done == []

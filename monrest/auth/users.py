@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
-from sqlalchemy import Connection, Row, or_, select, update
+from sqlalchemy import Connection, Row, delete, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from twisted.application.service import Service
+from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.audit import audit
 from monrest.auth.usernames import INTERNAL
-from monrest.concurrency import Shared
+from monrest.concurrency import Periodic, Shared
 from monrest.config import AuthConfig
 from monrest.errors import Unavailable
 from monrest.store.database import Database
@@ -34,6 +35,9 @@ T = TypeVar("T")
 _KEPT = 4.0
 _PATIENCE = 2.0
 _RETRY = 1.0
+_CLEAN = 1800.0
+_DAY = 86400
+_YEAR = 365 * _DAY
 
 
 @frozen(kw_only=True)
@@ -58,6 +62,15 @@ class Profile:
         """When the user logged in last, None when he never did."""
         return None if self.last_success is None else int(self.last_success["time"])
 
+    def outlived(self, now: float) -> bool:
+        """Whether it can be forgotten (section 11.2 of frontend-data.md); locked ones never.
+
+        A day after the last failed login where there is nothing else in it, else after a year.
+        """
+        seen = [int(one["time"]) for one in (self.last_failed, self.last_success) if one]
+        kept = _DAY if self.last_success is None and self.tz is None else _YEAR
+        return not self.locked and now - max([self.created, *seen]) > kept
+
 
 @frozen
 class _Known:
@@ -78,6 +91,10 @@ class Users(Service):
     _until: float = field(init=False, default=0.0)
     _changes: int = field(init=False, default=0)
     _reading: Shared[None] | None = field(init=False, default=None)
+    _cleaning: Periodic = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._cleaning = Periodic(self.clock, _CLEAN, self.clean, "forgetting unused profiles")
 
     # ---------------------------------------------------------------- asking
 
@@ -252,6 +269,35 @@ class Users(Service):
             self._known = _Known(
                 _with(known.locked, name, locked), _with(known.failing, name, failing)
             )
+
+    async def clean(self) -> None:
+        """Forget profiles that nobody uses any more; later while the database is away."""
+        now = self.clock.seconds()
+
+        def forget(connection: Connection) -> int:
+            rows = connection.execute(select(users).where(users.c.locked.is_(False))).all()
+            gone = [row.name for row in rows if _profile(row).outlived(now)]
+            for name in gone:
+                connection.execute(delete(users).where(users.c.name == name))
+            return len(gone)
+
+        try:
+            if any(profile.outlived(now) for profile in await self.list()):
+                log.info("forgot {n} unused profiles", n=await self.database.change(forget))
+        except Unavailable:
+            return
+
+    # ---------------------------------------------------------------- service
+
+    def startService(self) -> None:
+        """Forget unused profiles from time to time."""
+        super().startService()
+        self._cleaning.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when nothing is being forgotten; before the database stops."""
+        super().stopService()
+        return self._cleaning.stopService()
 
 
 def _with(names: frozenset[str], name: str, wanted: bool | None) -> frozenset[str]:

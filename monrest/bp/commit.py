@@ -16,7 +16,7 @@ from attrs import define
 from twisted.logger import Logger
 
 from monrest.concurrency import Threads
-from monrest.config.values import BpConfig
+from monrest.config import BpConfig
 from monrest.errors import Conflict, Unavailable
 from monrest.objectconfig import commands
 

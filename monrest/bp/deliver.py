@@ -17,7 +17,7 @@ from monrest.bp.spool import spool, spooled
 from monrest.bp.submit import Present, presents, results, synchronised
 from monrest.commands.values import CoreCommand
 from monrest.concurrency import Threads, sliced
-from monrest.config.values import BpConfig
+from monrest.config import BpConfig
 from monrest.errors import BadRequest
 from monrest.query.model import CoreFilter, Test
 from monrest.sites.commands import send

@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from monrest.bp.export import CoreObject
 from monrest.bp.objectfile import text
 from monrest.concurrency import Threads
-from monrest.config.values import BpConfig
+from monrest.config import BpConfig
 from monrest.errors import RestError
 from monrest.objectconfig import commands
 from monrest.objectconfig.document import UnwritableError

@@ -29,7 +29,7 @@ from monrest.bp.statements import Stored
 from monrest.bp.states import DEFAULT_ORDER, NodeState
 from monrest.bp.tree import Known
 from monrest.concurrency import Threads, sliced
-from monrest.config.values import BpConfig
+from monrest.config import BpConfig
 from monrest.errors import RestError
 from monrest.sites.registry import Sites
 

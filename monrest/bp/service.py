@@ -32,7 +32,7 @@ from monrest.bp.results import Result, stored
 from monrest.bp.run import FailedError, Runner
 from monrest.bp.statements import Calculated, Stored
 from monrest.concurrency import Periodic, Threads, shielded, sliced
-from monrest.config.values import BpConfig
+from monrest.config import BpConfig
 from monrest.errors import Unavailable
 from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites

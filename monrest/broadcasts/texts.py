@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from html import escape
 
 import frontmatter
 import nh3
@@ -19,7 +20,11 @@ LONGEST = 10_000
 
 _MACRO = re.compile(r"\{\{[ \t]*([^{}\r\n]{1,200}?)[ \t]*\}\}")
 _SCHEMES = {"http", "https", "mailto"}
-_markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+_markdown = MarkdownIt("commonmark", {"html": True})
+_with_tables = MarkdownIt("commonmark", {"html": True}).enable("table")
+_MOST_CELLS = 5000
+"""Of all tables of a text; cells that are left out at the end of a line are made, too."""
+_LONGEST_HTML = 20 * LONGEST
 
 
 class _Lines(BaseHandler):
@@ -66,6 +71,14 @@ def expanded(text: str, macros: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=256)
 def html(text: str) -> str:
-    """Markdown, with HTML in it or not, as HTML that may be shown in any page."""
-    rendered = _markdown.render(text)
+    """Markdown, with HTML in it or not, as HTML that may be shown in any page.
+
+    What would become much longer than it is, such as one long link in many places, is shown as
+    it was written; tables with thousands of cells are no tables.
+    """
+    lines = text.splitlines()
+    cells = max((line.count("|") + 1 for line in lines), default=0) * len(lines)
+    rendered = (_markdown if cells > _MOST_CELLS else _with_tables).render(text)
+    if len(rendered) > _LONGEST_HTML:
+        rendered = f"<pre>{escape(text)}</pre>"
     return nh3.clean(rendered, url_schemes=_SCHEMES)

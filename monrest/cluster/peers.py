@@ -26,6 +26,10 @@ _LONGEST_ANSWER = 16384
 _OK = 200
 
 
+class ClosedError(PeerError):
+    """The connection was closed before there was an answer."""
+
+
 @define(eq=False, kw_only=True)
 class Peers:
     """``key`` and ``names`` are replaced when the configuration is read again."""
@@ -38,6 +42,8 @@ class Peers:
 
     def __attrs_post_init__(self) -> None:
         self._pool = HTTPConnectionPool(self.reactor)
+        # The same number must not be sent twice.
+        self._pool.retryAutomatically = False
         self.client = HTTPClient(
             Agent(self.reactor, connectTimeout=_CONNECT_SECONDS, pool=self._pool)
         )
@@ -48,6 +54,13 @@ class Peers:
 
     async def ping(self, url: str) -> Pong:
         """Ask the node at the base URL ``url`` how it is; PeerError when it does not say."""
+        try:
+            return await self._ping(url)
+        except ClosedError:
+            # Mostly a connection that was kept too long; the next one is new.
+            return await self._ping(url)
+
+    async def _ping(self, url: str) -> Pong:
         number, plain = seal.new_number(), without_slash(url)
         header = self.names.header("Cluster-Auth")
         try:
@@ -66,7 +79,8 @@ class Peers:
         except (ResponseFailed, NotSent) as error:
             if any(reason.check(CancelledError) for reason in error.reasons):
                 raise CancelledError from error  # who waited does not any more
-            raise PeerError(_reason(error)) from error
+            closed = any(reason.check(ConnectionClosed) for reason in error.reasons)
+            raise (ClosedError if closed else PeerError)(_reason(error)) from error
         except Exception as error:
             raise PeerError(_reason(error)) from error
         if response.code != _OK:

@@ -1,7 +1,8 @@
 """Proving that one knows the secret key without sending it.
 
 A call to another node carries a number that is used once and a seal over it; the answer is sealed
-with the same number, so that a call or an answer that somebody has seen is of no other use.
+with the same number, so that an answer that somebody has seen is of no other use. A call that comes
+again is refused; at another node, or after a restart, it gets an answer and changes nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from attrs import define, field
 
 _NUMBER_BYTES = 16
+_REMEMBERED = 20_000
 _PURPOSE = b"monrest cluster"
 SEAL = "seal"
 """The key of an answer that holds its seal."""
@@ -45,6 +48,22 @@ def number_of_call(key: bytes, credentials: str, url: str) -> str | None:
     if len(number) != 2 * _NUMBER_BYTES or not credentials.isascii() or not url.isprintable():
         return None
     return number if hmac.compare_digest(credentials, of_call(key, number, url)) else None
+
+
+@define(eq=False)
+class Used:
+    """The numbers of calls that were answered, as many as there is room for."""
+
+    _known: dict[str, None] = field(factory=dict, init=False)
+
+    def first(self, number: str) -> bool:
+        """Whether a call with this number comes for the first time."""
+        if number in self._known:
+            return False
+        self._known[number] = None
+        if len(self._known) > _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return True
 
 
 def sealed(key: bytes, number: str, answer: Mapping[str, Any]) -> dict[str, Any]:

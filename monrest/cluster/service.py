@@ -22,8 +22,8 @@ from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, Seen, S
 from monrest.cluster.peers import Peers
 from monrest.cluster.rolling import DUTY, Rolling
 from monrest.concurrency import Outcome, Periodic, ask_all
+from monrest.config import ClusterConfig
 from monrest.config.cluster import without_slash
-from monrest.config.values import ClusterConfig
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError
@@ -59,6 +59,7 @@ class Cluster(Service):
     _url: str = field(init=False, default="")
     _stored_url: str | None = field(init=False, default=None)
     _seen: dict[str, Seen] = field(init=False, factory=dict)
+    _used: seal.Used = field(init=False, factory=seal.Used)
     _abstain: float = field(init=False, default=0.0)
     _rolling: Rolling = field(init=False)
     _periodic: tuple[Periodic, ...] = field(init=False, default=())
@@ -165,15 +166,17 @@ class Cluster(Service):
     # ---------------------------------------------------------------- being called
 
     def answer(self, credentials: str, url: str) -> dict[str, Any]:
-        """Answer the call of another node, that reached this one at ``url``; Forbidden."""
+        """Answer the call of another node, that wanted to reach ``url``; Forbidden.
+
+        That it came here proves nothing: it may have been repeated by whoever saw it. This node
+        learns its own url from a call of its own.
+        """
         number = seal.number_of_call(self.peers.key, credentials, url)
-        if number is None:
+        if number is None or not self._used.first(number):
             raise Forbidden(
                 "not a node of this cluster",
                 "all nodes of a cluster need the same secret key (auth.secret_key_file)",
             )
-        if url in {without_slash(one) for one in self.config.nodes}:
-            self._url = url
         return seal.sealed(self.peers.key, number, self._pong())
 
     def _pong(self) -> dict[str, Any]:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from monrest.config.addresses import Address, Listener, parse_address, parse_listener
+from monrest.config.frontend import (
+    BpConfig,
+    ClusterConfig,
+    ControlledNode,
+    JobsConfig,
+    LogcacheConfig,
+    MailConfig,
+    NodeControlConfig,
+    PanoramaConfig,
+    ReportsConfig,
+)
 from monrest.config.load import ConfigError, load, loads
 from monrest.config.values import (
     AuthConfig,
-    BpConfig,
-    ClusterConfig,
     Config,
     ConfigTool,
     ConfigToolDefaults,
-    ControlledNode,
     DatabaseConfig,
     DisplayConfig,
     EditorConfig,
     EditorFiles,
-    JobsConfig,
     LmdConfig,
-    LogcacheConfig,
-    MailConfig,
     NamesConfig,
-    NodeControlConfig,
-    PanoramaConfig,
-    ReportsConfig,
     ServerConfig,
     SiteConfig,
 )

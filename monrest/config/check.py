@@ -7,7 +7,6 @@ All problems are collected; nothing is created or changed here.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
@@ -16,33 +15,16 @@ from zoneinfo import ZoneInfo
 
 import re2
 
-from monrest.config import cluster, databases
+from monrest.config import check_frontend, databases, expected
 from monrest.config.addresses import parse_listener
 from monrest.config.expressions import Replacement
-from monrest.config.values import (
-    CommandsConfig,
-    Config,
-    ConfigTool,
-    LogcacheConfig,
-    MailConfig,
-    PanoramaConfig,
-    ReportsConfig,
-    ServerConfig,
-    SiteConfig,
-)
+from monrest.config.values import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
 from monrest.values import ROLES
 
 _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _HIGHEST_URL = 1048576
-_HIGHEST_NUMBER = 1_000_000_000
-_HIGHEST_PORT = 65535
-_MOST_TRIES = 100
-_OWN_HEADERS = frozenset(
-    {"from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "auto-submitted"}
-    | {f"content-{one}" for one in ("type", "transfer-encoding", "disposition")}
-)
 
 
 def problems_of(config: Config) -> list[str]:
@@ -52,23 +34,13 @@ def problems_of(config: Config) -> list[str]:
         *_words(config),
         *_auth(config),
         *_commands(config.commands),
-        *_front_end(config),
-        *_reports(config.reports),
-        *_mail(config.mail),
+        *_databases(config),
+        *check_frontend.problems_of(config),
+        *_lmd(config),
+        *_display(config),
         *_object_configuration(config),
-        *_bp(config),
         *_sites(config.sites),
     ]
-
-
-def _positive(path: str, value: float) -> Iterator[str]:
-    if not (value > 0 and math.isfinite(value)):
-        yield f"{path}: expected a number above 0, got {value}"
-
-
-def _readable(path: str, value: str) -> Iterator[str]:
-    if value and not (Path(value).is_file() and os.access(value, os.R_OK)):
-        yield f"{path}: expected a readable file, got {value}"
 
 
 def _server(server: ServerConfig) -> Iterator[str]:
@@ -82,12 +54,12 @@ def _server(server: ServerConfig) -> Iterator[str]:
             yield f"{path}: {error}"
             continue
         for key, file in listener.files:
-            yield from _readable(f"{path}: {key}", file)
+            yield from expected.readable(f"{path}: {key}", file)
     if not server.var_dir.startswith("/"):
         yield f"server.var_dir: expected an absolute path, got {server.var_dir!r}"
     elif Path(server.var_dir).exists() and not Path(server.var_dir).is_dir():
         yield f"server.var_dir: expected a directory, got the file {server.var_dir}"
-    yield from _positive("server.request_timeout", server.request_timeout)
+    yield from expected.positive("server.request_timeout", server.request_timeout)
     if not (server.drain_timeout >= 0 and math.isfinite(server.drain_timeout)):
         yield f"server.drain_timeout: expected 0 or more, got {server.drain_timeout}"
     if server.workers != 1:
@@ -109,7 +81,7 @@ def _auth(config: Config) -> Iterator[str]:
     auth = config.auth
     if not auth.secret_key_file.startswith("/"):
         yield f"auth.secret_key_file: expected an absolute path, got {auth.secret_key_file!r}"
-    yield from _readable("auth.htpasswd_file", auth.htpasswd_file)
+    yield from expected.readable("auth.htpasswd_file", auth.htpasswd_file)
     if auth.remote_user_header and not re.fullmatch(r"[A-Za-z0-9-]+", auth.remote_user_header):
         yield "auth.remote_user_header: expected a header name of letters, digits and '-'"
     for index, proxy in enumerate(auth.trusted_proxies):
@@ -120,8 +92,8 @@ def _auth(config: Config) -> Iterator[str]:
     if auth.lowercase_user and auth.uppercase_user:
         yield "auth.uppercase_user: expected false, as auth.lowercase_user is true"
     yield from _replacement(auth.user_replace)
-    yield from _positive("auth.session_idle", auth.session_idle)
-    yield from _positive("auth.session_lifetime", auth.session_lifetime)
+    yield from expected.positive("auth.session_idle", auth.session_idle)
+    yield from expected.positive("auth.session_lifetime", auth.session_lifetime)
     for key in ("max_api_keys_per_user", "lock_after_failed_logins"):
         if getattr(auth, key) < 0:
             yield f"auth.{key}: expected 0 or more, got {getattr(auth, key)}"
@@ -153,7 +125,7 @@ def _replacement(pair: tuple[str, ...]) -> Iterator[str]:
 
 
 def _commands(commands: CommandsConfig) -> Iterator[str]:
-    yield from _positive("commands.downtime_duration", commands.downtime_duration)
+    yield from expected.positive("commands.downtime_duration", commands.downtime_duration)
     if not (commands.downtime_max_duration >= 0 and math.isfinite(commands.downtime_max_duration)):
         yield (
             "commands.downtime_max_duration: expected 0 (no limit) or a number of seconds, "
@@ -183,125 +155,18 @@ def _roles(path: str, roles: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
         seen[role] = name
 
 
-def _logcache(logcache: LogcacheConfig) -> Iterator[str]:
-    yield from _positive("logcache.update_interval", logcache.update_interval)
-    for key, least in (("first_import", 3600), ("compact_after", 86400), ("keep", 86400)):
-        value = getattr(logcache, key)
-        if not (math.isfinite(value) and (value >= least or (value == 0 and key[0] != "f"))):
-            never = "" if key[0] == "f" else "0 (never) or "
-            yield f"logcache.{key}: expected {never}at least {least} seconds, got {value}"
-
-
-_STATE_GROUP = re.compile(
-    "(acknowledged_|downtime_)?(up|down|unreachable|ok|warning|critical|unknown|pending)"
-)
-
-
-def _bp(config: Config) -> Iterator[str]:
-    bp = config.bp
-    if not 0 <= bp.refresh_interval <= 60:
-        yield f"bp.refresh_interval: expected 0 (never) to 60 minutes, got {bp.refresh_interval}"
-    if bp.sync_downtime_ack_state not in (0, 1, 2):
-        value = bp.sync_downtime_ack_state
-        yield f"bp.sync_downtime_ack_state: expected 0, 1 or 2, got {value}"
-    if bp.result_backend and bp.result_backend not in (site.id for site in config.sites):
-        yield f"bp.result_backend: expected the id of a site, got {bp.result_backend!r}"
-    for index, name in enumerate(bp.default_filter):
-        if not re.fullmatch("[A-Za-z0-9_]{1,100}", name):
-            yield f"bp.default_filter[{index}]: expected the name of a filter, got {name!r}"
-    for index, name in enumerate(bp.default_state_order):
-        if not _STATE_GROUP.fullmatch(name):
-            yield f"bp.default_state_order[{index}]: expected a group of states, got {name!r}"
-    if bp.functions_dir and not Path(bp.functions_dir).is_dir():
-        yield f"bp.functions_dir: expected a directory, got {bp.functions_dir}"
-    if bp.spool_dir and not Path(bp.spool_dir).is_dir():
-        yield f"bp.spool_dir: expected a directory, got {bp.spool_dir}"
-    file = bp.objects_save_file
-    if file and not (Path(file).is_absolute() and Path(file).parent.is_dir()):
-        yield f"bp.objects_save_file: expected an absolute path in a directory, got {file!r}"
-    elif file and (Path(file).is_dir() or ".." in Path(file).parts):
-        yield f"bp.objects_save_file: expected the path of a file without .., got {file!r}"
-
-
-def _panorama(panorama: PanoramaConfig) -> Iterator[str]:
-    if not 1 <= panorama.new_files_start_at <= _HIGHEST_NUMBER:
-        yield (
-            f"panorama.new_files_start_at: expected 1 to {_HIGHEST_NUMBER}, "
-            f"got {panorama.new_files_start_at}"
-        )
-    if panorama.folder and not panorama.folder.startswith("/"):
-        yield f"panorama.folder: expected an absolute path, got {panorama.folder!r}"
-    yield from _positive("panorama.script_timeout", panorama.script_timeout)
-
-
-def _nodes(config: Config) -> Iterator[str]:
-    control = config.nodecontrol
-    if not 1 <= control.parallel_tasks <= 100:
-        yield f"nodecontrol.parallel_tasks: expected 1 to 100, got {control.parallel_tasks}"
-    yield from _positive("nodecontrol.gather_timeout", control.gather_timeout)
-    yield from _positive("nodecontrol.command_timeout", control.command_timeout)
-    sites, seen = {site.id for site in config.sites}, set()
-    for index, node in enumerate(control.nodes):
-        path = f"nodecontrol.nodes[{index}]"
-        if node.site not in sites:
-            yield f"{path}.site: expected the id of a site, got {node.site!r}"
-        elif node.site in seen:
-            yield f"{path}.site: {node.site!r} has an entry already"
-        seen.add(node.site)
-        for key in ("gather", "install", "update", "cleanup", "os_update", "os_sec_update"):
-            yield from _command(f"{path}.{key}", getattr(node, key))
-
-
-def _reports(reports: ReportsConfig) -> Iterator[str]:
-    if not 1 <= reports.concurrent <= 100:
-        yield f"reports.concurrent: expected 1 to 100, got {reports.concurrent}"
-    name = reports.default_template
-    if name and not re.fullmatch(r"[0-9a-zA-Z]+\w*\.tt", name, re.ASCII):
-        yield f"reports.default_template: expected a name ending in .tt, got {name!r}"
-    if reports.templates and not Path(reports.templates).is_dir():
-        yield f"reports.templates: expected a directory, got {reports.templates}"
-
-
-def _mail(mail: MailConfig) -> Iterator[str]:
-    if mail.host and not re.fullmatch(r"[A-Za-z0-9._:-]+", mail.host):
-        yield f"mail.host: expected a host name or address, got {mail.host!r}"
-    if not 1 <= mail.port <= _HIGHEST_PORT:
-        yield f"mail.port: expected 1 to {_HIGHEST_PORT}, got {mail.port}"
-    if not re.fullmatch(r"[!-;=?-~]+@[!-;=?-~]+", mail.sender):
-        yield f"mail.sender: expected an address as monitoring@example.org, got {mail.sender!r}"
-    if not mail.subject_prefix.isprintable():
-        yield "mail.subject_prefix: expected a printable text"
-    for name, value in mail.headers.items():
-        if not re.fullmatch(r"[!-9;-~]+", name) or not value.isprintable():
-            yield f"mail.headers.{name}: expected a header name and a printable text"
-        elif name.lower() in _OWN_HEADERS:
-            yield f"mail.headers.{name}: expected a header that no mail has anyway"
-    if bool(mail.username) != bool(mail.password_file):
-        yield "mail.password_file: expected together with mail.username"
-    if mail.username and mail.security == "none":
-        yield "mail.security: expected starttls or tls, because a password is sent"
-    yield from _readable("mail.password_file", mail.password_file)
-    yield from _readable("mail.tls_ca_file", mail.tls_ca_file)
-    yield from _positive("mail.timeout", mail.timeout)
-    if not 1 <= mail.tries <= _MOST_TRIES:
-        yield f"mail.tries: expected 1 to {_MOST_TRIES}, got {mail.tries}"
-
-
-def _front_end(config: Config) -> Iterator[str]:
+def _databases(config: Config) -> Iterator[str]:
     for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
         if url and (problem := databases.problem_of(url)):
             yield f"{path}: {problem}"
-    yield from _logcache(config.logcache)
-    if not 1 <= config.jobs.concurrent <= 100:
-        yield f"jobs.concurrent: expected 1 to 100, got {config.jobs.concurrent}"
-    if not 1 <= config.jobs.queue <= 100000:
-        yield f"jobs.queue: expected 1 to 100000, got {config.jobs.queue}"
-    yield from _positive("jobs.keep", config.jobs.keep)
-    yield from cluster.problems_of(config)
-    yield from _panorama(config.panorama)
-    yield from _nodes(config)
+
+
+def _lmd(config: Config) -> Iterator[str]:
     if config.lmd.address:
         yield "lmd.address: an LMD is not supported by this version, expected an empty text"
+
+
+def _display(config: Config) -> Iterator[str]:
     if config.display.show_full_commandline not in (0, 1, 2):
         value = config.display.show_full_commandline
         yield f"display.show_full_commandline: expected 0, 1 or 2, got {value}"
@@ -354,9 +219,9 @@ def _site(path: str, site: SiteConfig) -> Iterator[str]:
             yield f"{path}: tls_* keys need an address of the form tls:HOST:PORT"
     if not 1 <= site.connections <= 1000:
         yield f"{path}.connections: expected 1 to 1000, got {site.connections}"
-    yield from _positive(f"{path}.timeout", site.timeout)
+    yield from expected.positive(f"{path}.timeout", site.timeout)
     for key in ("tls_ca_file", "tls_cert_file", "tls_key_file", "resource_file"):
-        yield from _readable(f"{path}.{key}", getattr(site, key))
+        yield from expected.readable(f"{path}.{key}", getattr(site, key))
     if site.tls_key_file and not site.tls_cert_file:
         yield f"{path}.tls_cert_file: expected the certificate of tls_key_file"
     if site.configtool is not None:
@@ -364,47 +229,28 @@ def _site(path: str, site: SiteConfig) -> Iterator[str]:
 
 
 def _configtool(path: str, tool: ConfigTool) -> Iterator[str]:
-    yield from _readable(f"{path}.core_conf", tool.core_conf)
+    yield from expected.readable(f"{path}.core_conf", tool.core_conf)
     for key in ("obj_exclude", "obj_readonly"):
-        yield from _patterns(f"{path}.{key}", getattr(tool, key))
+        yield from expected.patterns(f"{path}.{key}", getattr(tool, key))
     if tool.core_conf and not tool.core_conf.startswith("/"):
         yield f"{path}.core_conf: expected an absolute path, got {tool.core_conf!r}"
     for key in ("obj_dir", "obj_file", "obj_resource_file"):
-        yield from _absolute(f"{path}.{key}", getattr(tool, key))
+        yield from expected.absolute(f"{path}.{key}", getattr(tool, key))
     for key in ("obj_check_cmd", "obj_reload_cmd"):
-        yield from _command(f"{path}.{key}", getattr(tool, key))
+        yield from expected.command(f"{path}.{key}", getattr(tool, key))
 
 
 def _object_configuration(config: Config) -> Iterator[str]:
     tool = config.configtool
-    yield from _patterns("configtool.obj_readonly", tool.obj_readonly)
+    yield from expected.patterns("configtool.obj_readonly", tool.obj_readonly)
     for key in ("pre_obj_save_cmd", "post_obj_save_cmd"):
-        yield from _command(f"configtool.{key}", getattr(tool, key))
-    yield from _positive("configtool.command_timeout", tool.command_timeout)
+        yield from expected.command(f"configtool.{key}", getattr(tool, key))
+    yield from expected.positive("configtool.command_timeout", tool.command_timeout)
     for index, section in enumerate(config.editor):
         path = f"editor[{index}]"
         if not section.name.strip() or not section.name.isprintable():
             yield f"{path}.name: expected a printable text, got {section.name!r}"
         for at, files in enumerate(section.files):
             where = f"{path}.files[{at}]"
-            yield from _absolute(f"{where}.folder", files.folder)
-            yield from _patterns(f"{where}.filter", files.filter)
-
-
-def _patterns(path: str, patterns: tuple[str, ...]) -> Iterator[str]:
-    for index, pattern in enumerate(patterns):
-        try:
-            re2.compile(pattern)
-        except re2.error:
-            yield f"{path}[{index}]: expected a regular expression, got {pattern!r}"
-
-
-def _absolute(path: str, values: tuple[str, ...]) -> Iterator[str]:
-    for index, value in enumerate(values):
-        if not value.startswith("/") or "\0" in value:
-            yield f"{path}[{index}]: expected an absolute path, got {value!r}"
-
-
-def _command(path: str, text: str) -> Iterator[str]:
-    if "\0" in text:
-        yield f"{path}: expected a shell command, got a text with a zero byte"
+            yield from expected.absolute(f"{where}.folder", files.folder)
+            yield from expected.patterns(f"{where}.filter", files.filter)

@@ -1,6 +1,6 @@
-"""What the cores say about recurring downtimes: which objects there are, which downtimes are set.
+"""What the cores say about recurring downtimes: which of their objects there are.
 
-frontend-data.md, sections 4.5 and 4.6.
+frontend-data.md, section 4.6.
 """
 
 from __future__ import annotations
@@ -13,15 +13,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.commands.values import Target
-from monrest.downtimes.orders import AUTHOR, Order
 from monrest.downtimes.record import SERVICE, Downtime
 from monrest.downtimes.schedule import cron
 from monrest.errors import BadRequest, SitesFailed
-from monrest.query.model import Every, Pushed, Test
-from monrest.sites.fanout import fan_out
-from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
-from monrest.values import Capabilities, SiteProblem
+from monrest.values import SiteProblem
 
 
 class Found(Protocol):
@@ -143,51 +139,3 @@ def _check_services(downtime: Downtime, there: Callable[[Target], bool]) -> list
         if not any(there(Target("services", host, service)) for host in hosts)
     ]
     return lines
-
-
-# -------------------------------------------------------------------- what is set already
-
-_COLUMNS: Layout = (
-    ("host_name", "string"),
-    ("service_description", "string"),
-    ("comment", "string"),
-    ("end_time", "int"),
-    ("host_groups", "list"),
-    ("service_groups", "list"),
-)
-
-
-async def in_effect(
-    site: Site, orders: Iterable[Order], at: int, until: int, comment: str, clock: IReactorTime
-) -> set[str]:
-    """The keys of those orders that a core has followed already; raises SitesFailed.
-
-    That is seen by author, comment, begin and end, which no other occurrence has.
-    """
-    names = tuple(name for name, _ in _COLUMNS)
-    mine = Every((Test("author", "=", AUTHOR), Test("start_time", "=", str(at))))
-
-    def plan(_site: Site, core: Capabilities) -> Pushed | None:
-        known = tuple(name for name in names if core.has("downtimes", name))
-        return Pushed(table="downtimes", columns=known, filter=mine)
-
-    gathered = await fan_out((site,), plan, _COLUMNS, clock)
-    seen: set[Target] = set()
-    grouped = any(
-        answer.capabilities.has("downtimes", "host_groups") for answer in gathered.answers
-    )
-    anything = False
-    for answer in gathered.answers:
-        for host, service, text, end, host_groups, service_groups in answer.rows:
-            if text != comment or end != until:
-                continue
-            anything = True
-            seen.add(Target("services", host, service) if service else Target("hosts", host))
-            seen.update(Target("hostgroups", one) for one in host_groups if not service)
-            seen.update(Target("servicegroups", one) for one in service_groups if service)
-    return {
-        order.key
-        for order in orders
-        if order.target in seen
-        or (anything and not grouped and order.target.kind in ("hostgroups", "servicegroups"))
-    }

@@ -30,6 +30,7 @@ class Order:
 
     target: Target
     command: CoreCommand
+    with_children: bool = False
 
     @property
     def key(self) -> str:
@@ -57,6 +58,7 @@ def orders_of(downtime: Downtime, at: int) -> list[Order]:
         command = find(target.kind, name)
         assert command is not None
         found += [
-            Order(target=target, command=order) for order in orders(command, target, arguments)
+            Order(target=target, command=order, with_children=name in _WITH_CHILDREN.values())
+            for order in orders(command, target, arguments)
         ]
     return found

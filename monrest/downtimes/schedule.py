@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
+from math import floor
 from typing import Any
 
 from cronsim import CronSim, CronSimError
@@ -147,9 +148,10 @@ def between(crons: Sequence[str], after: float, until: float, zone: tzinfo, most
 
 def _times(text: str, after: float, zone: tzinfo) -> Iterator[int]:
     """All times of one expression after a time, each once and in order."""
-    last = after
+    # Times are whole seconds, and a datetime would round up what lies right before one.
+    last = floor(after)
     # A clock that was put back shows times again that are over.
-    for found in CronSim(text, datetime.fromtimestamp(after, zone)):
+    for found in CronSim(text, datetime.fromtimestamp(last, zone)):
         time = int(found.timestamp())
         if time > last:
             last = time

@@ -7,7 +7,7 @@ somebody else was at it, the cores are asked first what they have followed alrea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, ClassVar, Protocol
 
@@ -19,7 +19,7 @@ from twisted.logger import Logger
 
 from monrest.audit import audit
 from monrest.concurrency import Periodic
-from monrest.downtimes import cores, statements
+from monrest.downtimes import cores, effect, statements
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
 from monrest.downtimes.record import Downtime
 from monrest.downtimes.statements import Occurrence
@@ -35,6 +35,8 @@ _CHECK = 600.0
 _AT_ONCE = 20
 _PAUSE = 10.0
 _LONGEST_PAUSE = 60.0
+_PATIENCE = 4.0
+"""Seconds for which a daemon that stops waits for cores; who comes next asks them what they got."""
 _REFUSALS = 5
 """How often a core is told what it refuses."""
 
@@ -73,6 +75,7 @@ class RecurringDowntimes(Service):
     existing: cores.Existing
     zone: tzinfo
     _planned: tuple[Token, tzinfo] | None = field(init=False, default=None)
+    _checked: dict[int, int] = field(init=False, factory=dict)
     _working: dict[tuple[int, int], Deferred[None]] = field(init=False, factory=dict)
     _again: dict[tuple[int, int], float] = field(init=False, factory=dict)
     _limit: DeferredSemaphore = field(init=False)
@@ -82,6 +85,7 @@ class RecurringDowntimes(Service):
         self._limit = DeferredSemaphore(_AT_ONCE)
         self._periodic = (
             Periodic(self.clock, _LOOK, self.look, "triggering downtimes"),
+            Periodic(self.clock, _LOOK, self.check_new, "checking new recurring downtimes"),
             Periodic(self.clock, _CHECK, self.check_all, "checking recurring downtimes", now=False),
         )
 
@@ -208,8 +212,8 @@ class RecurringDowntimes(Service):
         accepted = tried.accepted.setdefault(site.id, [])
         if one.attempts:
             try:
-                known = await cores.in_effect(
-                    site, orders, one.at, one.until, one.downtime.record["comment"], self.clock
+                known = await effect.in_effect(
+                    site, orders, one.downtime, one.at, one.until, self.clock
                 )
             except SitesFailed as error:
                 tried.problems += [
@@ -257,12 +261,28 @@ class RecurringDowntimes(Service):
 
     async def check_all(self) -> None:
         """Look whether all that is named is there, and keep what is wrong in ``error``."""
+        await self._check_some(lambda _: True)
+
+    async def check_new(self) -> None:
+        """Do that for what was written since the last time, so that its author sees it soon."""
+        if self.duties.held(DUTY) is None:
+            return
+        try:
+            versions = await self.database.run(statements.versions)
+        except Unavailable:
+            return
+        new = {number for number, _ in versions.items() - self._checked.items()}
+        if new:
+            await self._check_some(lambda one: one.number in new)
+        self._checked = versions
+
+    async def _check_some(self, wanted: Callable[[Downtime], bool]) -> None:
         token = self.duties.held(DUTY)
         if token is None:
             return
         try:
             downtimes = await self.database.run(statements.everything)
-            await self._check(downtimes, token)
+            await self._check([one for one in downtimes if wanted(one)], token)
         except (Unavailable, DutyLostError) as error:
             self.log.info("recurring downtimes are not checked now: {reason}", reason=str(error))
 
@@ -277,7 +297,7 @@ class RecurringDowntimes(Service):
             if lines or not silent:
                 error = _lines(lines)
                 if error != one.error:
-                    await self.duties.change(token, statements.report(one.number, error))
+                    await self.duties.change(token, statements.report(one, error))
 
     # ---------------------------------------------------------------- service
 
@@ -289,18 +309,27 @@ class RecurringDowntimes(Service):
             one.startService()
 
     def stopService(self) -> Deferred[None]:
-        """Fire when nothing runs any more; what was begun goes to its end."""
+        """Fire when nothing runs any more; what was begun gets some seconds for its end."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
         for one in self._periodic:
             await one.stopService()
-        await DeferredList([_end_of(work) for work in self._working.values()])
+        working = list(self._working.values())
+        late = self.clock.callLater(_PATIENCE, _cancel, working)
+        await DeferredList([_end_of(work) for work in working])
+        if late.active():
+            late.cancel()
 
 
 def _lines(problems: Sequence[str]) -> str | None:
     return "\n".join(dict.fromkeys(problems)) or None
+
+
+def _cancel(working: Iterable[Deferred[None]]) -> None:
+    for one in working:
+        one.cancel()
 
 
 def _end_of(work: Deferred[None]) -> Deferred[None]:

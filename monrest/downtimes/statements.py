@@ -54,6 +54,12 @@ def everything(connection: Connection) -> list[Downtime]:
     return [downtime_of(row) for row in connection.execute(query)]
 
 
+def versions(connection: Connection) -> dict[int, int]:
+    """The version of each downtime by number, which is another after every write."""
+    query = select(downtimes.c.number, downtimes.c.version)
+    return {row.number: row.version for row in connection.execute(query)}
+
+
 def one(number: int) -> Work[Downtime | None]:
     """The downtime with this number."""
 
@@ -136,12 +142,17 @@ def remove(number: int) -> Work[bool]:
     return lambda connection: connection.execute(query).rowcount == 1
 
 
-def report(number: int, error: str | None) -> Work[bool]:
-    """Note what is wrong with one, or that nothing is; True when that is news."""
+def report(of: Downtime, error: str | None) -> Work[bool]:
+    """Note what is wrong with one, or that nothing is; True when that is news.
+
+    Not for one that was written again since it was looked at.
+    """
 
     def work(connection: Connection) -> bool:
         query = update(downtimes).where(
-            downtimes.c.number == number, downtimes.c.error.is_distinct_from(error)
+            downtimes.c.number == of.number,
+            downtimes.c.version == of.version,
+            downtimes.c.error.is_distinct_from(error),
         )
         return connection.execute(query.values(error=error)).rowcount == 1
 
@@ -281,14 +292,20 @@ def note(
     *,
     done: bool,
 ) -> Work[None]:
-    """Store what the cores said; ``done``: there is nothing left to try."""
+    """Store what the cores said; ``done``: there is nothing left to try.
+
+    What went wrong is not that of a record that was written meanwhile.
+    """
     query = update(occurrences).where(_this(one)).values(accepted=dict(accepted), open=not done)
 
     def work(connection: Connection) -> None:
         connection.execute(query)
         connection.execute(
             update(downtimes)
-            .where(downtimes.c.number == one.downtime.number)
+            .where(
+                downtimes.c.number == one.downtime.number,
+                downtimes.c.version == one.downtime.version,
+            )
             .values(error=error, failure=failure)
         )
 

@@ -139,7 +139,7 @@ class Doer:
             lost = failure_of(f"the result could not be stored: {error.description}")
             while True:
                 with suppress(Unavailable):
-                    await self._store_end(live, lost, LAST_TRIES)
+                    await self._store_end(live, lost, 0.0 if self.stopping else LAST_TRIES)
                     return
                 if self.stopping:
                     self.log.warn("the end of job {id} is not stored", id=live.job.id)

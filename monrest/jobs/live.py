@@ -23,17 +23,17 @@ class Told(Protocol):
     """What a client is told of a failure."""
 
     @property
-    def code(self) -> int: ...  # noqa: D102
+    def code(self) -> int: ...  # noqa: D102  the name says it
     @property
-    def message(self) -> str: ...  # noqa: D102
+    def message(self) -> str: ...  # noqa: D102  the name says it
     @property
-    def description(self) -> str: ...  # noqa: D102
+    def description(self) -> str: ...  # noqa: D102  the name says it
     @property
-    def headers(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102
+    def headers(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102  the name says it
     @property
-    def extra(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def extra(self) -> Mapping[str, Any]: ...  # noqa: D102  the name says it
     @property
-    def failed_sites(self) -> tuple[str, ...]: ...  # noqa: D102
+    def failed_sites(self) -> tuple[str, ...]: ...  # noqa: D102  the name says it
 
 
 @frozen(kw_only=True)

@@ -34,7 +34,7 @@ from monrest.store.database import Database
 from monrest.values import Caller, Identity
 
 _BEAT = 2.0
-_CLEAN = 60.0
+_CLEAN = 5.0
 _LOOK_AGAIN = 1.0
 _CANCEL_SECONDS = 10.0
 _LONGEST_CMD = 2000
@@ -48,7 +48,8 @@ class Jobs(Service):
     """``folder`` is the one of the daemon's state.
 
     ``describe`` says what a client is told of a failure, whose request has this id; ``who`` says
-    who a caller is at present, or raises RestError.
+    who a caller is at present, or raises RestError. ``duty`` says whether it is this daemon that
+    removes what is old.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -60,6 +61,7 @@ class Jobs(Service):
     folder: Path
     describe: Callable[[Failure, str], Told]
     who: Callable[[Caller], Awaitable[Identity]]
+    duty: Callable[[], bool] = lambda: True
     node: Node = field(init=False)
     _slots: Slots = field(init=False)
     _doer: Doer = field(init=False)
@@ -236,7 +238,8 @@ class Jobs(Service):
         return await self.database.change(statements.remove(number))
 
     async def _clean(self) -> None:
-        await self._care.clean(self.config.keep)
+        if self.duty():
+            await self._care.clean(self.config.keep)
 
     # ---------------------------------------------------------------- service
 

@@ -7,11 +7,13 @@ event, so the memory is that of the objects, however long the log is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import Any
 
 from attrs import Factory, define, field, frozen
 
+from monrest.logs.downtimes import Downtimes, Flag
 from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
 from monrest.logs.parts import Parts
 from monrest.logs.periods import Span
@@ -60,13 +62,6 @@ class Rules:
 
 
 @define(eq=False)
-class Flag:
-    """Whether an object is in downtime; shared by a host and its services."""
-
-    set: bool = False
-
-
-@define(eq=False)
 class _Object:
     """One object while the log goes by; ``seen`` counts the changes of everything it knows."""
 
@@ -105,9 +100,8 @@ class Availability:
     keys: Iterable[Key]
     rules: Rules
     bounds: Sequence[int] = ()
-    _objects: dict[Key, _Object] = field(init=False, factory=dict)
-    _members: dict[str, list[_Object]] = field(init=False, factory=dict)
-    _flags: dict[Key, Flag] = field(init=False, factory=dict)
+    _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
+    _objects: Mapping[Key, _Object] = field(init=False)
     _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
     _coming: int = field(init=False, default=0)
     _next: float = field(init=False)
@@ -119,14 +113,10 @@ class Availability:
         self._start, self._end = self.rules.span.start, self.rules.span.end
         self._soft, self._next = self.rules.soft, -inf if self.rules.period.changes else inf
         initial = self.rules.initial
+        self._objects = self._downtimes.objects
         for key in self.keys:
-            own = self._flags.setdefault(key, Flag())
-            host = self._flags.setdefault((key[0], ""), Flag())
-            one = _Object(initial.get(key, NODATA), own, host)
-            if self.bounds:
-                one.parts = Parts(self.bounds, _BUCKETS)
-            self._objects[key] = one
-            self._members.setdefault(key[0], []).append(one)
+            parts = Parts(self.bounds, _BUCKETS) if self.bounds else None
+            self._downtimes.add(key, partial(_Object, initial.get(key, NODATA), parts=parts))
 
     def take(self, event: Event) -> None:
         """Count one event; times must not go back."""
@@ -162,14 +152,9 @@ class Availability:
         return self._objects[key].parts or Parts((), _BUCKETS)
 
     def _downtime(self, event: DowntimeEvent) -> None:
-        flag = self._flags.get(event.key)
-        if flag is None:
-            return
-        host, service = event.key
-        concerned = [self._objects[event.key]] if service else self._members.get(host, ())
-        for one in concerned:
+        for one in self._downtimes.concerned(event):
             self._account(one, event.time)
-        flag.set = event.started
+        self._downtimes.follow(event)
 
     def _turn(self, time: int) -> None:
         """Take over the changes of the time period up to a moment."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
@@ -27,6 +26,7 @@ from monrest.logs.importer import (
     SiteImport,
     present,
 )
+from monrest.logs.leases import LOOK, Leases
 from monrest.logs.reading import Cached, reading
 from monrest.logs.records import LeaseLostError, Record
 from monrest.logs.source import CORES, LogSource
@@ -36,6 +36,7 @@ from monrest.query.bind import Bound
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.plan import Layout
 from monrest.sites.site import Site
+from monrest.store.beats import boot_time
 from monrest.store.database import Database
 from monrest.values import Progress, nobody_follows
 
@@ -55,8 +56,9 @@ def _always() -> bool:
 class LogCache(Service):
     """Updates the cache of all ``sites`` and reads from it; does neither unless enabled.
 
-    ``owner`` is this process among all that use the database. ``duty`` says whether it is this
-    one that updates regularly.
+    ``owner`` is this process among all that use the database: a name that no other living one has,
+    a colon and its number. ``duty`` says whether it is this one that updates regularly. ``timer``
+    measures seconds that pass.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -65,10 +67,11 @@ class LogCache(Service):
     database: Database
     config: LogcacheConfig
     sites: Sequence[Site]
-    owner: str = field(
-        factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-    )
+    owner: str = field(factory=lambda: f"{secrets.token_hex(8)}:{os.getpid()}")
     duty: Callable[[], bool] = _always
+    timer: Callable[[], float] = boot_time
+    _leases: Leases = field(init=False)
+    _looking: Periodic = field(init=False)
     _due: dict[str, float] = field(init=False, factory=dict)
     _periodic: dict[str, Periodic] = field(init=False, factory=dict)
     _imports: dict[str, SiteImport] = field(init=False, factory=dict)
@@ -79,6 +82,8 @@ class LogCache(Service):
     def __attrs_post_init__(self) -> None:
         self._turns = DeferredSemaphore(at_once(len(self.sites)))
         self._reader = Reader(self.database, self.clock)
+        self._leases = Leases(self.database, timer=self.timer)
+        self._looking = Periodic(self.clock, LOOK, self._look, "looking at leases")
 
     @property
     def enabled(self) -> bool:
@@ -90,12 +95,21 @@ class LogCache(Service):
     def startService(self) -> None:
         """Begin to update, one site after the other."""
         super().startService()
+        self._looking.startService()
         self._begin()
 
     def stopService(self) -> Deferred[None]:
         """Fires when no update runs; what was imported until then is kept."""
         super().stopService()
-        return Deferred.fromCoroutine(self._end())
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        await self._looking.stopService()
+        await self._end()
+
+    async def _look(self) -> None:
+        if self.enabled:
+            await self._leases.look()
 
     async def reconfigure(self, config: LogcacheConfig, sites: Sequence[Site]) -> None:
         """Go on with other sites and intervals."""
@@ -175,6 +189,7 @@ class LogCache(Service):
                 database=self.database,
                 clock=self.clock,
                 owner=self.owner,
+                leases=self._leases,
                 periods=Periods(
                     first=int(config.first_import),
                     compact=int(config.compact_after),
@@ -197,6 +212,7 @@ class LogCache(Service):
             clock=self.clock,
             update=lambda site, progress: self.update(site, back=True, progress=progress),
             record=self.record,
+            busy=self.busy,
             progress=progress,
         )
         return await imports.all(sites)
@@ -204,6 +220,10 @@ class LogCache(Service):
     async def record(self, site: Site) -> Record | None:
         """What is known of a site; None before its first import."""
         return await self.database.run(records.record(site.id))
+
+    def busy(self, known: Record) -> bool:
+        """Whether a living daemon brings a site up to date."""
+        return self._leases.living(known)
 
     # ------------------------------------------------------------ reading
 

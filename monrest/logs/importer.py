@@ -9,6 +9,7 @@ and stores what is not there yet. Rules: frontend-data.md, sections 10.4 and 10.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +17,11 @@ from attrs import define, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.concurrency import Periodic, sliced
+from monrest.errors import Unavailable
 from monrest.logs import records, thinning
+from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, TIME, Line, in_order, kept
-from monrest.logs.records import Lease, Record
+from monrest.logs.records import Lease, LeaseLostError, Record
 from monrest.query.model import Every, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -33,6 +36,9 @@ LONGEST = 30 * DAY
 
 FEW, MANY = 5_000, 20_000
 """Lines of a slice below which the next one is longer, and above which it is shorter."""
+
+_RENEWALS = 5
+"""How often a lease is renewed while it holds."""
 
 AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""
@@ -66,7 +72,7 @@ class Periods:
 
 @define(eq=False, kw_only=True)
 class SiteImport:
-    """The updater of one site; ``owner`` names this process in the cluster.
+    """The updater of one site; ``owner`` names this process in the cluster, see ``acquire``.
 
     ``slice``: seconds of the next slice, grown and shrunk by what comes.
     """
@@ -75,8 +81,8 @@ class SiteImport:
     database: Database
     clock: IReactorTime
     owner: str
+    leases: Leases
     periods: Periods
-    lease_seconds: float = records.LEASE
     slice: int = 600
 
     async def update(self, *, back: bool = True, progress: Progress = nobody_follows) -> int:
@@ -87,17 +93,18 @@ class SiteImport:
         is kept.
         """
         began = self.clock.seconds()
+        gone = self.leases.gone
         known = await self.database.change(
-            records.acquire(self.site.id, self.owner, "update", began, self.lease_seconds)
+            records.acquire(self.site.id, self.owner, "update", began, gone=gone)
         )
         if known is None:
             raise BusyError(self.site.id)
-        lease = Lease(id=known.id, owner=self.owner, seconds=self.lease_seconds)
+        lease = Lease(id=known.id, owner=self.owner)
         # A core may need longer for one slice than a lease holds.
         renewing = Periodic(
             self.clock,
-            self.lease_seconds / 3,
-            lambda: self.database.change(records.renew(lease, self.clock.seconds())),
+            lease.seconds / _RENEWALS,
+            lambda: self._renew(lease),
             f"renewing the lease of {self.site.id}",
             now=False,
         )
@@ -119,6 +126,11 @@ class SiteImport:
         finally:
             await renewing.stopService()
             await self.database.change(records.release(lease, **noted))
+
+    async def _renew(self, lease: Lease) -> None:
+        # Whoever writes next without the lease is told, and so is who has no database.
+        with suppress(LeaseLostError, Unavailable):
+            await self.database.change(records.renew(lease, self.clock.seconds()))
 
     async def _thin(self, lease: Lease) -> dict[str, Any]:
         known = await self.database.run(records.record(self.site.id))

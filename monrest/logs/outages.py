@@ -5,12 +5,14 @@ Pure like ``availability``: events in the order of time go in, outages of every 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import define, field, frozen
 
-from monrest.logs.availability import Flag, Rules, words_of
+from monrest.logs.availability import Rules, words_of
+from monrest.logs.downtimes import Downtimes, Flag
 from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
 
 _HOST_OUT = frozenset({1, 2})
@@ -60,17 +62,13 @@ class Outages:
     keys: Iterable[Key]
     rules: Rules
     with_downtimes: bool = True
-    _objects: dict[Key, _Object] = field(init=False, factory=dict)
-    _members: dict[str, list[_Object]] = field(init=False, factory=dict)
-    _flags: dict[Key, Flag] = field(init=False, factory=dict)
+    _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
+    _objects: Mapping[Key, _Object] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._objects = self._downtimes.objects
         for key in self.keys:
-            own = self._flags.setdefault(key, Flag())
-            host = self._flags.setdefault((key[0], ""), Flag())
-            one = _Object(key, own, host)
-            self._objects[key] = one
-            self._members.setdefault(key[0], []).append(one)
+            self._downtimes.add(key, partial(_Object, key))
 
     def take(self, event: Event) -> None:
         """Follow one event; times must not go back. Starts and stops of cores change nothing."""
@@ -95,14 +93,10 @@ class Outages:
         return one.found[::-1]
 
     def _downtime(self, event: DowntimeEvent) -> None:
-        flag = self._flags.get(event.key)
-        if flag is None:
-            return
-        host, service = event.key
-        concerned = [self._objects[event.key]] if service else self._members.get(host, ())
+        concerned = self._downtimes.concerned(event)
         for one in concerned:
             self._turn(one, event.time)
-        flag.set = event.started
+        self._downtimes.follow(event)
         for one in concerned:
             self._judge(one, event.time)
 

@@ -2,19 +2,21 @@
 
 Every function returns work for ``Database.run`` or ``Database.change``. Whatever writes renews the
 lease of its writer in the same transaction, and is undone when somebody else holds it by now; so
-two updaters of a cluster can never both write, however long one of them slept.
+two updaters of a cluster can never both write, however long one of them slept. Who is dead is told
+by ``leases.Leases``, which compares no clocks of two machines.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 from attrs import define, evolve, frozen
-from sqlalchemy import Connection, bindparam, func, or_, select, text, update
+from sqlalchemy import Connection, bindparam, func, select, text, update
 
-from monrest.errors import RightLostError
+from monrest.errors import LostError
 from monrest.logs import partitions
 from monrest.logs.line import LINENO, MESSAGE, TIME, Line, sizes
 from monrest.store.tables import logcache_lines as lines
@@ -23,11 +25,14 @@ from monrest.store.tables import logcache_sites as sites
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], T]
 
-LEASE = 25.0
+LEASE = 20.0
 """Seconds that a lease holds unless it is renewed; a dead updater is followed within 30 s."""
 
+Held: TypeAlias = tuple[str, float]
+"""Who holds a lease, and what was written with its last renewal, which is another every time."""
 
-class LeaseLostError(RightLostError):
+
+class LeaseLostError(LostError):
     """Somebody else updates the site by now."""
 
 
@@ -75,7 +80,7 @@ class Record:
 class Lease:
     """The right to change the lines of one site: the site's number and who holds it.
 
-    ``seconds``: how long it holds from each renewal; ``now``: the time of that renewal.
+    ``seconds``: how long it holds from each renewal.
     """
 
     id: int
@@ -86,6 +91,8 @@ class Lease:
 # -------------------------------------------------------------------- leases
 
 
+_NOBODY: Mapping[int, Held] = MappingProxyType({})
+
 # Two nodes may come with the same new site at the same time.
 _FIRST = text(
     f"INSERT INTO {sites.name} (site, compacted_until, items, data_size, index_size,"  # noqa: S608  a name of ours
@@ -94,24 +101,42 @@ _FIRST = text(
 )
 
 
-def acquire(site: str, owner: str, mode: str, now: float, seconds: float) -> Work[Record | None]:
-    """Take the lease of ``site`` and give what is known of it; None while another one holds it."""
+def acquire(
+    site: str,
+    owner: str,
+    mode: str,
+    now: float,
+    seconds: float = LEASE,
+    gone: Mapping[int, Held] = _NOBODY,
+) -> Work[Record | None]:
+    """Take the lease of ``site`` and give what is known of it; None while another one holds it.
+
+    ``owner`` begins with a name that at most one living process has, up to a colon: what a former
+    process of that name held is free. So is what nobody has renewed since it was seen ``gone``.
+    """
+    name = owner.partition(":")[0]
 
     def work(connection: Connection) -> Record | None:
         connection.execute(_FIRST, {"site": site})
-        taken = connection.execute(
+        query = select(sites.c.id, sites.c.owner, sites.c.owned_until)
+        row = connection.execute(query.where(sites.c.site == site).with_for_update()).one()
+        held = (row.owner, row.owned_until)
+        if row.owner and row.owner.partition(":")[0] != name and gone.get(row.id) != held:
+            return None
+        connection.execute(
             update(sites)
-            .where(
-                sites.c.site == site,
-                or_(sites.c.owner.in_(["", owner]), sites.c.owned_until <= now),
-            )
+            .where(sites.c.id == row.id)
             .values(owner=owner, owned_until=now + seconds, mode=mode, mode_since=int(now))
         )
-        if taken.rowcount != 1:
-            return None
         return _record(connection, site)
 
     return work
+
+
+def held(connection: Connection) -> dict[int, Held]:
+    """All leases that somebody holds, or held when he died, by the number of the site."""
+    query = select(sites.c.id, sites.c.owner, sites.c.owned_until).where(sites.c.owner != "")
+    return {row.id: (row.owner, row.owned_until) for row in connection.execute(query)}
 
 
 def renew(lease: Lease, now: float) -> Work[None]:
@@ -140,7 +165,7 @@ def hold(connection: Connection, lease: Lease, now: float, **values: Any) -> Non
         .values(owned_until=now + lease.seconds, **values)
     )
     if held.rowcount != 1:
-        raise LeaseLostError("another daemon updates the site")
+        raise LeaseLostError("another daemon updates the log cache of the site by now")
 
 
 # -------------------------------------------------------------------- what is known

@@ -60,12 +60,13 @@ class Imports:
     """The first imports of several sites, and whatever is new since, for one who follows them.
 
     ``update`` brings a site up to date, and raises BusyError while somebody else does.
-    ``record`` tells how far that is.
+    ``record`` tells how far that is, ``busy`` whether who does it lives.
     """
 
     clock: IReactorTime
     update: Callable[[Site, Progress], Awaitable[int]]
     record: Callable[[Site], Awaitable[Record | None]]
+    busy: Callable[[Record], bool]
     progress: Progress
     _begun: dict[str, float] = field(init=False, factory=dict)
     _shares: dict[str, float] = field(init=False, factory=dict)
@@ -98,10 +99,10 @@ class Imports:
         while True:
             await pause(self.clock, _LOOK_AGAIN)
             known = await self.record(site)
-            now = self.clock.seconds()
-            if known is None or not known.owner or known.owned_until <= now:
+            if known is None or not self.busy(known):
                 return
-            reached(100 * known.share(now), message="somebody else imports its lines")
+            share = known.share(self.clock.seconds())
+            reached(100 * share, message="somebody else imports its lines")
 
     def _reached(
         self, site: Site, percent: float, remaining: float | None = None, message: str = ""

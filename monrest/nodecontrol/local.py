@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,20 @@ def dnf_advisories(text: str) -> list[str]:
     return sorted(set(_ADVISORY.findall(text)))
 
 
+def full_name(host: str, resolve: Callable[..., Sequence[Any]]) -> str:
+    """Give the name of a host with its domain, as the resolver has it; else the host's own.
+
+    ``resolve`` is ``getaddrinfo``. Where the own name is only an alias of localhost, that says
+    nothing about the host.
+    """
+    try:
+        found = resolve(host, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
+    except (OSError, UnicodeError):
+        return host
+    name = next((str(one[3]) for one in found if one[3]), host)
+    return host if name.partition(".")[0] == "localhost" else name
+
+
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(errors="replace")
@@ -145,7 +159,7 @@ class LocalGatherer:
     def _facts(self) -> dict[str, Any]:
         name, version = os_release(_read("/etc/os-release") or _read("/usr/lib/os-release"))
         return {
-            "cm_fqdn": socket.getfqdn(),
+            "cm_fqdn": full_name(socket.gethostname(), socket.getaddrinfo),
             "cpu_cores": len(os.sched_getaffinity(0)),
             "dist_version": __version__,
             "dist_versions": [__version__],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import orjson
@@ -41,6 +41,7 @@ FINE, BROKEN, DOUBTFUL = 0, 1, 2
 _WARNED = re.compile(r"\[(?:ERROR|WARN|WARNING)\]")
 _MOST_ENTRIES = 100_000
 _LONGEST = 100_000
+_DEEPEST = 50
 
 
 @frozen(kw_only=True)
@@ -61,6 +62,11 @@ class Node:
     job: int | None = None
     claimed: int = 0
     last_job: int | None = None
+
+    @property
+    def asked(self) -> int:
+        """When it was asked for facts the last time, whatever became of it."""
+        return max(self.gathered, self.last_error_at)
 
 
 @frozen(kw_only=True)
@@ -103,7 +109,7 @@ def facts_of(output: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise GatherError("expected a JSON object")
     for name, value in found.items():
-        expected = _expected(name, value)
+        expected = _expected(name, value) or _flat(value)
         if expected:
             raise GatherError(f"{name}: expected {expected}")
     for name in _LISTS & found.keys():
@@ -122,6 +128,20 @@ def _expected(name: str, value: Any) -> str:
         (name == "dist_status", "an object of 0 and 1", _is_status),
     )
     return next((what for about, what, right in checks if about and not right(value)), "")
+
+
+def _flat(value: Any) -> str:
+    """Say so if a value is nested more deeply than others can read it."""
+    inner = [value]
+    for _ in range(_DEEPEST + 1):
+        inner = [one for outer in inner for one in _inside(outer)]
+        if not inner:
+            return ""
+    return f"at most {_DEEPEST} levels of lists and objects"
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _is_text(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar
 
 from attrs import define, field
@@ -26,11 +27,11 @@ from monrest.nodecontrol import statements
 from monrest.nodecontrol.gather import CommandGatherer, Gatherer, What
 from monrest.nodecontrol.local import LocalGatherer
 from monrest.nodecontrol.record import BROKEN, GatherError, Log, Node, outcome, steps
-from monrest.nodecontrol.statements import Stored
+from monrest.nodecontrol.statements import Stored, Work
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
-from monrest.store.duties import Duties
+from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.values import Progress
 
 DUTY = "nodecontrol"
@@ -65,7 +66,7 @@ class NodeControl(Service):
     config: NodeControlConfig
     folder: str
     ended: Callable[[int], Awaitable[str | None]]
-    _slot: int = field(default=0, init=False)
+    _done: tuple[Token, int] | None = field(default=None, init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -133,34 +134,42 @@ class NodeControl(Service):
     # ---------------------------------------------------------------- gathering
 
     async def look(self) -> None:
-        """Gather what is due, if that is this daemon's duty."""
+        """Gather what is due, if that is this daemon's duty.
+
+        Whoever takes over does what was not done yet since its time came, and does not wait for
+        those who did it before: what they learn cannot be stored any more.
+        """
+        token = self.duties.held(DUTY) if self.config.enabled else None
+        if token is None:
+            self._done = None
+            return
         now = self.reactor.seconds()
         slot = int(now // RUNTIME_EVERY)
-        if self._slot == 0 or not self.config.enabled or self.duties.held(DUTY) is None:
-            # Whoever takes over does not know what was done before.
-            self._slot = slot
-        if slot == self._slot:
+        if self._done == (token, slot):
             return
         try:
             known = (await self.stored()).nodes
         except Unavailable:
             return
-        self._slot = slot
+        took_over = self._done is None or self._done[0] != token
+        self._done = (token, slot)
         places = DeferredSemaphore(self.config.parallel_tasks)
         hour = now // FACTS_EVERY * FACTS_EVERY
         waiting = []
         for site in self.registry.sites:
             if self.controls(site) and self.gatherer(site) is not None:
                 node = known.get(site.id)
+                if took_over and node is not None and node.asked >= slot * RUNTIME_EVERY:
+                    continue
                 what: What = "runtime"
                 if node is None or node.facts_gathered < hour:
                     what = "facts"
-                waiting.append(places.run(self.gather, site, what))
+                waiting.append(places.run(self._regularly, site, what, token, took_over))
         done: bool
         result: Any
         try:
             for done, result in await DeferredList(waiting, consumeErrors=True):
-                if done or result.check(Unavailable, Conflict):
+                if done or result.check(Unavailable, Conflict, DutyLostError):
                     continue
                 if result.check(CancelledError):
                     result.raiseException()  # the daemon stops
@@ -169,11 +178,25 @@ class NodeControl(Service):
             for one in waiting:
                 one.cancel()
 
+    async def _regularly(self, site: Site, what: What, token: Token, took_over: bool) -> str:
+        change = partial(self.duties.change, token)
+        return await self._gather(site, what, change, alone=not took_over)
+
     async def gather(self, site: Site, what: What) -> str:
         """Ask a node and store what it says; gives why that failed, empty if it did not.
 
         Raises BadRequest for a node that cannot be asked, Conflict while somebody asks it.
         """
+        return await self._gather(site, what, self.database.change)
+
+    async def _gather(
+        self,
+        site: Site,
+        what: What,
+        change: Callable[[Work[Any]], Awaitable[Any]],
+        *,
+        alone: bool = True,
+    ) -> str:
         gatherer = self.gatherer(site)
         if gatherer is None:
             raise BadRequest(
@@ -181,7 +204,7 @@ class NodeControl(Service):
             )
         now = self.reactor.seconds()
         until = now + 4 * self.config.gather_timeout + _SPARE
-        if not await self.database.change(statements.begin_gathering(site.id, now, until)):
+        if not await change(statements.begin_gathering(site.id, now, until, alone=alone)):
             raise Conflict("facts of the node are being gathered", "try again later")
         data, problem = None, "it was not finished"
         try:
@@ -190,8 +213,8 @@ class NodeControl(Service):
         except GatherError as error:
             problem = str(error)
         finally:
-            with suppress(Unavailable):
-                await self.database.change(
+            with suppress(Unavailable, DutyLostError):
+                await change(
                     statements.end_gathering(
                         site.id,
                         self.reactor.seconds(),

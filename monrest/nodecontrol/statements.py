@@ -72,9 +72,11 @@ def _of(site: str) -> Update:
 # -------------------------------------------------------------------- gathering
 
 
-def begin_gathering(site: str, now: float, until: float) -> Work[bool]:
-    """Note that somebody gathers; False when somebody does already."""
-    query = _of(site).where(nodes.c.gathering_until <= int(now)).values(gathering_until=int(until))
+def begin_gathering(site: str, now: float, until: float, *, alone: bool = True) -> Work[bool]:
+    """Note that somebody gathers; False when somebody does already, unless not ``alone``."""
+    query = _of(site).values(gathering_until=int(until))
+    if alone:
+        query = query.where(nodes.c.gathering_until <= int(now))
 
     def work(connection: Connection) -> bool:
         _make(connection, site)

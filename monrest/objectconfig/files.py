@@ -78,7 +78,7 @@ class FileSet:
         if any(part.startswith(".") for part in path[len(folder) + 1 :].split("/")):
             raise _bad_file(name, "the core ignores names that begin with a dot")
         above = path
-        while (above := os.path.dirname(above)) != folder:  # noqa: PTH120
+        while (above := os.path.dirname(above)) != folder:  # noqa: PTH120 - texts, not paths
             if Path(above).is_file():
                 raise _bad_file(name, f"{above} is a file and no folder")
         if not self.tool.core_conf and _matches(self.tool.obj_exclude, path):
@@ -272,7 +272,7 @@ class _Search:
         for path in self.named:
             # A file that is named may lie anywhere; only its own link is looked at.
             if path not in paths:
-                paths[path] = _leaves(path, os.path.dirname(path))  # noqa: PTH120
+                paths[path] = _leaves(path, os.path.dirname(path))  # noqa: PTH120 - texts, not paths
         found = tuple(
             FoundFile(path, (linked or files.is_readonly(path)) or None)
             for path, linked in paths.items()

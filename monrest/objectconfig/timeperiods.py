@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, tzinfo
 
 from attrs import frozen
 
@@ -185,22 +185,6 @@ class Timeperiod:
             if rule.covers(day):
                 return rule.ranges
         return self.days[day.isoweekday() % 7]
-
-    def next_start(
-        self, moment: float, zone: tzinfo, find: Callable[[str], Timeperiod | None]
-    ) -> float | None:
-        """The first moment not before ``moment`` that lies inside, within a year, by ranges."""
-        if self.holds(moment, zone, find):
-            return moment
-        day = datetime.fromtimestamp(moment, zone).date()
-        for offset in range(366):
-            current = day + timedelta(days=offset)
-            midnight = datetime(current.year, current.month, current.day, tzinfo=zone).timestamp()
-            for start, end in sorted(self.ranges_on(current)):
-                candidate = midnight + start
-                if candidate > moment and end > start and self.holds(candidate, zone, find):
-                    return candidate
-        return None
 
 
 def timeperiod(

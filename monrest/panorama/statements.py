@@ -94,17 +94,22 @@ def add(
 def replace(
     old: Dashboard, record: Mapping[str, Any], present: tuple[str, Mapping[str, Any]], now: float
 ) -> Work[bool]:
-    """Store another record instead of ``old``; False when that is not the stored one any more."""
+    """Store another record instead of ``old``; False when that is not the stored one any more.
+
+    What ``present`` says is each user's own: where nothing else changes, nobody is in the way.
+    """
+    same = record == old.record
+    query = update(dashboards).where(dashboards.c.nr == old.nr, dashboards.c.version == old.version)
     query = (
-        update(dashboards)
-        .where(dashboards.c.nr == old.nr, dashboards.c.version == old.version)
-        .values(record=dict(record), changed=int(now), version=old.version + 1)
+        query.values(version=old.version)
+        if same
+        else query.values(record=dict(record), changed=int(now), version=old.version + 1)
     )
 
     def work(connection: Connection) -> bool:
         if connection.execute(query).rowcount != 1:
             return False
-        if record != old.record:
+        if not same:
             _back_up(connection, old, int(now))
         _keep(connection, old.nr, *present)
         return True

@@ -122,11 +122,6 @@ def parse_columns(values: Sequence[str]) -> tuple[Item, ...]:
     return items
 
 
-def parse_expression(text: str) -> Expression:
-    """One expression without alias; raises BadRequest as ``parse_columns`` does."""
-    return _checked(_Reader().read(text))
-
-
 def _checked(expression: Expression) -> Expression:
     if any(part.function in AGGREGATES for part in _inner_calls(expression)):
         raise _wrong("aggregation function must be the outermost one")

@@ -1,39 +1,16 @@
-"""Custom variables: one shape for what cores send, the columns they make and who may see them.
+"""Custom variables: the columns that they make, and who may see them.
 
 The rules are those of query-engine.md, section 12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from attrs import frozen
 
-from monrest.query.scalars import text_of
-
 _OF_HOST = "HOST"
-
-
-def normalise(value: Any, names: Sequence[Any] = (), values: Sequence[Any] = ()) -> dict[str, str]:
-    """Name to text, in the order and the letter case of the core.
-
-    ``value`` is what the core's ``custom_variables`` holds: an object or a list of pairs. When
-    it says nothing, ``names`` and ``values`` belong together by position. What has no name is
-    left out; nothing raises, because cores send what they like.
-    """
-    if value and isinstance(value, Mapping):
-        pairs = [(name, one) for name, one in value.items()]
-    elif value and isinstance(value, list | tuple):
-        pairs = [
-            (one[0], one[1] if len(one) > 1 else "")
-            for one in value
-            if isinstance(one, list | tuple) and one
-        ]
-    else:
-        pairs = list(zip(names or (), values or (), strict=False))
-    return {name: text_of(one) for name, one in pairs if name and isinstance(name, str)}
 
 
 def columns(variables: Mapping[str, str], prefix: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from email.utils import formatdate
 
 from attrs import field, frozen
 
-from monrest.config.values import MailConfig
+from monrest.config import MailConfig
 from monrest.reports.files import FORMATS, File
 from monrest.reports.record import Report, addresses
 from monrest.reports.settings import Settings

@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.concurrency import Periodic, Shared, Threads
-from monrest.config.values import MailConfig, ReportsConfig
+from monrest.config import MailConfig, ReportsConfig
 from monrest.errors import RestError, Unavailable
 from monrest.jobs.live import Work
 from monrest.jobs.record import Job
@@ -43,7 +43,7 @@ DUTY = "reports"
 _LOOK = 5.0
 _PAUSE = 10.0
 _MAILS_AT_ONCE = 4
-_PATIENCE = 10.0
+_PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of mail servers."""
 
 Prepare = Callable[[Identity, Report, float, Progress], Awaitable[Sheet]]
@@ -252,7 +252,7 @@ class Reports(Service):
         if run.key in self._working or self.clock.seconds() < self._again.get(run.key, 0.0):
             return
         if run.phase == WAITING:
-            if self.busy or await self.being_made(run.report):
+            if self.busy or await self._in_the_way(run, token):
                 return
             work = Deferred.fromCoroutine(self._runs.make(run, token))
         elif run.phase == HANDING:
@@ -262,6 +262,15 @@ class Reports(Service):
         self._working[run.key] = work
         work.addErrback(self._broken, run)
         work.addCallback(self._ended, run)
+
+    async def _in_the_way(self, run: Run, token: Token) -> bool:
+        """Whether the report of a run is being made, except by who had the duty before.
+
+        What that one makes cannot be stored, and that it is dead is noticed later.
+        """
+        if run.number not in (0, token.number):
+            return run.report.number in self._making
+        return await self.being_made(run.report)
 
     def _ended(self, _: None, run: Run) -> None:
         self._working.pop(run.key, None)

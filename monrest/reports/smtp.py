@@ -32,7 +32,7 @@ from twisted.mail.smtp import ESMTPClient, LOGINAuthenticator, PLAINAuthenticato
 from twisted.python.failure import Failure
 
 from monrest.concurrency import Threads
-from monrest.config.values import MailConfig
+from monrest.config import MailConfig
 from monrest.reports.letter import Letter
 
 _FINAL = 600.0

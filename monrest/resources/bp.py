@@ -123,6 +123,7 @@ def _no_such_process() -> NotFound:
 
 async def processes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/bp: live ones and drafts by name, those that the asker may see."""
+    context.figures.expire("business processes")
     visible = await readable(context, request.identity)
     known = [one for one in await context.bp.several() if visible(one)]
     return await select(context, request, _SCHEMA, map(record, known))

@@ -201,7 +201,8 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
         await require_commands(context, request.identity, old.record, old.sites)
         fields = fields_of(request)
         named = _named(fields) or _named(dict(request.parameters))
-        sites = dict(old.sites) if patch and not named else _sites(context, named or request.sites)
+        kept = patch and not named and all(fields.get(name, "") is not None for name in SITES)
+        sites = dict(old.sites) if kept else _sites(context, named or request.sites)
         if patch:
             fields = {key: value for key, value in fields.items() if key not in SITES}
             fields = merged(dict(old.record), fields)

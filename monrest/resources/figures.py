@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 
+from attrs import evolve
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
@@ -28,6 +29,7 @@ COLUMNS = tuple(
 )
 _HELP = {one.name: one.help for one in FIGURES}
 _JSON = "application/json"
+_VARIES = (("Vary", "Accept"),)
 _PROMETHEUS = ("text/plain", "application/openmetrics-text")
 _WEIGHT = re.compile(r"[ \t]*q[ \t]*=[ \t]*([01](?:\.[0-9]{0,3})?)[ \t]*", re.IGNORECASE)
 
@@ -71,9 +73,11 @@ async def figures(context: Context, request: RestRequest, _: tuple[str, ...]) ->
     accept = request.caller.headers.get("accept", "")
     # The header of a request that starts a job is about its answer, not about the result.
     direct = request.progress is nobody_follows
-    if request.format == "json" and direct and wants_prometheus(accept):
+    if request.format != "json" or not direct:
+        return answer
+    if wants_prometheus(accept):
         return _exposed(context.names.app, answer.value, accept)
-    return answer
+    return evolve(answer, headers=_VARIES)
 
 
 def _exposed(app: str, values: Mapping[str, float], accept: str) -> Stream:
@@ -95,7 +99,7 @@ def _exposed(app: str, values: Mapping[str, float], accept: str) -> Stream:
         content_type=content_type,
         disposition=None,
         size=len(body),
-        headers=(("Vary", "Accept"),),
+        headers=_VARIES,
         pieces=pieces(),
     )
 

@@ -51,10 +51,10 @@ def _require(context: Context) -> None:
         raise BadRequest("logcache is disabled", "logcache.enabled: expected true")
 
 
-def _status(context: Context, known: Record | None, now: float) -> str:
+def _status(context: Context, known: Record | None) -> str:
     if known is None or known.covered_from is None:
         return "logcache not yet created"
-    if known.owner and known.owned_until > now:
+    if context.logcache.busy(known):
         since = datetime.fromtimestamp(known.mode_since, context.zone)
         pid = known.owner.split(":")[1]
         return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
@@ -64,7 +64,7 @@ def _status(context: Context, known: Record | None, now: float) -> str:
 
 
 def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any]:
-    status = _status(context, known, context.clock.seconds())
+    status = _status(context, known)
     value = {one.name: "" if one.type == "string" else 0 for one in COLUMNS}
     value |= {"enabled": 1, "key": site.id, "name": site.name, "status": status}
     if known is None:
@@ -80,7 +80,7 @@ def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any
         "last_compact": known.last_compact or 0,
         "last_entry": known.last_entry or 0,
         "last_update": known.last_update or 0,
-        "mode": known.mode if known.owned_until > context.clock.seconds() else "",
+        "mode": known.mode if context.logcache.busy(known) else "",
         "update_duration": known.update_duration,
     }
 

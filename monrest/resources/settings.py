@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import socket
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +12,8 @@ from monrest.config import Config
 from monrest.resources.declare import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.resources.fetch import reselect
 from monrest.resources.instance import own_word
+from monrest.resources.secrets import HIDDEN, shown
 from monrest.values import Answer, Column, Document, RestRequest
-
-HIDDEN = "***"
-
-_OMITTED = frozenset({"secret_key_file"})
-_SECRET = re.compile("auth|key|secret|pass|token", re.IGNORECASE)
-_IN_URL = re.compile(r"(?<=://)[^\s/@]*(?:@[^\s/@]*)*@")
-_IN_QUERY = re.compile(
-    r"([?&][^=&\s]*(?:auth|key|secret|pass|token)[^=&\s]*=)[^&\s]*", re.IGNORECASE
-)
 
 _DERIVED = (
     Column("config_file", "string", "", "file of the configuration, empty for the demo"),
@@ -59,24 +49,6 @@ COLUMNS = tuple(
 )
 
 
-def shown(value: Any, name: str = "") -> Any:
-    """A value of the configuration for an administrator's eyes, keys sorted.
-
-    Texts are hidden whose own key sounds like a secret, and credentials inside of URLs. Numbers
-    and flags are no secrets, whatever they are called.
-    """
-    if isinstance(value, Mapping):
-        keys = sorted(key for key in value if key not in _OMITTED)
-        return {key: shown(value[key], key) for key in keys}
-    if isinstance(value, (list, tuple)):
-        return [shown(one, name) for one in value]
-    if not isinstance(value, str) or not value:
-        return value
-    if _SECRET.search(name):
-        return HIDDEN
-    return _IN_QUERY.sub(rf"\1{HIDDEN}", _IN_URL.sub(f"{HIDDEN}@", value))
-
-
 def _derived(context: Context) -> dict[str, Any]:
     config = context.config
     path = str(Path(context.config_path).resolve()) if context.config_path else ""
@@ -108,8 +80,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="the configuration that is in force",
         text="Every option with its value or default, by the tables of the configuration file, "
         "beside what follows from it. Texts whose name has `auth`, `key`, `secret`, `pass` or "
-        f"`token` in it, and credentials inside of URLs, are shown as `{HIDDEN}`; "
-        "`secret_key_file` is left out.",
+        "`token` in it, credentials inside of URLs, and what such words are given inside of "
+        f"commands, are shown as `{HIDDEN}`; `secret_key_file` is left out.",
         handler=settings,
         shape="object",
         parameters=OBJECT_PARAMETERS,

@@ -5,12 +5,18 @@ Beats are compared with each other and never with a clock of another machine.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from attrs import define, field
 
 B = TypeVar("B")
+
+
+def boot_time() -> float:
+    """Measure seconds that pass, also while the machine sleeps; nobody sets this clock."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @define(eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -16,6 +17,7 @@ from attrs import define, field
 from sqlalchemy import Connection, Engine
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -24,6 +26,7 @@ from monrest.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
 from monrest.store.door import Door, GivenUpError, Job
 from monrest.store.failures import Meaning, StoreError, meaning_of, told
+from monrest.store.pulse import Pulse
 
 __all__ = ["Database", "StoreError"]
 
@@ -34,6 +37,8 @@ _WRITERS = 4
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.5
 _GRACE = 5.0
+_CLOSING = 2.0
+"""Seconds for which a stop waits for threads of which nothing is wanted any more."""
 
 _REASONS = {
     Meaning.BUSY: "the database is too busy",
@@ -48,8 +53,9 @@ _REASONS = {
 class Database(Service):
     """The database of ``url``; ``timeout`` in seconds for one transaction, retries included.
 
-    A database that does not even answer is given up 5 s later. ``threads`` makes a thread pool
-    from (reactor, size, title).
+    A database that does not even answer is given up 5 s later; a server that answers nobody is
+    noticed before, see ``Pulse``, and what needs it fails at once from then on. ``threads`` makes
+    a thread pool from (reactor, size, title).
     """
 
     log: ClassVar[Logger] = Logger()
@@ -62,6 +68,9 @@ class Database(Service):
     _readers: Door | None = field(init=False, default=None)
     _writers: Door | None = field(init=False, default=None)
     _open: set[Deferred[None]] = field(init=False, factory=set)
+    _hurry: tuple[float, float] | None = field(init=False, default=None)
+    _lost: bool = field(init=False, default=False)
+    _pulse: Pulse | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         if self.clock is None:
@@ -75,25 +84,58 @@ class Database(Service):
             engines.prepare_file(Path(url.database or ""))
         migrate.upgrade(url)
         super().startService()
+        self._hurry, self._lost = None, False
         writers = 1 if embedded else _WRITERS
         self._readers = self._door(engines.reading(url, _READERS, self.timeout), _READERS)
         self._writers = self._door(engines.writing(url, writers, self.timeout), writers)
+        if not embedded:
+            alone = self._door(engines.asking(url, self.timeout), 1)
+            self._pulse = Pulse(self.clock, alone, lambda: self._shorten(0.0))
 
     def _door(self, engine: Engine, size: int) -> Door:
         threads = self.threads(self.reactor, size, "database")
         threads.startService()
         return Door(engine, threads)
 
+    def hurry(self, seconds: float) -> None:
+        """Shorten all time-outs to ``seconds`` from now on, also of what is under way.
+
+        For a daemon that stops: after the first transaction that gets no answer, the rest is
+        refused at once.
+        """
+        self._hurry = (self.clock.seconds(), seconds)
+        self._shorten(seconds)
+
+    def _give_up(self) -> None:
+        if not self._lost:
+            self._lost = True
+            self._shorten(0.0)
+
+    def _shorten(self, seconds: float) -> None:
+        for door in (self._readers, self._writers):
+            if door is not None:
+                door.hurry(self.clock, seconds)
+
     def stopService(self) -> Deferred[None]:
-        """Take no more work; fires when every transaction has ended and all files are closed."""
+        """Take no more work; fires when every transaction has ended and all files are closed.
+
+        Threads that are still busy with making a connection are left alone.
+        """
         super().stopService()
-        doors, self._readers, self._writers = (self._readers, self._writers), None, None
-        return Deferred.fromCoroutine(self._stop([door for door in doors if door is not None]))
+        doors = [door for door in (self._readers, self._writers) if door is not None]
+        self._readers = self._writers = None
+        return Deferred.fromCoroutine(self._stop(doors))
 
     async def _stop(self, doors: list[Door]) -> None:
         await DeferredList(list(self._open))
+        pulse, self._pulse = self._pulse, None
+        if pulse is not None:
+            pulse.stop()
+            doors = [*doors, pulse.door]
         for door in doors:
-            await door.close()
+            closing = Deferred.fromCoroutine(door.close())
+            with suppress(DeferredTimeout):
+                await closing.addTimeout(_CLOSING, self.clock)
 
     def run(self, work: Callable[[Connection], T]) -> Deferred[T]:
         """Read: the result of ``work`` with a connection that sees one state and changes nothing.
@@ -116,10 +158,15 @@ class Database(Service):
 
     async def _counted(self, transaction: Coroutine[Deferred[Any], Any, T]) -> T:
         ended: Deferred[None] = Deferred()
+        pulse = self._pulse
         self._open.add(ended)
+        if pulse is not None:
+            pulse.waits()
         try:
             return await transaction
         finally:
+            if pulse is not None:
+                pulse.ended()
             self._open.discard(ended)
             ended.callback(None)
 
@@ -128,22 +175,28 @@ class Database(Service):
     ) -> T:
         if door is None:
             raise Unavailable(message, "the service does not run")
-        end = self.clock.seconds() + self.timeout
+        began = self.clock.seconds()
         wait = _FIRST_PAUSE
         reconnected = False
         while True:
+            if self._lost or (self._pulse is not None and not self._pulse.answers):
+                raise Unavailable(message, _REASONS[Meaning.SLOW])
             job = Job(door.engine, work)
-            left = max(0.0, end + _GRACE - self.clock.seconds())
+            end, grace = self._end(began)
+            left = max(0.0, end + grace - self.clock.seconds())
             try:
                 value = await door.attempt(job, self.clock, left)
             except CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001  most are raised again, by meaning
-                meaning = Meaning.SLOW if isinstance(error, GivenUpError) else meaning_of(error)
+                given_up = isinstance(error, GivenUpError)
+                meaning = Meaning.SLOW if given_up else meaning_of(error)
+                if given_up and self._hurry is not None:
+                    self._give_up()
                 if meaning is Meaning.LOST and not reconnected and not job.committing:
                     # Mostly a connection that died while it was idle; the next one is new.
                     reconnected = True
-                elif meaning is Meaning.BUSY and self.clock.seconds() + wait <= end:
+                elif meaning is Meaning.BUSY and self.clock.seconds() + wait <= self._end(began)[0]:
                     # Chance decides which of two that hinder each other comes first.
                     await pause(self.clock, wait * random.uniform(0.5, 1.0))  # noqa: S311  no secret
                     wait = min(2 * wait, _LONGEST_PAUSE)
@@ -154,6 +207,13 @@ class Database(Service):
                     door.troubled = False
                     self.log.info("the database can be used again")
                 return value
+
+    def _end(self, began: float) -> tuple[float, float]:
+        """Until when a transaction that began then may be tried, and how much later it is ended."""
+        if self._hurry is None:
+            return began + self.timeout, _GRACE
+        since, seconds = self._hurry
+        return max(began, since) + seconds, 0.0
 
     def _fail(
         self, door: Door, meaning: Meaning, error: Exception, message: str, *, maybe: bool

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from attrs import define, field
 from sqlalchemy import Connection, Engine
 from twisted.internet.defer import CancelledError
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from monrest.concurrency import Threads
 from monrest.store import engines
@@ -36,6 +36,7 @@ class Door:
     engine: Engine
     threads: Threads
     troubled: bool = False
+    _timers: set[IDelayedCall] = field(init=False, factory=set)
 
     async def attempt(self, job: Job[T], clock: IReactorTime, seconds: float) -> T:
         """Run ``job`` in a thread; GivenUpError after ``seconds``, when it is ended by force."""
@@ -46,6 +47,7 @@ class Door:
             waiting.cancel()
 
         timer = clock.callLater(seconds, overdue)
+        self._timers.add(timer)
         try:
             return await waiting
         except CancelledError:
@@ -54,8 +56,15 @@ class Door:
             job.forget()
             raise
         finally:
+            self._timers.discard(timer)
             if timer.active():
                 timer.cancel()
+
+    def hurry(self, clock: IReactorTime, seconds: float) -> None:
+        """Give up everything that is under way after ``seconds`` at most."""
+        for timer in tuple(self._timers):
+            if timer.active() and timer.getTime() > clock.seconds() + seconds:
+                timer.reset(seconds)
 
     async def close(self) -> None:
         """Close the connections and end the threads, when nothing is asked any more."""

@@ -11,7 +11,6 @@ why everything that counts is done in a transaction that asks ``still_held`` fir
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, TypeVar
 
@@ -23,8 +22,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.concurrency import Periodic
-from monrest.errors import RightLostError, Unavailable
-from monrest.store.beats import Beats
+from monrest.errors import LostError, Unavailable
+from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
 from monrest.store.tables import duties, duty_daemons
 
@@ -37,10 +36,6 @@ _LOOKS = 8
 _BITS = 52
 
 
-def _boot_time() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 @frozen
 class Token:
     """The right to do ``duty``; whoever has it next has a greater ``number``."""
@@ -49,7 +44,7 @@ class Token:
     number: int
 
 
-class DutyLostError(RightLostError):
+class DutyLostError(LostError):
     """The duty is another daemon's meanwhile, and nothing was changed."""
 
 
@@ -85,7 +80,7 @@ class Duties(Service):
     clock: IReactorTime
     owner: str
     seconds: float = SECONDS
-    timer: Callable[[], float] = field(default=_boot_time, kw_only=True)
+    timer: Callable[[], float] = field(default=boot_time, kw_only=True)
     run: int = field(init=False, factory=lambda: secrets.randbits(_BITS) or 1)
     _wanted: set[str] = field(init=False, factory=set)
     _held: dict[str, Token] = field(init=False, factory=dict)

@@ -101,6 +101,12 @@ def reading(url: URL, size: int, seconds: float) -> Engine:
     return _postgres(url, size, "REPEATABLE READ", statement=seconds, lock=seconds, read_only=True)
 
 
+def asking(url: URL, seconds: float) -> Engine:
+    """Make an engine with one connection to a server, to see whether it answers."""
+    soon = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
+    return reading(soon, 1, seconds)
+
+
 def migrating(url: URL) -> Engine:
     """Make an engine for the one transaction of a migration, whose statements may take long."""
     if is_sqlite(url):

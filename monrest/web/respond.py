@@ -176,7 +176,8 @@ class Responder:
             headers.setRawHeaders(b"Content-Disposition", [_encoded(rendered.disposition)])
         if not rendered.content_type.startswith(_TEXT_TYPES):
             return False
-        headers.setRawHeaders(b"Vary", [b"Accept-Encoding"])
+        varies = [one for one in headers.getRawHeaders(b"Vary", []) if one != b"Accept-Encoding"]
+        headers.setRawHeaders(b"Vary", [b", ".join([*varies, b"Accept-Encoding"])])
         wanted = request.requestHeaders.getRawHeaders(b"Accept-Encoding")
         return wanted is not None and accepts_gzip(b",".join(wanted))
 

@@ -1,9 +1,9 @@
 """What the cores say about a user: kept, shared, merged over sites, and kept while they are away."""
 
-import pytest
 from twisted.internet.defer import Deferred
 
 from monrest.auth.contacts import NOBODY, Contact, Contacts
+from tests.fakes.keystore import value_of
 from tests.fakes.livestatus import (
     NAEMON_COLUMNS,
     Script,
@@ -13,7 +13,7 @@ from tests.fakes.livestatus import (
     hang,
     table_of,
 )
-from tests.fakes.sites import Town, outcome
+from tests.fakes.sites import outcome
 
 CONTACT_COLUMNS = [
     *NAEMON_COLUMNS,
@@ -61,14 +61,6 @@ class Hall:
         self.sites = sites
 
 
-@pytest.fixture
-def town():
-    made = Town()
-    made.clock.advance(1_000_000)
-    yield made
-    made.stop()
-
-
 def core(town, id="a", book=None, **options):
     return town.site(id, Script(default=book or Phonebook(), columns=CONTACT_COLUMNS), **options)
 
@@ -78,10 +70,7 @@ def of(town, contacts, user="ann", seconds=0.5):
     if not found:
         town.pass_time(seconds)
     assert found, "no answer yet"
-    (value,) = found
-    if hasattr(value, "raiseException"):
-        value.raiseException()
-    return value
+    return value_of(found)
 
 
 def test_a_contact(town):

@@ -13,7 +13,7 @@ from tests.fakes.livestatus import (
     hang,
     table_of,
 )
-from tests.fakes.sites import Town, outcome
+from tests.fakes.sites import outcome
 
 COLUMNS = [
     *NAEMON_COLUMNS,
@@ -23,14 +23,6 @@ COLUMNS = [
     ["contactgroups", "name", "string"],
     ["contactgroups", "members", "list"],
 ]
-
-
-@pytest.fixture
-def town():
-    made = Town()
-    made.clock.advance(1_000_000)
-    yield made
-    made.stop()
 
 
 def core(town, id, contacts, groups, columns=COLUMNS):

@@ -6,32 +6,14 @@ import re
 import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from monrest.auth.keys import Keys, hashed_key
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.tables import api_keys
 from monrest.values import Caller
-from tests.fakes.keystore import Store, result
+from tests.fakes.keystore import NOW, result
 
-NOW = 1_700_000_000
 HOME = Caller(address="192.0.2.7", client="192.0.2.7")
-
-
-@pytest.fixture
-def clock():
-    made = Clock()
-    made.advance(NOW)
-    return made
-
-
-@pytest.fixture
-def store(database_url, clock):
-    made = Store(database_url, clock)
-    made.startService()
-    yield made
-    made.down = made.held = False
-    result(made.stopService())
 
 
 @pytest.fixture

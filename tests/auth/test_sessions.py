@@ -5,37 +5,19 @@ import re
 import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from monrest.auth import sessions as module
-from monrest.auth.sessions import Sessions, cookie_of, hashed_id
+from monrest.auth.sessions import Sessions, hashed_id
 from monrest.config import AuthConfig
 from monrest.errors import Unavailable
 from monrest.names import Names
 from monrest.store.tables import sessions as table
 from monrest.values import Caller
-from tests.fakes.keystore import Store, result
+from tests.fakes.keystore import NOW, result
 
-NOW = 1_700_000_000
 IDLE, LIFETIME = 1000.0, 5000.0
 HOME = Caller(address="192.0.2.7", client="198.51.100.9")
 CONFIG = AuthConfig(session_idle=IDLE, session_lifetime=LIFETIME)
-
-
-@pytest.fixture
-def clock():
-    made = Clock()
-    made.advance(NOW)
-    return made
-
-
-@pytest.fixture
-def store(database_url, clock):
-    made = Store(database_url, clock)
-    made.startService()
-    yield made
-    made.down = made.held = False
-    result(made.stopService())
 
 
 @pytest.fixture
@@ -358,57 +340,3 @@ def test_the_service_stores_and_cleans(sessions, store, clock):
     result(sessions.stopService())
     assert stored(store)[session.hashed_id].active == session.created + 3
     assert not clock.getDelayedCalls()
-
-
-# -------------------------------------------------------------------- the cookie
-
-
-@pytest.mark.parametrize(
-    ("config", "caller", "expected"),
-    [
-        ({}, Caller(), "mon_auth=v; Path=/mon; HttpOnly; SameSite=Lax"),
-        ({}, Caller(secure=True), "mon_auth=v; Path=/mon; HttpOnly; SameSite=Lax; Secure"),
-        (
-            {"cookie_secure": True},
-            Caller(),
-            "mon_auth=v; Path=/mon; HttpOnly; SameSite=Lax; Secure",
-        ),
-        (
-            {"cookie_domain": "example.org"},
-            Caller(),
-            "mon_auth=v; Path=/mon; Domain=example.org; HttpOnly; SameSite=Lax",
-        ),
-    ],
-)
-def test_the_cookie(sessions, config, caller, expected):
-    sessions.config = AuthConfig(**config)
-    assert sessions.cookie("v", caller) == ("Set-Cookie", expected)
-    name, gone = sessions.expired_cookie(caller)
-    assert name == "Set-Cookie"
-    assert gone.startswith("mon_auth=; Path=/mon; ")
-    assert "Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT; HttpOnly; SameSite=Lax" in gone
-    # A browser takes away only what it finds under the same path and domain.
-    assert ("Domain=example.org" in gone) == ("cookie_domain" in config)
-
-
-def test_the_cookie_has_the_word_of_the_site(store, clock):
-    sessions = Sessions(store, clock, CONFIG, Names(app="abc"))
-    assert sessions.cookie("v", Caller())[1].startswith("abc_auth=v; Path=/abc; ")
-
-
-@pytest.mark.parametrize(
-    ("header", "value"),
-    [
-        ("mon_auth=v", "v"),
-        ("a=b; mon_auth=v; c=d", "v"),
-        (' mon_auth="v"', "v"),
-        ("xmon_auth=w;mon_auth=v", "v"),
-        ("mon_auth=a=b", "a=b"),
-        ("mon_auth", ""),
-        ("", ""),
-        (";;=;", ""),
-    ],
-)
-def test_finding_the_cookie(header, value):
-    assert cookie_of({"cookie": header}, "mon_auth") == value
-    assert cookie_of({}, "mon_auth") == ""

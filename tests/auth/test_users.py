@@ -3,7 +3,6 @@
 import pytest
 from sqlalchemy import func, select
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from monrest.auth.attempts import is_right
 from monrest.auth.users import Profile, Users
@@ -13,30 +12,13 @@ from monrest.store.tables import users as table
 from monrest.values import Caller
 from tests.fakes.audited import audited
 from tests.fakes.door import Attempts, Passwords
-from tests.fakes.keystore import Store, result
+from tests.fakes.keystore import NOW, result
 
 __all__ = ["audited"]
 
-NOW = 1_700_000_000
 HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 BEHIND = Caller(address="10.0.0.1", client="192.0.2.7")
 LOCAL = Caller(client="unix", uid=1000)
-
-
-@pytest.fixture
-def clock():
-    made = Clock()
-    made.advance(NOW)
-    return made
-
-
-@pytest.fixture
-def store(database_url, clock):
-    made = Store(database_url, clock)
-    made.startService()
-    yield made
-    made.down = made.held = False
-    result(made.stopService())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from monrest.bp.commit import Commits
 from monrest.bp.results import NodeState, Result, stored
 from monrest.bp.service import DUTY, Processes
 from monrest.bp.statements import Calculated
-from monrest.config.values import BpConfig
+from monrest.config import BpConfig
 from monrest.errors import BadRequest, RestError
 from monrest.sites.registry import SiteList
 from monrest.store.duties import Duties

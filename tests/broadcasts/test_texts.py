@@ -61,6 +61,20 @@ def test_markdown(text, found):
         assert part in html(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[a]: http://h/" + "x" * 4000 + "\n" + "[a]" * 1900, "<pre>[a]: http://h/x"),
+        ("a|" * 900 + "\n" + "-|" * 900 + "\n" + "b\n" * 3000, "<p>a|a|"),
+        ("|a|b|\n|-|-|\n" + "|1|2|\n" * 1000, "<td>1</td>"),
+    ],
+)
+def test_no_text_becomes_endless(text, shown):
+    found = html(text)
+    assert found.startswith(shown) or shown in found
+    assert len(found) < 20 * LONGEST
+
+
 class Found(HTMLParser):
     """What a browser would find."""
 

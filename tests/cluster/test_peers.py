@@ -120,6 +120,18 @@ async def test_who_waits_decides_for_how_long(said):
         await call(says, waiting)
 
 
+async def test_a_connection_that_was_kept_too_long_is_tried_again_with_another_number():
+    numbers = []
+
+    def says(number):
+        numbers.append(number)
+        return answer(seal.sealed(KEY, number, ANSWER)) if len(numbers) > 1 else None
+
+    pong, _, _ = await call(says)
+    assert pong.node_id == "7"
+    assert len(set(numbers)) == 2
+
+
 async def test_nobody_there():
     peers = Peers(reactor=reactor, names=Names(), key=KEY)
     with pytest.raises(PeerError, match="no connection"):

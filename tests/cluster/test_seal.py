@@ -38,6 +38,15 @@ def test_a_call_to_another_url(url):
     assert seal.number_of_call(KEY, credentials, url) is None
 
 
+def test_a_number_is_good_for_one_call():
+    used = seal.Used()
+    numbers = [seal.new_number() for _ in range(seal._REMEMBERED)]
+    assert all(used.first(one) for one in numbers)
+    assert not any(used.first(one) for one in numbers)
+    assert used.first(seal.new_number())
+    assert len(used._known) == len(numbers)
+
+
 @given(st.text(max_size=120), st.text(max_size=40))
 def test_what_anybody_sends_is_no_call(text, url):
     assert seal.number_of_call(KEY, text, url) is None

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from monrest.cluster.model import Own, PeerError, Pong
-from monrest.cluster.seal import key_of, of_call
+from monrest.cluster.seal import key_of, new_number, of_call
 from monrest.cluster.service import Cluster
 from monrest.config import ClusterConfig
 from monrest.errors import Forbidden
@@ -33,7 +33,9 @@ class Net:
         if at in self.world.cut or self.at in self.world.cut or self.world.nodes[at] is None:
             raise PeerError("no connection")
         there = self.world.nodes[at].cluster
-        answer = there.answer(of_call(KEY, "0" * 32, url), url)
+        call = of_call(KEY, new_number(), url)
+        self.world.calls.append((call, url))
+        answer = there.answer(call, url)
         return Pong.read(answer)
 
     async def close(self):
@@ -79,7 +81,7 @@ class Node:
 class World:
     def __init__(self, url):
         self.url, self.elapsed, self.runs = url, 0.0, 0
-        self.dead = set()
+        self.dead, self.calls = set(), []
         self.cut, self.leaving, self.history, self.back = set(), [], [], True
         self.nodes = [None] * len(URLS)
         for at in range(len(URLS)):
@@ -177,6 +179,20 @@ def test_a_copied_id_is_told(world):
 def test_who_has_no_key_is_told_nothing(world):
     with pytest.raises(Forbidden):
         world.nodes[0].cluster.answer("", URLS[0])
+
+
+def test_a_call_that_comes_again_is_no_call_and_changes_nothing(world):
+    first, second, _ = (node.cluster for node in world.nodes)
+    for call, url in world.calls:
+        if url == URLS[0]:
+            with pytest.raises(Forbidden):
+                first.answer(call, url)
+    # Brought to another node it does not make that one believe that it is the first.
+    call, url = next(one for one in world.calls if one[1] == URLS[0])
+    second.answer(call, url)
+    world.pass_(5)
+    assert (second.is_own(URLS[0]), second.is_own(URLS[1])) == (False, True)
+    assert [member.url for _, member in sorted(first.members.items())] == list(URLS)
 
 
 @pytest.mark.parametrize("asked", range(3))

@@ -150,6 +150,12 @@ ZONE = st.sampled_from(
 )
 
 
+def test_a_moment_before_a_time_is_before_it():
+    time = 1768456800
+    assert between(["*/20 * * * *"], time - 2e-7, time, UTC, 10) == [time]
+    assert between(["*/20 * * * *"], time, time + 1, UTC, 10) == []
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(CRON, min_size=1, max_size=3), ZONE, st.integers(0, 365 * 24), st.data())
 def test_every_time_comes_once_however_it_is_looked_for(crons, zone, hour, data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from datetime import UTC
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -246,6 +247,21 @@ def test_a_check_keeps_what_is_wrong_and_forgets_it(world):
     world.sites[0].objects.clear()
     world.pass_(700, step=5)
     assert world.get(healthy).error is None, "nobody knows"
+
+
+def test_who_writes_sees_soon_what_is_wrong(world):
+    world.pass_(10)
+    world.join()
+    number = world.add(host=["x"])
+    world.pass_(10)
+    assert world.get(number).error == "  - ERROR: host x not found"
+    old = world.get(number)
+    work = statements.replace(old, {**old.record, "host": ["h", "y"]}, {}, world.begun, UTC)
+    assert result(world.books.change(work))
+    assert world.get(number).error is None
+    world.pass_(10)
+    assert world.get(number).error == "  - ERROR: host y not found"
+    assert not result(world.books.change(statements.report(old, None))), "of what was there before"
 
 
 def test_a_change_neither_loses_nor_repeats(world):

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
-from monrest.downtimes import cores, service, statements
+from monrest.downtimes import effect, service, statements
 from monrest.downtimes.record import checked
 from monrest.downtimes.service import RecurringDowntimes
 from monrest.errors import SitesFailed
@@ -45,11 +45,11 @@ class World:
     """``join`` starts a daemon; ``pass_`` lets time go by for all that are not frozen."""
 
     def __init__(self, url, monkeypatch, *sites, now=BEGIN):
-        self.url, self.daemons, self.elapsed = url, [], 0.0
+        self.url, self.daemons, self.elapsed, self.wrong = url, [], 0.0, {}
         self.begun = now
         self.sites = sites or (Core("a"),)
         monkeypatch.setattr(service, "send", self.send)
-        monkeypatch.setattr(cores, "in_effect", self.in_effect)
+        monkeypatch.setattr(effect, "in_effect", self.in_effect)
         self.books = Store(url, Clock())
         self.books.startService()
 
@@ -68,6 +68,7 @@ class World:
         made.startService()
         duties.startService()
         self.daemons.append(made)
+        self.wrong[made] = wrong
         return made
 
     def kill(self, daemon):
@@ -75,11 +76,13 @@ class World:
         daemon.database.stopService()
 
     def pass_(self, seconds, *frozen, step=1.0):
+        """A clock goes on while its daemon is frozen, which then finds it where it is."""
         for _ in range(int(seconds / step)):
             self.elapsed += step
             for daemon in self.daemons:
                 if daemon not in frozen:
-                    daemon.clock.advance(step)
+                    now = self.begun + self.elapsed + self.wrong[daemon]
+                    daemon.clock.advance(now - daemon.clock.seconds())
 
     def close(self):
         for daemon in self.daemons:
@@ -125,7 +128,7 @@ class World:
                 done.append(Sent(site=site, lines=lines))
         return tuple(done)
 
-    async def in_effect(self, site, orders, at, until, comment, clock):
+    async def in_effect(self, site, orders, downtime, at, until, clock):
         if site.down:
             raise SitesFailed([site.problem()])
         return {order.key for order in orders if order.command in site.obeyed}

@@ -23,8 +23,8 @@ from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
 from monrest.values import ANONYMOUS, Caller, RestRequest
 from tests.fakes.context import make_context
-from tests.fakes.keystore import Store
-from tests.fakes.store import sqlite_url
+from tests.fakes.keystore import Store, value_of
+from tests.fakes.store import migrated_sqlite_url
 
 HERE = "192.0.2.7"
 SECRET = "0123456789abcdef" * 4 + "_1"
@@ -62,7 +62,7 @@ class House:
         if store is None:
             self.clock.advance(1_700_000_000)
         self.folder, self.auth = folder, auth
-        self.store = store or Store(sqlite_url(folder), self.clock)
+        self.store = store or Store(migrated_sqlite_url(folder), self.clock)
         if store is None:
             self.store.startService()
         self.directory = Directory()
@@ -145,10 +145,7 @@ class House:
             calls = self.clock.getDelayedCalls()
             assert calls, "never answered"
             self.clock.advance(max(0.0, calls[0].getTime() - self.clock.seconds()))
-        (value,) = found
-        if hasattr(value, "raiseException"):
-            value.raiseException()
-        return value
+        return value_of(found)
 
     def login(self, user="ann", password="right", **more):
         """Log in; (cookie header, CSRF token)."""

@@ -12,10 +12,12 @@ from monrest.config import AuthConfig
 from monrest.names import Names
 from monrest.values import Caller
 from tests.fakes.keystore import Store, result
-from tests.fakes.store import sqlite_url
+from tests.fakes.store import migrated_sqlite_url
 
 SECRET = "0123456789abcdef" * 4 + "_1"
 STRANGER = "192.0.2.7"
+KEY, USER = "x-mon-auth-key", "x-mon-auth-user"
+HOSTS, SERVICES = "authorized_for_all_hosts", "authorized_for_all_services"
 
 
 @frozen(kw_only=True)
@@ -95,7 +97,7 @@ class Door:
     def __init__(self, folder):
         self.clock = Clock()
         self.clock.advance(1_700_000_000)
-        self.store = Store(sqlite_url(folder), self.clock)
+        self.store = Store(migrated_sqlite_url(folder), self.clock)
         self.store.startService()
         self.keys = Keys(self.store, self.clock)
         self.sessions, self.users, self.passwords = Sessions(), Users(), Passwords()

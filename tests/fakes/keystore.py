@@ -8,6 +8,9 @@ from monrest.errors import Unavailable
 from monrest.store.database import Database
 from tests.fakes.store import InlineThreads
 
+NOW = 1_700_000_000
+"""Seconds since the epoch: what the clocks of tests show at first."""
+
 
 class Store(Database):
     """The database, which can be ``down``, ``held`` (answers come with ``release``), and counts."""
@@ -55,6 +58,11 @@ def result(awaitable):
     deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
     deferred.addBoth(found.append)
     assert found, "not done yet"
+    return value_of(found)
+
+
+def value_of(found):
+    """What a list holds that was to take one result; raises it when it is a failure."""
     (value,) = found
     if hasattr(value, "raiseException"):
         value.raiseException()

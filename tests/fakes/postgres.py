@@ -1,8 +1,8 @@
 """A PostgreSQL server from a wheel, as fixtures: one server a session, a new database each.
 
 Import ``postgres_server``, ``postgres_url`` and ``database_url`` into a ``conftest.py``. Tests
-with ``database_url`` run twice, on SQLite and on PostgreSQL. A PostgreSQL that does not start is
-a skip, under MONREST_CI an error.
+with ``database_url`` run twice, on SQLite and on PostgreSQL; those with ``empty_database_url``
+as well, without tables. A PostgreSQL that does not start is a skip, under MONREST_CI an error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import warnings
 from contextlib import suppress
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 
@@ -21,7 +22,8 @@ import psutil
 import psycopg
 import pytest
 
-from tests.fakes.store import sqlite_url
+from monrest.store import engines, migrate
+from tests.fakes.store import migrated_sqlite_url, sqlite_url
 
 _NUMBERS = count(1)
 
@@ -60,10 +62,17 @@ class PostgresServer:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
-    def create(self):
-        """Make an empty database; its name."""
+    def create(self, template="template1"):
+        """Make a database that is a copy of another one, by default an empty one; its name."""
         name = f"t{next(_NUMBERS)}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+    @cached_property
+    def migrated(self):
+        """The name of a database with all tables, to be copied: migrations take their time."""
+        name = self.create()
+        migrate.upgrade(engines.parse(self.url(name)))
         return name
 
     def drop(self, name):
@@ -119,6 +128,14 @@ def postgres_server():
 
 @pytest.fixture
 def postgres_url(postgres_server):
+    """The URL of a new database with the tables of this version, which are empty."""
+    name = postgres_server.create(postgres_server.migrated)
+    yield postgres_server.url(name)
+    postgres_server.drop(name)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server):
     """The URL of a new, empty database."""
     name = postgres_server.create()
     yield postgres_server.url(name)
@@ -127,7 +144,15 @@ def postgres_url(postgres_server):
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request, tmp_path):
-    """The URL of a new, empty database of each kind."""
+    """The URL of a new database of each kind with the tables of this version, all empty."""
+    if request.param == "sqlite":
+        return migrated_sqlite_url(tmp_path)
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database_url(request, tmp_path):
+    """The URL of a new, empty database of each kind; nothing is in ``tmp_path`` yet."""
     if request.param == "sqlite":
         return sqlite_url(tmp_path)
-    return request.getfixturevalue("postgres_url")
+    return request.getfixturevalue("empty_postgres_url")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+from functools import cache
+from pathlib import Path
+
 from twisted.internet.defer import maybeDeferred, succeed
 
+from monrest.store import engines, migrate
 from monrest.store.database import Database
 
 
@@ -35,3 +40,19 @@ def inline_database(clock, url):
 def sqlite_url(folder):
     """The URL of a database in ``folder``, a path."""
     return f"sqlite:///{folder}/monrest.sqlite"
+
+
+def migrated_sqlite_url(folder):
+    """As ``sqlite_url``, and the database is there with all its tables, which are empty."""
+    (Path(folder) / "monrest.sqlite").write_bytes(_migrated())
+    return sqlite_url(folder)
+
+
+@cache
+def _migrated():
+    """Made once: the migrations take longer than most tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "monrest.sqlite"
+        engines.prepare_file(file)
+        migrate.upgrade(engines.parse(sqlite_url(folder)))
+        return file.read_bytes()

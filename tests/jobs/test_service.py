@@ -5,17 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from attrs import evolve
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
 from monrest.errors import BadRequest, TooManyRequests, Unavailable
 from monrest.jobs import statements
-from monrest.jobs.record import Job, Outcome, id_of, visible
 from monrest.store import space
 from monrest.store.tables import job_output
-from monrest.values import Column, Document, Identity, Rows
-from tests.fakes.jobs import ANN, BOB, ROOT, Held, at_once, get, start, whole
+from monrest.values import Column, Document, Rows
+from tests.fakes.jobs import BOB, ROOT, Held, at_once, get, start, whole
 from tests.fakes.keystore import result
 
 
@@ -358,43 +356,3 @@ def test_the_number_of_a_folder_stays(world, tmp_path):
     again = world.join("one")
     assert (again.node.id == number, again.node.run == run) == (True, False)
     assert (tmp_path / "one" / "node.id").stat().st_mode & 0o777 == 0o600
-
-
-JOB = Job(
-    id=1, user="ann", roles=("authorized_for_all_hosts",), run=1, host_id=1, host_name="h", pid=1,
-    cmd="GET /", created=0.0, outcome=Outcome(),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("job", "identity", "seen"),
-    [
-        (JOB, ANN, False),
-        (evolve(JOB, roles=()), ANN, True),
-        (JOB, Identity(user="ann", roles=frozenset(JOB.roles)), True),
-        (JOB, BOB, False),
-        (JOB, ROOT, True),
-        (JOB, Identity(user="", superuser=True), True),
-        (JOB, Identity(user=""), False),
-        (evolve(JOB, user=""), Identity(user=""), False),
-        (evolve(JOB, user=None), BOB, True),
-        (JOB, Identity(user="ann", limit=frozenset()), False),
-        (evolve(JOB, roles=()), Identity(user="ann", limit=frozenset()), True),
-        (
-            JOB,
-            Identity(user="ann", limit=frozenset(JOB.roles), roles=frozenset(JOB.roles)),
-            True,
-        ),
-    ],
-)
-def test_visible(job, identity, seen):
-    assert visible(job, identity) is seen
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("1", 1), ("9223372036854775807", 2**63 - 1), ("9223372036854775808", None), ("0", None),
-     ("01", None), ("-1", None), ("1\n", None), ("٣", None), ("", None), ("1 ", None)],
-)  # fmt: skip
-def test_ids(text, number):
-    assert id_of(text) == number

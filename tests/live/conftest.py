@@ -48,6 +48,28 @@ def core(request, tmp_path_factory):
         core.stop()
 
 
+@pytest.fixture(
+    scope="module",
+    params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)],
+)
+def own(request, tmp_path_factory, ready):
+    """A core that the module has for itself, of each kind; ``OWN`` of the module are others."""
+    cores = getattr(request.module, "OWN", CORES)
+    core = cores[request.param](tmp_path_factory.mktemp(f"own-{request.param}"))
+    try:
+        yield ready(core)
+    finally:
+        core.stop()
+
+
+@pytest.fixture(scope="module")
+def tape(own, tmp_path_factory):
+    """The proxy in front of ``own``, with what reaches the core."""
+    recorder = Recorder(tmp_path_factory.mktemp("tape") / "live", own.socket)
+    yield recorder
+    recorder.close()
+
+
 @pytest.fixture(scope="session")
 def recorder(core, tmp_path_factory):
     """The proxy in front of ``core``; at the end every request of the suite must be clean."""

@@ -14,11 +14,13 @@ from harness.expect import refused
 from harness.nodes import Nodes, rows
 from harness.waiting import until
 
+from monrest.cluster import seal
 from tests.fakes.postgres import postgres_server
 
 __all__ = ["postgres_server"]
 
-NOTICE = 1.5
+NOTICE = 5.0
+"""Seconds in which the balancer has to notice, on whatever machine, that a node leaves."""
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +106,45 @@ def test_nobody_else_is_told_anything(cluster):
         for given in ("", "x", "0" * 32, f"{'0' * 32}:{'0' * 64}", "ü:ü"):
             headers = {"X-Mon-Cluster-Auth": given.encode()}
             refused(client.get(path, headers=headers), 403, "not a node of this cluster")
+
+
+def call_of(cluster, at):
+    """What a node sends to the one at this url, and where."""
+    url = cluster.urls[at]
+    key = seal.key_of(cluster.nodes[0].key)
+    headers = {"X-Mon-Cluster-Auth": seal.of_call(key, seal.new_number(), url)}
+    return f"/mon/cluster/ping?url={quote(url, safe='')}", headers
+
+
+def test_a_call_that_is_repeated(cluster):
+    """At the same node it is refused; at another one it changes nobody's place."""
+    path, headers = call_of(cluster, 0)
+    with cluster.nodes[0].client() as one, cluster.nodes[1].client() as two:
+        assert one.get(path, headers=headers).json["node_id"] == cluster.id_of(0)
+        for _ in range(3):
+            refused(one.get(path, headers=headers), 403, "not a node of this cluster")
+        assert two.get(path, headers=headers).json["node_id"] == cluster.id_of(1)
+        for node in (one, two):
+            node.request("POST", "/mon/cluster/heartbeat")
+            assert node.values("/mon/cluster", "node_url") == sorted(cluster.urls)
+    until(cluster.all_known, "all nodes know each other")
+    stored = dict(cluster.sql("SELECT id, url FROM cluster_nodes"))
+    assert stored == {int(cluster.id_of(at)): url for at, url in enumerate(cluster.urls)}
+
+
+def test_calls_with_more_than_belongs_there(cluster):
+    path, headers = call_of(cluster, 0)
+    much = b"x" * 1_000_000
+    with cluster.nodes[0].client() as client:
+        # What comes with a call is not looked at, beyond the limit of the server not even read.
+        assert client.request("GET", path, body=much, headers=headers).status == 200
+        head = {"X-Mon-Cluster-Auth": "0" * 10_000}
+        refused(client.get(path, headers=head), 403, "not a node of this cluster")
+    with cluster.nodes[0].client() as client:
+        answer = client.request("POST", "/mon/cluster/heartbeat", body=much)
+        assert answer.status in (400, 415), answer
+    with cluster.nodes[0].client() as client:
+        assert client.request("POST", "/mon/cluster/heartbeat").status == 200
 
 
 def test_maintenance(cluster):

@@ -13,7 +13,7 @@ from harness.client import InFlight
 from harness.cores import EmbeddedCore
 from harness.daemon import Daemon, site
 from harness.lying import DEEDS, FAST, LyingSite
-from harness.recorder import Recorder, problems
+from harness.recorder import problems
 from harness.waiting import until
 
 TIMEOUT = 2.0
@@ -29,13 +29,6 @@ def own(tmp_path_factory, ready):
         yield ready(core)
     finally:
         core.stop()
-
-
-@pytest.fixture(scope="module")
-def tape(own, tmp_path_factory):
-    recorder = Recorder(tmp_path_factory.mktemp("tape") / "live", own.socket)
-    yield recorder
-    recorder.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,8 @@ import json
 
 import pytest
 from harness.client import raw_status, segment
-from harness.cores import CORES
 from harness.daemon import Daemon, site
-from harness.recorder import COMMAND, Recorder, problems
+from harness.recorder import COMMAND, problems
 
 EVIL = "DISABLE_NOTIFICATIONS"
 ATTACKS = {
@@ -29,24 +28,6 @@ ATTACKS = {
     "semicolon": f"a;b;{EVIL}",
 }
 TEXTS = ("comment_data", "plugin_output", "log")
-
-
-@pytest.fixture(
-    scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
-)
-def own(request, tmp_path_factory, ready):
-    core = CORES[request.param](tmp_path_factory.mktemp(f"own-{request.param}"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
-
-
-@pytest.fixture(scope="module")
-def tape(own, tmp_path_factory):
-    recorder = Recorder(tmp_path_factory.mktemp("tape") / "live", own.socket)
-    yield recorder
-    recorder.close()
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ PROMETHEUS = (
     "text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
 )
 NAMES = {
+    "business_process_total",
     "sessions_active_5min_total", "sessions_total", "sessions_uniq_user_5min_total",
     "sessions_uniq_user_total", "users_locked_total", "users_total",
 }  # fmt: skip
@@ -75,7 +76,7 @@ def test_prometheus(daemon, accept, parse):
         assert answer.status == 200
         assert answer.type == accept.partition(";")[0]
         assert answer.headers["content-length"] == str(len(answer.body))
-        assert "Accept" in answer.headers["vary"]
+        assert "Accept" in answer.headers["vary"].split(", ")
         found = {one.name: one for one in parse(answer.text)}
         numbers = admin.rows("/mon/stats")
         assert {name.removeprefix("mon_"): one.samples[0].value for name, one in found.items()} == (
@@ -83,13 +84,28 @@ def test_prometheus(daemon, accept, parse):
         )
         assert numbers["sessions_total"] == 1
         assert all(one.type == "gauge" and one.documentation for one in found.values())
-        one = admin.get("/mon/metrics?columns=users_total,business_process_total",
+        one = admin.get("/mon/metrics?columns=users_total,business_process_last_update",
                         headers={"Accept": accept})  # fmt: skip
         assert [metric.name for metric in parse(one.text)] == ["mon_users_total"]
         refused(
             admin.get("/mon/metrics?columns=users_total:u", headers={"Accept": accept}),
             400, "invalid columns",
         )  # fmt: skip
+
+
+def test_business_processes_are_counted(daemon):
+    document = {
+        "name": "B", "nodes": [{"id": "node1", "label": "B", "function": "fixed('OK')"}],
+        "create_host_object": 0,
+    }  # fmt: skip
+    with daemon.client() as admin:
+        assert admin.rows("/mon/stats")["business_process_total"] == 0
+        assert admin.post_json("/mon/bp", document).status == 200
+        admin.rows("/mon/bp")
+        assert admin.rows("/mon/stats")["business_process_total"] == 0, "a draft"
+        assert admin.json("PATCH", "/mon/bp/1", {}).status == 200
+        admin.rows("/mon/bp")
+        assert admin.rows("/mon/stats")["business_process_total"] == 1
 
 
 def test_json_unless_text_is_preferred(daemon):
@@ -100,7 +116,9 @@ def test_json_unless_text_is_preferred(daemon):
             "text/html,*/*;q=0.8",
             "image/png",
         ):
-            assert admin.get("/mon/stats", headers={"Accept": accept}).type == "application/json"
+            answer = admin.get("/mon/stats", headers={"Accept": accept})
+            assert answer.type == "application/json"
+            assert answer.headers["vary"] == "Accept, Accept-Encoding"
         csv = admin.get("/csv/mon/stats?columns=users_total", headers={"Accept": "text/plain"})
         assert csv.text == "#key;value\nusers_total;3\n"
         assert admin.rows("/mon/stats?columns=users_total:u").keys() == {"u"}
@@ -109,10 +127,26 @@ def test_json_unless_text_is_preferred(daemon):
         assert set(result.json) == NAMES
 
 
-def test_the_configuration(made):
+def test_the_configuration(made, tmp_path):
+    word = tmp_path / "word"
+    word.write_text("hush\n")
+    node = {
+        "site": "s1", "gather": "curl -u ann:hush http://s1/", "update": "TOKEN=hush update",
+        "install": "get --password 'hush hush' it", "cleanup": "curl https://hush@s1/",
+    }  # fmt: skip
     daemon = made(
         [site("s1", "unix:/no/such/socket", auth_key="hush")],
-        sections={"auth": {"max_api_keys_per_user": 3}},
+        sections={
+            "auth": {"max_api_keys_per_user": 3},
+            "mail": {
+                "host": "mail.example",
+                "username": "u",
+                "security": "tls",
+                "password_file": str(word),
+            },
+            "mail.headers": {"X-Api-Key": "hush", "X-Team": "Ops"},
+            "nodecontrol": {"nodes": [node]},
+        },
     )
     daemon.start(connected=())
     with daemon.client() as admin:
@@ -122,6 +156,9 @@ def test_the_configuration(made):
         assert "hush" not in answer.text
         assert daemon.key not in answer.text
         assert config["sites"][0]["auth_key"] == "***"
+        assert config["mail"]["password_file"] == "***"
+        assert config["mail"]["headers"] == {"X-Api-Key": "***", "X-Team": "Ops"}
+        assert config["nodecontrol"]["nodes"][0]["gather"] == "curl -u ann:*** http://s1/"
         assert config["auth"]["max_api_keys_per_user"] == 3
         assert "secret_key_file" not in config["auth"]
         assert config["server"]["request_timeout"] == 40.0

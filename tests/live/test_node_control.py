@@ -138,6 +138,8 @@ def test_a_command_of_a_node(run, tmp_path):
         ("head -c 2000000 /dev/zero", "expected at most"),
         ("kill -9 $$", "exit status 137"),
         ("sleep 600", "took too long"),
+        ("sleep 600 & sleep 600 & wait", "took too long"),
+        ("yes", "took too long"),
     ],
 )
 def test_gatherers_that_fail(run, command, words):

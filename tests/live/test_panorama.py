@@ -124,6 +124,27 @@ def test_many_at_once(admin, server):
     assert sorted(made) == list(range(1, 9))
 
 
+def test_two_who_write_one_dashboard(admin, server):
+    """Whoever is told 409 reads again; then nobody's panel is lost."""
+    nr, answers = create(admin), []
+
+    def work(first):
+        with server.client() as client:
+            for number in range(first, first + 5):
+                patch = {f"panlet_{number}": {"xdata": {"cls": "x"}}}
+                while (answer := client.json("PATCH", f"{PATH}/{nr}", patch)).status == 409:
+                    pass
+                answers.append(answer.status)
+
+    threads = [threading.Thread(target=work, args=(10 * n,)) for n in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert answers == [200] * 10
+    assert admin.rows(f"{PATH}/{nr}")["objects"] == 11
+
+
 def test_lists(admin):
     for title in ("b", "a", "c"):
         create(admin, title=title)

@@ -87,6 +87,10 @@ def test_a_life(boss):
     row = boss.rows(f"{PATH}/1")
     assert (row["target"], row["host"], row["schedule"]) == ("servicegroup", [], [])
     assert (row["backends"], row["created_by"]) == (["s1"], "admin")
+    assert saved(patch(boss, f"{PATH}/1", {"comment": "x", "backends": []}))
+    assert boss.rows(f"{PATH}/1")["backends"] == ["s1"]
+    assert saved(patch(boss, f"{PATH}/1", {"backends": None}))
+    assert boss.rows(f"{PATH}/1")["backends"] == ["s1", "s2"]
     assert boss.request("DELETE", f"{PATH}/1").json == {
         "count": 1, "message": "successfully removed 1 downtime.",
     }  # fmt: skip

@@ -8,7 +8,6 @@ from contextlib import closing
 from datetime import datetime
 
 import pytest
-from harness.cores import EmbeddedCore, Icinga2Core
 from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
@@ -18,19 +17,6 @@ from tests.fakes.postgres import postgres_server
 __all__ = ["postgres_server"]
 
 PATH = "/mon/recurring_downtimes"
-OWN = {"embedded": EmbeddedCore, "icinga2": Icinga2Core}
-
-
-@pytest.fixture(
-    scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
-)
-def own(request, tmp_path_factory, ready):
-    """A core of one's own."""
-    core = OWN[request.param](tmp_path_factory.mktemp(f"downtimes-{request.param}"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
 
 
 @pytest.fixture
@@ -147,6 +133,81 @@ def test_what_a_core_is_told_after_a_pause(server, own):
 def everything(client):
     rows = client.rows("/downtimes", {"author": "(cron)"})
     return sorted((row["host_name"], row["service_description"], row["comment"]) for row in rows)
+
+
+OBJECTS = {
+    "h": ({"host": "web01, db01"}, {("web01", ""), ("db01", "")}),
+    "s": ({"host": "web01,web02", "service": "ping"}, {("web01", "ping"), ("web02", "ping")}),
+    "hg": ({"hostgroup": "web"}, {("web01", ""), ("web02", "")}),
+    "sg": ({"servicegroup": "pings"}, None),
+    "kids0": ({"host": "router1"}, {("router1", "")}),
+    "kids1": ({"host": "router1", "childoptions": 1}, {("router1", ""), ("leaf01", "")}),
+    "kids2": ({"host": "router1", "childoptions": 2}, {("router1", ""), ("leaf01", "")}),
+}
+
+
+def test_flexible_ones_of_every_type(server):
+    schedule, at = earlier()
+    comment = "flexible {}".format
+    with server.client() as client:
+        client.rows("/downtimes")
+        for name, (fields, _) in OBJECTS.items():
+            create(client, schedule=schedule, comment=comment(name), fixed=0, duration=20,
+                   flex_range=300, **fields)  # fmt: skip
+        pretend_a_pause(server)
+        until(lambda: in_core(client, comment("kids2")), "the core was told")
+        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "all are done")
+        for name, (_, objects) in OBJECTS.items():
+            found = in_core(client, comment(name))
+            assert {row[2:6] for row in found} == {(at, at + 18000, 0, 1200)}
+            expected = objects or {
+                (row["host_name"], row["description"])
+                for row in client.rows("/services", {"groups[gte]": "pings"})
+            }
+            assert sorted(row[:2] for row in found) == sorted(expected), name
+            triggered = {row[0] for row in found if row[6]}
+            assert triggered == ({"leaf01"} if name == "kids1" else set())
+
+
+def test_what_is_there_of_another_one_is_no_reason_to_do_less(server):
+    """After a failure the core is asked: a member, a parent, another kind are not all of it."""
+    schedule, at = earlier()
+
+    def begun(number, minutes):
+        with closing(sqlite3.connect(server.folder / "var" / "monrest.sqlite", timeout=20)) as base:
+            base.execute(
+                "INSERT INTO downtime_occurrences (downtime, at, until, open, number, attempts, "
+                "accepted) VALUES (?, ?, ?, 1, 0, 1, '{}')", (number, at, at + minutes * 60),
+            )  # fmt: skip
+            base.commit()
+
+    def found():
+        return sorted((row[0], row[1], row[4]) for row in in_core(client, "the same"))
+
+    with server.client() as client:
+        whole = {"comment": "the same", "schedule": schedule, "duration": 180}
+        first = [create(client, host=name, **whole) for name in ("web01", "router1")]
+        for number in first:
+            begun(number, 180)
+        until(lambda: len(found()) == 2, "the core was told of hosts")
+        then = [
+            create(client, hostgroup="web", **whole),
+            create(client, host="router1", childoptions=2, **whole),
+            create(client, host="web01", **{**whole, "fixed": 0, "flex_range": 180}),
+            create(client, host="web02", service="ping", **whole),
+            create(client, host="web01", **whole),
+        ]
+        for number in then:
+            begun(number, 180)
+        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "all are done")
+        assert found() == [
+            ("leaf01", "", 1), ("router1", "", 1), ("router1", "", 1), ("web01", "", 0),
+            ("web01", "", 1), ("web01", "", 1), ("web02", "", 1), ("web02", "ping", 1),
+        ]  # fmt: skip
+        before = everything(client)
+        forget(server)
+        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "it looked again")
+        assert everything(client) == before
 
 
 def test_a_time_that_comes_while_it_runs(server):

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.demo.logbook import LogEntry
 from monrest.logs.importer import Periods, SiteImport
+from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
 from monrest.store.tables import logcache_lines, logcache_sites
 from monrest.values import Capabilities
@@ -71,7 +72,13 @@ class LoggingCore:
 def importer(core, database, clock, *, owner="me", first=30 * DAY, **more):
     periods = Periods(first=first, **{k: more.pop(k) for k in ("compact", "keep") if k in more})
     return SiteImport(
-        site=core, database=database, clock=clock, owner=owner, periods=periods, **more
+        site=core,
+        database=database,
+        clock=clock,
+        owner=owner,
+        leases=more.pop("leases", None) or Leases(database),
+        periods=periods,
+        **more,
     )
 
 

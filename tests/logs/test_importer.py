@@ -12,6 +12,7 @@ from monrest.livestatus.errors import ConnectError
 from monrest.logs import importer as importing
 from monrest.logs import records, thinning
 from monrest.logs.importer import BusyError
+from monrest.logs.leases import Leases
 from tests.fakes.store import inline_database, sqlite_url
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, stored
 
@@ -147,10 +148,11 @@ def test_one_updater_at_a_time(core, database, clock):
 
 def test_a_dead_updater_is_followed_and_cannot_write_any_more(core, database, clock):
     core.write(NOW - 10, ALERT)
-    sleeping = done(database.change(records.acquire("a", "one", "update", NOW, 30)))
+    sleeping = done(database.change(records.acquire("a", "one", "update", NOW)))
     lease = records.Lease(id=sleeping.id, owner="one")
-    clock.advance(31)
-    assert done(importer(core, database, clock, owner="two").update()) == 1
+    leases = Leases(database)
+    leases.gone = {sleeping.id: (sleeping.owner, sleeping.owned_until)}
+    assert done(importer(core, database, clock, owner="two", leases=leases).update()) == 1
     before = stored(database)
     for work in (records.write(lease, NOW, ()), thinning.drop(lease, NOW, (), NOW),
                  thinning.remove(lease, NOW, NOW), records.renew(lease, NOW)):  # fmt: skip

@@ -11,6 +11,7 @@ from monrest.nodecontrol.local import (
     apt_updates,
     dnf_advisories,
     dnf_updates,
+    full_name,
     load,
     memory,
     os_release,
@@ -55,6 +56,23 @@ def test_memory(text, expected):
 )
 def test_load(before, after, expected):
     assert load(processor_times(before), processor_times(after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("canonical", "expected"),
+    [
+        ("node1.example.org", "node1.example.org"), ("node1", "node1"), ("", "node1"),
+        ("localhost", "node1"), ("localhost.localdomain", "node1"), (OSError, "node1"),
+    ],
+)  # fmt: skip
+def test_full_names(canonical, expected):
+    def resolve(host, port, **_):
+        assert (host, port) == ("node1", None)
+        if canonical is OSError:
+            raise OSError("no such name")
+        return [(2, 1, 6, canonical, ("127.0.1.1", 0)), (10, 1, 6, "", ("::1", 0, 0, 0))]
+
+    assert full_name("node1", resolve) == expected
 
 
 def test_apt():
@@ -118,6 +136,17 @@ def test_whatever_a_gatherer_says_is_refused_by_name_or_shown(said):
         assert row.keys() >= said.keys() - {"other"}
         return
     assert any(key in str(found) for key in said)
+
+
+@pytest.mark.parametrize(("levels", "fine"), [(1, True), (50, True), (51, False), (900, False)])
+@pytest.mark.parametrize(("begin", "end"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_no_more_levels_than_can_be_shown(levels, fine, begin, end):
+    output = b'{"own":' + begin * levels + b"1" + end * levels + b"}"
+    if fine:
+        assert facts_of(output).keys() == {"own"}
+        return
+    with pytest.raises(GatherError, match="own: expected at most 50 levels"):
+        facts_of(output)
 
 
 @given(st.binary(max_size=40))

@@ -115,15 +115,6 @@ def test_times_are_those_of_the_zone():
     assert not period.holds(at_nine_utc, zone, lambda _name: None)
 
 
-def test_the_next_start_is_found():
-    period = timeperiod("p", "P", WORKDAYS, [("monday 1", "13:00-14:00")])
-    friday = datetime(2026, 1, 2, 18, 0, tzinfo=UTC).timestamp()
-    found = period.next_start(friday, UTC, lambda _name: None)
-    assert datetime.fromtimestamp(found, UTC) == datetime(2026, 1, 5, 13, 0, tzinfo=UTC)
-    assert period.next_start(found + 60, UTC, lambda _name: None) == found + 60
-    assert timeperiod("n", "N", {}, []).next_start(friday, UTC, lambda _name: None) is None
-
-
 @pytest.mark.parametrize("text", ["9-17", "09:00-17:00, 18:00-19:00", "00:00-25:00", "", "x"])
 def test_bad_ranges(text):
     with pytest.raises(TimeperiodError):

@@ -11,7 +11,6 @@ from monrest.query.columns import (
     MOST_NESTED,
     SIGNATURES,
     parse_columns,
-    parse_expression,
     split_list,
 )
 from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, ROW_FUNCTIONS
@@ -37,6 +36,11 @@ def calculation(
         return Literal_(one) if isinstance(one, int | str | float) else one
 
     return Calculation(made(first), tuple((op, made(operand)) for op, operand in steps))
+
+
+def expression_of(text: str) -> Expression:
+    (item,) = parse_columns([text])
+    return item.expression
 
 
 def refusal(*values: str) -> str:
@@ -154,7 +158,7 @@ def test_repeated_parameters_are_one_list() -> None:
     ],
 )  # fmt: skip
 def test_calculations(text: str, expected: Expression) -> None:
-    assert parse_expression(text) == expected
+    assert expression_of(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -228,7 +232,7 @@ def test_functions(text: str, expected: Expression | None) -> None:
     if expected is None:
         assert refusal(text) == "usage: s(column, 'regexp', 'replacement')"
     else:
-        assert parse_expression(text) == expected
+        assert expression_of(text) == expected
 
 
 def test_every_function_has_a_signature() -> None:
@@ -291,18 +295,18 @@ def test_limits() -> None:
     def nested(depth: int) -> str:
         return "lower(" * depth + "name" + ")" * depth
 
-    expression = parse_expression(nested(MOST_NESTED))
+    expression = expression_of(nested(MOST_NESTED))
     for _ in range(MOST_NESTED):
         assert isinstance(expression, Call)
         (expression,) = expression.arguments
     assert expression == NAME
     assert refusal(nested(MOST_NESTED + 1)) == "at most 20 functions may be nested"
     assert refusal(nested(4000)) == "at most 20 functions may be nested"
-    assert parse_expression("(" * 20_000) == Ref("(" * 20_000)
+    assert expression_of("(" * 20_000) == Ref("(" * 20_000)
     many = ",".join(["concat(lower(a),upper(b))"] * 333)
     assert len(parse_columns([f"{many},lower(a)"])) == 334
     assert refusal(f"{many},lower(a),upper(a)") == "at most 1000 functions are accepted"
-    assert parse_expression("a" + "*a" * (MOST_ITEMS - 1))
+    assert expression_of("a" + "*a" * (MOST_ITEMS - 1))
     assert refusal("a" + "*a" * MOST_ITEMS) == "at most 500 operands are accepted in a calculation"
     assert refusal(f"concat({'name,' * MOST_ITEMS}name)").startswith("usage: concat")
 
@@ -336,5 +340,5 @@ def test_right_columns_are_accepted(text: str) -> None:
 
 @given(strategies.names, strategies.expressions)
 def test_expressions_are_never_taken_for_plain_names(name: str, text: str) -> None:
-    assert isinstance(parse_expression(text), Ref) == (text in strategies.COLUMNS)
-    assert parse_expression(f"`{name}`") == Ref(name, quoted=True)
+    assert isinstance(expression_of(text), Ref) == (text in strategies.COLUMNS)
+    assert expression_of(f"`{name}`") == Ref(name, quoted=True)

@@ -1,59 +1,14 @@
-"""Custom variables: shapes, columns and visibility (query-engine.md, section 12)."""
+"""Custom variables: columns and visibility (query-engine.md, section 12)."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.query.customvars import Visibility, columns, normalise
-
-NAMES = st.text(alphabet="ABab_é", min_size=1, max_size=5)
-
-
-@pytest.mark.parametrize(
-    ("value", "names", "values", "expected"),
-    [
-        ({"WORKER": "local"}, (), (), {"WORKER": "local"}),
-        ([["WORKER", "local"], ["NUM", "10"]], (), (), {"WORKER": "local", "NUM": "10"}),
-        (None, ["A", "B"], ["1", "2"], {"A": "1", "B": "2"}),
-        ({}, ["A"], ["1"], {"A": "1"}),
-        ([], ["A"], ["1"], {"A": "1"}),
-        ({"A": "dict"}, ["A"], ["list"], {"A": "dict"}),
-        ({"worker": "local"}, (), (), {"worker": "local"}),
-        ({"n": 5, "f": 5.0, "b": True, "none": None}, (), (), {"n": "5", "f": "5", "b": "1", "none": ""}),
-        ({"list": ["a", "b"], "dict": {"k": 1}}, (), (), {"list": "a,b", "dict": '{"k":1}'}),
-        ([["A"], "junk", [], ["B", "1", "more"]], (), (), {"A": "", "B": "1"}),
-        ({"": "nameless"}, (), (), {}),
-        (None, ["A", "B"], ["1"], {"A": "1"}),
-        ("text", None, None, {}),
-        (5, (), (), {}),
-    ],
-)  # fmt: skip
-def test_every_shape_becomes_names_and_texts(
-    value: Any, names: Any, values: Any, expected: dict[str, str]
-) -> None:
-    assert normalise(value, names, values) == expected
-
-
-@given(st.dictionaries(NAMES, st.text(max_size=5)))
-def test_all_shapes_say_the_same(variables: dict[str, str]) -> None:
-    pairs = [list(pair) for pair in variables.items()]
-    assert normalise(variables) == variables
-    assert normalise(pairs) == variables
-    assert normalise(None, list(variables), list(variables.values())) == variables
-    assert list(normalise(pairs)) == list(variables)
-
-
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=3),
-                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)))  # fmt: skip
-def test_whatever_a_core_sends_is_read(value: Any) -> None:
-    for name, one in normalise(value).items():
-        assert name
-        assert isinstance(one, str)
+from monrest.query.customvars import Visibility, columns
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
-"""The whole pure pipeline over the example hosts of query-engine.md: parse, bind, plan, finish."""
+"""What queries over the example hosts of query-engine.md find."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partialmethod
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,182 +9,26 @@ import pytest
 from attrs import evolve
 
 from monrest.errors import BadRequest
-from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
-from monrest.query.customvars import Visibility
-from monrest.query.finish import Part, finish
-from monrest.query.functions import Budget, Moment
-from monrest.query.order import Steps
+from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import Names, View, secret
-from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
-from monrest.values import Capabilities, Column, Document, Rows
-
-NOW = 1_795_242_791.0
-
-
-def column(
-    name: str, core_type: str, api: str, unit: str = "", *, default: bool = True
-) -> CoreColumn:
-    return CoreColumn(column=Column(name, api, unit), core_type=core_type, default=default)
-
-
-COLUMNS = [
-    column("name", "string", "string"),
-    column("alias", "string", "string"),
-    column("state", "int", "number"),
-    column("num_services", "int", "number"),
-    column("num_services_ok", "int", "number"),
-    column("latency", "float", "number", "s"),
-    column("last_check", "int", "time"),
-    column("last_state_change", "int", "time"),
-    column("check_command", "string", "string"),
-    column("groups", "list", "array_of_strings"),
-    column("services", "list", "array_of_strings"),
-    column("perf_data", "string", "string"),
-    column("custom_variables", "dict", "object"),
-    column("custom_variable_names", "list", "array_of_strings"),
-    column("custom_variable_values", "list", "array_of_strings"),
-    column("id", "int", "number", default=False),
-]
-HOSTS = TableSchema(
-    name="hosts",
-    table="hosts",
-    columns={one.name: one for one in COLUMNS}
-    | {
-        "last_state_change_order": DerivedColumn(
-            column=Column("last_state_change_order", "time"),
-            sources=("last_state_change", "program_start"),
-            compute=lambda changed, start: changed or start,
-        )
-    },
-    strip="host_",
-    order=("name",),
-    perf=(("perf_data", ""),),
-    custom=(("custom_variables", "_"),),
+from monrest.query.resolve import Names, secret
+from monrest.query.schema import TableSchema
+from monrest.values import Capabilities
+from tests.query.pipeline import (
+    DISK,
+    EVERYBODY,
+    HOSTS,
+    NAEMON,
+    NOBODY,
+    NOW,
+    S1,
+    column,
+    host,
+    names,
+    run,
 )
-NAEMON = Capabilities(
-    kind="naemon",
-    tables={"hosts": {one.name: one.core_type for one in COLUMNS}},
-    key="naemon",
-)
-
-
-def host(
-    name: str, state: int, groups: list[str], services: list[str], **more: Any
-) -> dict[str, Any]:
-    variables = more.pop("variables", {})
-    return {
-        "name": name,
-        "alias": name.upper(),
-        "state": state,
-        "num_services": len(services),
-        "num_services_ok": len(services) - 1,
-        "latency": 0.5,
-        "last_check": int(NOW) - 60,
-        "last_state_change": int(NOW) - 3600,
-        "check_command": "ping!100!200",
-        "groups": groups,
-        "services": services,
-        "perf_data": "",
-        "custom_variables": variables,
-        "custom_variable_names": list(variables),
-        "custom_variable_values": list(variables.values()),
-        "id": len(name),
-        **more,
-    }
-
-
-S1 = [
-    host(
-        "web01",
-        0,
-        ["web", "linux"],
-        ["ping", "http", "load", "disk"],
-        perf_data="rta=0.030ms;3000.000;5000.000;0; pl=0%;80;100;;",
-        variables={"WORKER": "local", "NUM": "10"},
-        latency=0.875,
-    ),
-    host(
-        "db01", 0, ["linux"], ["ping", "sql"], perf_data="rta=12.5ms;3000;5000;0; pl=20%;80;100;;"
-    ),
-    host("web02", 1, ["web", "linux"], ["ping", "http"], variables={"WORKER": "remote"}),
-    host(
-        "router1",
-        1,
-        [],
-        ["ping", "if"],
-        perf_data="rta=0.000ms;3000;5000;0; pl=100%;80;100;;",
-        last_state_change=0,
-    ),
-]
-DISK = host("disk", 0, [], [], perf_data="used-01=7 rta=5")
-EVERYBODY = View()
-NOBODY = View(
-    commands=False,
-    variables=Visibility(patterns=("WORKER",), all_visible=False),
-    contact="ann",
-    addresses=False,
-)
-
-
-def driven(steps: Steps[Any]) -> Any:
-    """The value of steps that nothing else runs between."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-
-
-def run(
-    params: str,
-    sites: Mapping[str, list[dict[str, Any]]] | None = None,
-    view: View = EVERYBODY,
-    schema: TableSchema = HOSTS,
-    core: Capabilities = NAEMON,
-) -> Any:
-    """Rows as dictionaries, or the object of an ungrouped aggregation."""
-    pairs = tuple(
-        (name, value)
-        for name, _, value in (part.partition("→") for part in params.split("&") if part)
-    )
-    bound = bind(parse_query(pairs), Names(schema, {}), view, Moment(now=NOW, zone=ZoneInfo("UTC")))
-    shape = layout(bound, [core])
-    made = plan(bound, shape, core, push_down=False)
-    assert made is not None
-    parts = [
-        Part(
-            plan=made,
-            rows=[[row[name] for name, _ in shape.columns] for row in rows],
-            constants={
-                "peer_key": site,
-                "peer_name": site.upper(),
-                "peer_section": "Default",
-                "program_start": 77,
-            },
-        )
-        for site, rows in (sites or {"s1": S1}).items()
-    ]
-    missing = driven(absent_labels(bound, shape, parts))
-    if missing:
-        raise BadRequest("possible typo in filter", ", ".join(missing))
-    result = driven(finish(bound, shape, parts))
-    if isinstance(result, Document):
-        return result.value
-    assert isinstance(result, Rows)
-    names = [one.name for one in result.columns]
-    rows = [dict(zip(names, row, strict=True)) for row in result.rows]
-    if result.expand is not None:
-        rows = [
-            {**result.expand(row), **found} for row, found in zip(result.rows, rows, strict=True)
-        ]
-    return rows
-
-
-def names(params: str, **more: Any) -> list[str]:
-    return [row["name"] for row in run(f"columns→name&{params}", **more)]
 
 
 @pytest.mark.parametrize(
@@ -441,79 +283,3 @@ def test_secrets_are_known_under_every_prefix(name: str, kind: str) -> None:
     assert secret(name) == kind
     assert NOBODY.masks(name) is bool(kind)
     assert not EVERYBODY.masks(name)
-
-
-def many_rows(params: str, row: Mapping[str, Any], count: int) -> tuple[Any, Any, Part]:
-    """The query bound and planned, and ``count`` rows that read like ``row``."""
-    pairs = tuple((n, v) for n, _, v in (part.partition("→") for part in params.split("&")))
-    bound = bind(parse_query(pairs), Names(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC")))
-    shape = layout(bound, [NAEMON])
-    made = plan(bound, shape, NAEMON, push_down=False)
-    assert made is not None
-    rows = [[row[name] for name, _ in shape.columns] for _ in range(count)]
-    return bound, shape, Part(plan=made, rows=rows, constants={})
-
-
-def turns(steps: Steps[Any]) -> int:
-    """How many safe points there are."""
-    count = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration:
-            return count
-        count += 1
-
-
-NESTED = "{}'x'{}".format("concat(" * 19, ",".join(["", *["lower(alias))"] * 19]))
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        "columns→concat(concat(alias,alias),alias) as a",
-        f"columns→{NESTED} as a",
-        "columns→" + ",".join(f"upper(alias) as a{at}" for at in range(400)),
-        "columns→concat(alias,'x') as a&sort→-a",
-        "columns→concat(alias,name) as a,count(*) as n",
-        "columns→max(fmt('%s%s', alias, alias)) as a",
-    ],
-)
-def test_texts_made_of_many_rows_are_bounded_in_all(
-    monkeypatch: pytest.MonkeyPatch, params: str
-) -> None:
-    rows = {"s1": [host(f"h{at}", 0, [], [], alias="ALIAS" * 20) for at in range(60)]}
-    assert run(params, rows)
-    monkeypatch.setattr(Budget, "metered", partialmethod(limited, Budget.metered, 5_000))
-    with pytest.raises(BadRequest, match="make at most 134217728 characters in one answer"):
-        run(params, rows)
-    assert run("columns→concat(alias,name) as a", {"s1": rows["s1"][:20]})
-
-
-def limited(self: Budget, metered: Any, left: int, *arguments: Any) -> Any:
-    """The same meter with less to spend."""
-    self.left = min(self.left, left)
-    return metered(self, *arguments)
-
-
-def test_looking_for_a_label_in_many_rows_lets_others_run() -> None:
-    bound, shape, part = many_rows("nolabel→1", host("h", 0, [], [], perf_data="a=1"), 1000)
-    assert turns(absent_labels(bound, shape, [part])) >= 1000 / 25
-
-
-def test_rows_with_long_lists_are_taken_apart_in_several_turns() -> None:
-    row = host("h", 0, [], [f"s{at}" for at in range(600)])
-    bound, shape, part = many_rows("columns→to_rows(services) as s&limit→1", row, 10)
-    assert turns(finish(bound, shape, [part])) >= 10
-
-
-def test_groups_that_cores_counted_are_added_in_several_turns() -> None:
-    pairs = (("columns", "count(*),avg(state),name"),)
-    bound = bind(parse_query(pairs), Names(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC")))
-    shape = layout(bound, [NAEMON])
-    made = plan(bound, shape, NAEMON)
-    assert made is not None
-    assert made.pushed.stats
-    rows: list[Any] = [[f"h{at}", 2, 3] for at in range(2000)]
-    steps = finish(bound, shape, [Part(plan=made, rows=rows, constants={})])
-    assert turns(steps) >= 2 * 2000 / 500

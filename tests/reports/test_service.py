@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 
-from monrest.config.values import MailConfig, ReportsConfig
+from monrest.config import MailConfig, ReportsConfig
 from monrest.errors import BadRequest, SitesFailed
 from monrest.jobs.record import Job
 from monrest.reports import build, results, statements

@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
 from monrest.concurrency import pause
-from monrest.config.values import MailConfig
+from monrest.config import MailConfig
 from monrest.reports.files import rendered
 from monrest.reports.letter import Letter, letter
 from monrest.reports.smtp import Mailer, endpoint

@@ -22,10 +22,12 @@ from monrest.sites.commands import Sent
 from monrest.sites.fanout import Gathered, SiteAnswer
 from monrest.values import Caller, Capabilities, Identity, RestRequest, SiteProblem
 from tests.fakes.context import make_context
+from tests.fakes.keystore import value_of
 
 Test.__test__ = False
 
 NOW = 1_700_000_000
+AT = f"[{NOW}]"
 ADMIN = Identity(user="admin", roles=frozenset({"authorized_for_admin"}))
 ANN = Identity(user="ann")
 CALLER = Caller(method="POST", address="192.0.2.1", client="192.0.2.1")
@@ -184,10 +186,7 @@ class World:
         end = self.clock.seconds() + seconds
         while not found and self.clock.seconds() < end:
             self.clock.advance(0.01)
-        (value,) = found
-        if hasattr(value, "raiseException"):
-            value.raiseException()
-        return value
+        return value_of(found)
 
     def refused(self, kind, path, *parameters, **more):
         """The error of a request that must fail."""

@@ -21,6 +21,7 @@ from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.dispatch import dispatch
 from monrest.values import Column, Identity, RestRequest, Rows, SiteProblem
 from tests.fakes.context import make_context
+from tests.fakes.keystore import value_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = 1711923000  # 2024-04-01 00:10 in Berlin, the evening before in New York
@@ -121,10 +122,7 @@ class World:
             if found:
                 break
             self.clock.advance(0.1)
-        (value,) = found
-        if hasattr(value, "raiseException"):
-            value.raiseException()
-        return value
+        return value_of(found)
 
 
 @pytest.fixture

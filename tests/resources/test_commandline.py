@@ -1,19 +1,22 @@
 """The commandline resource around the pure expansion: who sees what, of which objects."""
 
+from functools import partial
+
 import pytest
 from attrs import evolve
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
 
 from monrest.config import DisplayConfig, SiteConfig
 from monrest.errors import Forbidden, SitesFailed
 from monrest.resources import commandline
 from monrest.resources.columns import HOSTS, SERVICES
-from monrest.resources.dispatch import dispatch
 from monrest.sites.fanout import Gathered, SiteAnswer
 from monrest.sites.registry import Registry
-from monrest.values import Column, Identity, RestRequest, Rows, SiteProblem
+from monrest.values import Column, Identity, Rows, SiteProblem
 from tests.fakes.context import make_context
+from tests.resources import asking
+from tests.resources.asking import records
 
 CONFIGURATION = "authorized_for_configuration_information"
 SYSTEM = "authorized_for_system_information"
@@ -89,24 +92,7 @@ def web01(**more):
     return {**peer, **mine, "custom_variables": {"KEY": "k1"}, **more}
 
 
-def answer(context, path, *parameters, identity=ANN):
-    request = RestRequest(
-        method="GET",
-        path=path,
-        segments=tuple(path.strip("/").split("/")),
-        parameters=parameters,
-        identity=identity,
-    )
-    found = []
-    Deferred.fromCoroutine(dispatch(context, request)).addBoth(found.append)
-    (value,) = found
-    if hasattr(value, "raiseException"):
-        value.raiseException()
-    return value
-
-
-def records(found):
-    return [dict(zip([c.name for c in found.columns], row, strict=False)) for row in found.rows]
+answer = partial(asking.answer, identity=ANN)
 
 
 def shown(context, level, **more):

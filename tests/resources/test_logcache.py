@@ -35,6 +35,9 @@ class Cache:
     async def record(self, site):
         return self.records.get(site.id)
 
+    def busy(self, known):
+        return bool(known.owner) and not known.owner.startswith("dead:")
+
     async def update_all(self, sites):
         self.asked.append([site.id for site in sites])
         return self.result
@@ -82,11 +85,11 @@ def rows(answer):
         (KNOWN, "OK"),
         (known(wanted_from=NOW - 1795), "importing, 50% done"),
         (
-            known(owner="node:17:ab", owned_until=NOW + 20.0, mode="update"),
+            known(owner="4711:17", owned_until=NOW + 20.0, mode="update"),
             "running update since 2023-11-14 22:13:11 (pid: 17)",
         ),
         # Whoever died holds it no more.
-        (known(owner="node:17:ab", owned_until=NOW - 1.0, mode="update"), "OK"),
+        (known(owner="dead:17", owned_until=NOW + 20.0, mode="update"), "OK"),
     ],
 )
 def test_states_of_a_cache(ask, cache, record, status):

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_twisted import blockon
 from twisted.internet import reactor
-from twisted.internet.task import Clock
 
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
@@ -26,6 +25,7 @@ from monrest.resources.fetch import fetch
 from monrest.sites.registry import Registry
 from monrest.values import ADMIN, Document, Identity, RestRequest
 from tests.fakes.context import make_context
+from tests.fakes.standstill import Standstill
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 
@@ -89,24 +89,6 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     yield make_context(standstill, sites=registry, zone=Config().display.zone())
     blockon(registry.stopService())
     blockon(core.stopService())
-
-
-class Standstill:
-    """A reactor on which no time passes: sockets work, delayed calls never come."""
-
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.clock.advance(1_795_242_791)
-
-    def seconds(self) -> float:
-        return self.clock.seconds()
-
-    def callLater(self, delay: float, *args: Any, **more: Any) -> Any:
-        # A turn of the reactor is no time; long work between its slices needs it.
-        return (self.clock if delay else reactor).callLater(delay, *args, **more)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(reactor, name)
 
 
 @st.composite

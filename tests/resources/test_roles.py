@@ -14,7 +14,6 @@ import pytest
 from pytest_twisted import blockon
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from monrest.config import Config, DisplayConfig, SiteConfig
 from monrest.demo.service import DemoCore
@@ -24,6 +23,7 @@ from monrest.resources.dispatch import dispatch
 from monrest.sites.registry import Registry
 from monrest.values import ADMIN, ROLES, Document, Identity, RestRequest, Rows
 from tests.fakes.context import KnownContacts, make_context
+from tests.fakes.standstill import Standstill
 
 SHORT = "authorized_for_"
 _LINE = "peer_key,time,lineno,message,options,command_name,current_contact_email"
@@ -48,23 +48,6 @@ LISTS: Mapping[str, tuple[str, int]] = {
 """Lists, columns that are asked, and how many of them name a row."""
 
 PAST = dict.fromkeys(("/logs", "/alerts", "/notifications"), (("time[gte]", "-12h"),))
-
-
-class Standstill:
-    """A reactor on which no time passes: sockets work, delayed calls never come."""
-
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.clock.advance(1_795_242_791)
-
-    def seconds(self) -> float:
-        return self.clock.seconds()
-
-    def callLater(self, delay: float, *args: Any, **more: Any) -> Any:
-        return (self.clock if delay else reactor).callLater(delay, *args, **more)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(reactor, name)
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,16 @@
 """The list of sites: what it tells, to whom, and that it is a list like any other (section 18)."""
 
 import pytest
-from twisted.internet.defer import Deferred
 
 from monrest.errors import BadRequest
 from monrest.resources import dispatch as dispatching
 from monrest.resources import sites
 from monrest.resources.declare import Endpoint
-from monrest.resources.dispatch import dispatch
 from monrest.resources.router import Router
-from monrest.values import ADMIN, ANONYMOUS, ROLES, Document, Identity, RestRequest
+from monrest.values import ADMIN, ANONYMOUS, ROLES, Document, Identity
 from tests.fakes.context import KnownContacts, make_context
 from tests.fakes.sites import Town
+from tests.resources.asking import answer, records
 
 INFORMED = Identity(user="ann", roles=frozenset({"authorized_for_system_information"}))
 ANN = Identity(user="ann")
@@ -39,24 +38,7 @@ def context(town):
 
 
 def ask(context, *parameters, identity=INFORMED, path="/sites", selected=()):
-    request = RestRequest(
-        method="GET",
-        path=path,
-        segments=tuple(path.strip("/").split("/")),
-        parameters=parameters,
-        identity=identity,
-        sites=selected,
-    )
-    found = []
-    Deferred.fromCoroutine(dispatch(context, request)).addBoth(found.append)
-    (value,) = found
-    if hasattr(value, "raiseException"):
-        value.raiseException()
-    return value
-
-
-def records(found):
-    return [dict(zip([c.name for c in found.columns], row, strict=False)) for row in found.rows]
+    return answer(context, path, *parameters, identity=identity, sites=selected)
 
 
 def ids(found):

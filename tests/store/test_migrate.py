@@ -1,4 +1,4 @@
-"""The migrations make what ``tables.py`` says, once, and refuse what they do not know."""
+"""The migrations make what ``store.tables`` say, once, and refuse what they do not know."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ from tests.store.rows import add, names
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = ScriptDirectory.from_config(migrate.config()).get_current_head()
+
+
+@pytest.fixture
+def database_url(empty_database_url):
+    return empty_database_url
+
+
+@pytest.fixture
+def postgres_url(empty_postgres_url):
+    return empty_postgres_url
 
 
 def change_by_hand(url, *statements):

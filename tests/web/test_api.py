@@ -18,8 +18,7 @@ from monrest.errors import (
 )
 from monrest.names import Names
 from monrest.values import Document, SiteProblem
-
-from .conftest import Room, rows
+from tests.web.room import Room, rows
 
 ROOT = "/mon/r"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -137,7 +137,7 @@ def test_forwarded_headers_count_from_trusted_proxies_only(
 
 
 def test_repeated_forwarded_headers_are_read_as_one_list(clock):
-    from .conftest import Room, asking
+    from tests.web.room import Room, asking
 
     room = Room(clock, behind_proxy=True)
     ask = asking(room)

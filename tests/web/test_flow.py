@@ -7,30 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.web.flow import Flow
-
-
-class Request:
-    """Takes what is written, and asks for a pause after every ``room`` pieces."""
-
-    def __init__(self, room=10):
-        self.room, self.written, self.producer, self.aborted = room, [], None, False
-        self.channel = self
-
-    def registerProducer(self, producer, streaming):
-        assert streaming
-        self.producer = producer
-
-    def unregisterProducer(self):
-        assert self.producer is not None
-        self.producer = None
-
-    def write(self, data):
-        self.written.append(data)
-        if len(self.written) % self.room == 0:
-            self.producer.pauseProducing()
-
-    def forceAbortClient(self):
-        self.aborted = True
+from tests.fakes.consumer import Consumer
 
 
 @pytest.fixture
@@ -51,14 +28,14 @@ def sending(clock, request, count):
 
 
 def test_all_goes_to_a_fast_client(clock):
-    request = Request(room=100)
+    request = Consumer(room=100)
     assert sending(clock, request, 5).called
     assert request.written == [b"0", b"1", b"2", b"3", b"4"]
     assert request.producer is None
 
 
 def test_a_slow_client_holds_it_back(clock):
-    request = Request(room=2)
+    request = Consumer(room=2)
     done = sending(clock, request, 5)
     assert len(request.written) == 2
     clock.advance(59)
@@ -72,7 +49,7 @@ def test_a_slow_client_holds_it_back(clock):
 
 
 def test_a_client_that_takes_nothing_is_cut_off(clock):
-    request = Request(room=1)
+    request = Consumer(room=1)
     done = sending(clock, request, 5)
     clock.advance(61)
     assert request.aborted
@@ -84,7 +61,7 @@ def test_a_client_that_takes_nothing_is_cut_off(clock):
 
 
 def test_who_is_gone_leaves_no_timer(clock):
-    request = Request(room=1)
+    request = Consumer(room=1)
     done = sending(clock, request, 5)
     request.producer.stopProducing()
     done.addErrback(lambda _: None)

@@ -5,30 +5,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 
 from monrest.web.producer import Body
-
-
-class Consumer:
-    """Stands for a request; pauses its producer after ``room`` writes."""
-
-    def __init__(self, room=1000):
-        self.room, self.written, self.producer, self.aborted = room, [], None, False
-        self.channel = self
-
-    def registerProducer(self, producer, streaming):
-        assert streaming
-        self.producer = producer
-
-    def unregisterProducer(self):
-        self.producer = None
-
-    def write(self, data):
-        self.written.append(data)
-        self.room -= 1
-        if self.room == 0:
-            self.producer.pauseProducing()
-
-    def forceAbortClient(self):
-        self.aborted = True
+from tests.fakes.consumer import Consumer
 
 
 class Work:
@@ -89,7 +66,7 @@ def test_the_reactor_gets_its_turn(clock):
 
 
 def test_a_paused_consumer_pauses_the_work(clock):
-    consumer, work = Consumer(room=2), Work(5)
+    consumer, work = Consumer(room=2, once=True), Work(5)
     body, results = sending(clock, work, consumer)
     assert (len(consumer.written), work.left, results) == (2, 3, [])
     clock.advance(59)
@@ -114,7 +91,7 @@ def test_pausing_between_turns(clock):
 
 
 def test_a_client_that_takes_nothing_is_cut_off(clock):
-    consumer, work = Consumer(room=2), Work(5)
+    consumer, work = Consumer(room=2, once=True), Work(5)
     body, results = sending(clock, work, consumer)
     clock.advance(60)
     assert consumer.aborted
@@ -141,7 +118,7 @@ def test_a_client_that_leaves_ends_the_work(clock):
 
 
 def test_cancelling_ends_the_work(clock):
-    consumer, work = Consumer(room=1), Work(5)
+    consumer, work = Consumer(room=1, once=True), Work(5)
     body, results = sending(clock, work, consumer)
     body.done.cancel()
     assert results[0].check(CancelledError)
@@ -149,7 +126,7 @@ def test_cancelling_ends_the_work(clock):
 
 
 def test_any_iterator_will_do(clock):
-    consumer = Consumer(room=1)
+    consumer = Consumer(room=1, once=True)
     body = Body(clock, consumer, iter([b"a", b"b"]))
     body.send().addErrback(lambda _: None)
     body.done.cancel()

@@ -7,6 +7,7 @@ from monrest.commands.effects.model import (
     HOST,
     HOSTS_OF_HOSTGROUP,
     HOSTS_OF_SERVICEGROUP,
+    KINDS,
     SERVICE,
     SERVICES_OF_HOST,
     SERVICES_OF_HOSTGROUP,
@@ -26,11 +27,6 @@ from monrest.commands.effects.model import (
 )
 from monrest.commands.effects.switches import Declared
 from monrest.query.model import Any_, CoreFilter, Every, Test
-
-_KINDS: tuple[tuple[Kind, str, Place], ...] = (
-    ("hosts", "host", HOST),
-    ("services", "svc", SERVICE),
-)
 
 
 def _ids(rows: Rows, at: int = 0) -> set[object]:
@@ -147,7 +143,7 @@ def _no(what: str, place: Place, sent: Sent) -> str:
 
 def comments() -> Declared:
     """add_…_comment, del_…_comment…, acknowledge_… and remove_…_acknowledgement."""
-    for kind, word, place in _KINDS:
+    for kind, word, place in KINDS:
         yield kind, f"add_{word}_comment", _comment(place)
         yield kind, f"del_all_{word}_comments", _no_comments(place)
         yield kind, f"acknowledge_{word}_problem", _acknowledged(place)
@@ -283,7 +279,7 @@ def downtimes() -> Declared:
         yield kind, f"schedule_{name}_downtime", _downtime(place)
     yield "hosts", "del_active_host_downtimes", _gone("downtimes")
     yield "services", "del_active_service_downtimes", _gone("downtimes")
-    for kind, word, _place in _KINDS:
+    for kind, word, _place in KINDS:
         yield kind, "del_downtime", _gone("downtimes")
         yield "sites", f"del_{word}_downtime", _deleted("downtimes", service=kind == "services")
     for word in ("host_name", "hostgroup_name", "start_time_comment"):

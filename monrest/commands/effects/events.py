@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from monrest.commands.catalogue import Kind
 from monrest.commands.effects.model import (
     HOST,
+    KINDS,
     SERVICE,
     SERVICES_OF_HOST,
     Effect,
@@ -24,10 +24,6 @@ from monrest.commands.effects.switches import Declared
 from monrest.query.model import CoreFilter, Every, Test
 from monrest.values import Row
 
-_KINDS: tuple[tuple[Kind, str, Place], ...] = (
-    ("hosts", "host", HOST),
-    ("services", "svc", SERVICE),
-)
 _SKEW = 60
 """Seconds by which a core's clock may be behind ours."""
 
@@ -124,7 +120,7 @@ def _printed(found: object, output: str) -> bool:
 def checks() -> Declared:
     """schedule_…_check…, process_…_check_result."""
     for word, forced in (("", False), ("forced_", True)):
-        for kind, name, place in _KINDS:
+        for kind, name, place in KINDS:
             yield kind, f"schedule_{word}{name}_check", _checked(place, forced=forced)
         reading = _checked(SERVICES_OF_HOST, forced=forced)
         yield "hosts", f"schedule_{word}host_svc_checks", reading
@@ -194,7 +190,7 @@ def logged() -> Declared:
     yield "sites", "log", _note("")
     yield "hosts", "note", _note("HOST NOTE")
     yield "services", "note", _note("SERVICE NOTE")
-    for kind, word, place in _KINDS:
+    for kind, word, place in KINDS:
         yield kind, f"send_custom_{word}_notification", _custom_notification(place)
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from monrest.commands.catalogue import Command
+from monrest.commands.catalogue import Command, Kind
 from monrest.commands.values import Target
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 from monrest.values import Capabilities, Row
@@ -157,6 +157,12 @@ CONTACTS_OF_GROUP = Place(
     called=lambda one: f"contacts of contact group {one.name}",
 )
 CORE = Place(table="status", limit=lambda _target: None, called=lambda _target: "the core")
+
+KINDS: tuple[tuple[Kind, str, Place], ...] = (
+    ("hosts", "host", HOST),
+    ("services", "svc", SERVICE),
+)
+"""Kind of a command, the word for it in names of commands, the place that is commanded."""
 
 
 def none_of(place: Place, target: Target) -> Callable[[Rows], str]:

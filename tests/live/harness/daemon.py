@@ -106,7 +106,7 @@ class Daemon:
     def start(self, *, connected=None, **environment):
         """Start and wait until the API answers and the sites named ``connected`` are up."""
         self.spawn(**environment)
-        until(self.answers, f"the daemon answers:\n{self.log}")
+        until(self.answers, f"the daemon answers:\n{self.log}", seconds=60)
         wanted = {entry["id"] for entry in self.sites} if connected is None else set(connected)
         self.wait_connected(wanted)
         return self
@@ -119,6 +119,7 @@ class Daemon:
                     wanted <= {row["id"] for row in client.rows("/sites") if row["connected"] == 1}
                 ),
                 f"sites {sorted(wanted)} are connected",
+                seconds=60,
             )
 
     def answers(self):

@@ -1,9 +1,14 @@
 """Staging on SQLite and on PostgreSQL, over real files."""
 
+import os
+
 import pytest
 import pytest_twisted
 
+from monrest.objectconfig.journal import Room
+from monrest.objectconfig.save import Allowed, Write, write
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
+from tests.objectconfig.staging.files import NOBODY, sha256
 from tests.objectconfig.staging.site import Daemon, Site
 
 __all__ = ["database_url", "postgres_server", "postgres_url"]
@@ -34,3 +39,65 @@ def started(database_url, site, tmp_path):
 @pytest.fixture
 def daemon(started):
     return started()
+
+
+@pytest.fixture
+def conf(tmp_path):
+    folder = tmp_path / "conf.d"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.cfg").write_bytes(b"old a")
+    (folder / "sub" / "b.cfg").write_bytes(b"old b")
+    return folder
+
+
+@pytest.fixture
+def room(tmp_path):
+    return Room.of(tmp_path / "var", "prod")
+
+
+@pytest.fixture
+def saved(conf, room):
+    """A function that saves contents by name, on the base of what is on disk or of ``bases``."""
+
+    def save_(contents, bases=None, files=()):
+        def base(name):
+            path = conf / name
+            return path.read_bytes() if path.is_file() else None
+
+        writes = [
+            Write(
+                path=str(conf / name),
+                base_hash=sha256((bases or {}).get(name, base(name))),
+                content=content,
+            )
+            for name, content in contents.items()
+        ]
+        with room.locked():
+            write(room, writes, Allowed(folders=(str(conf),), files=files), note={"user": "ann"})
+
+    return save_
+
+
+@pytest.fixture
+def asuser(tmp_path):
+    """A function that calls another one without the rights of root."""
+    if os.getuid():
+        yield lambda function: function()
+        return
+    for path in [tmp_path, *tmp_path.rglob("*")]:
+        os.chown(path, NOBODY, NOBODY)
+    parents = [path for path in tmp_path.parents if path.owner() == "root"]
+    modes = {path: path.stat().st_mode for path in parents}
+    for path in parents:
+        path.chmod(modes[path] | 0o011)
+
+    def call(function):
+        os.seteuid(NOBODY)
+        try:
+            return function()
+        finally:
+            os.seteuid(0)
+
+    yield call
+    for path in parents:
+        path.chmod(modes[path])

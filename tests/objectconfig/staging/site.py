@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from twisted.internet import reactor
+from twisted.internet.defer import Deferred
 
 from monrest.config import ConfigTool
 from monrest.objectconfig.hooks import Hooks
@@ -34,6 +35,11 @@ GROUPS = """define hostgroup {
   members                        w1,w2
 }
 """
+OUTSIDE = "# somebody else was here\n"
+
+
+def later(coroutine):
+    return Deferred.fromCoroutine(coroutine)
 
 
 class Site:

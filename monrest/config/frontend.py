@@ -1,0 +1,170 @@
+"""The tables of the front end: jobs, business processes, dashboards, reports, mails, the cluster.
+
+As in ``monrest.config.values``, which has the others and the whole file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import field, frozen
+
+
+@frozen(kw_only=True)
+class JobsConfig:
+    """The table ``[jobs]``: how many run at once in this daemon, how many may wait behind them.
+
+    A single user may hold half of the ``queue``. Results are kept for ``keep`` seconds.
+    """
+
+    concurrent: int = 4
+    queue: int = 2000
+    keep: float = 3600.0
+
+
+@frozen(kw_only=True)
+class BpConfig:
+    """The table ``[bp]``: business processes (frontend-data.md, section 2).
+
+    ``refresh_interval`` in minutes, 0: never by itself. ``result_backend`` is the site that gets
+    the results; empty: the only one there is. ``default_filter`` are filters of every process.
+    ``default_state_order`` are groups of states, the worst first; empty: as in the reference.
+    ``sync_downtime_ack_state``: 0 off, 1 acknowledgements and downtimes are passed on to parents,
+    2 also to the core. ``functions_dir`` has Python files with functions and filters of one's own.
+    ``spool_dir``: results go into files there if no site is named. ``objects_save_file`` gets the
+    objects of all processes in ``objects_save_format`` and ``objects_reload_cmd`` makes the core
+    read it; empty: RESTART_PROCESS. The commands around saving and after a refresh are run through
+    a shell.
+    """
+
+    refresh_interval: int = 1
+    result_backend: str = ""
+    default_filter: tuple[str, ...] = ()
+    default_state_order: tuple[str, ...] = ()
+    sync_downtime_ack_state: int = 1
+    functions_dir: str = ""
+    spool_dir: str = ""
+    objects_save_file: str = ""
+    objects_save_format: Literal["nagios", "icinga2"] = "nagios"
+    objects_reload_cmd: str = ""
+    pre_save_cmd: str = ""
+    post_save_cmd: str = ""
+    post_refresh_cmd: str = ""
+    read_only: bool = False
+
+
+@frozen(kw_only=True)
+class PanoramaConfig:
+    """The table ``[panorama]``.
+
+    New dashboards get the first free number from ``new_files_start_at`` on. ``readonly``: only
+    administrators change dashboards. ``folder`` has programs that print dashboards, each ended
+    after ``script_timeout`` seconds; empty: there are none.
+    """
+
+    new_files_start_at: int = 1
+    readonly: bool = False
+    folder: str = ""
+    script_timeout: float = 15.0
+
+
+@frozen(kw_only=True)
+class ControlledNode:
+    """One ``[[nodecontrol.nodes]]``: how one site's host is asked and what is done there.
+
+    ``host_name`` is the name of its host. ``gather`` is a command that prints facts, the others
+    do what their names say; empty: that cannot be done.
+    """
+
+    site: str
+    host_name: str = ""
+    gather: str = ""
+    install: str = ""
+    update: str = ""
+    cleanup: str = ""
+    os_update: str = ""
+    os_sec_update: str = ""
+
+
+@frozen(kw_only=True)
+class NodeControlConfig:
+    """The table ``[nodecontrol]``; times in seconds.
+
+    ``gather_timeout`` is for commands that print facts, ``command_timeout`` for all others.
+    ``parallel_tasks`` nodes are asked at the same time.
+    """
+
+    enabled: bool = True
+    parallel_tasks: int = 3
+    gather_timeout: float = 60.0
+    command_timeout: float = 3600.0
+    nodes: tuple[ControlledNode, ...] = ()
+
+
+@frozen(kw_only=True)
+class LogcacheConfig:
+    """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``.
+
+    All else is in seconds: ``first_import`` is how far the first import goes back, and at the age
+    of ``compact_after`` and ``keep`` repetitions and whole lines are removed (0: never).
+    """
+
+    enabled: bool = True
+    update_interval: float = 60.0
+    first_import: float = 31536000.0
+    compact_after: float = 6048000.0
+    keep: float = 63072000.0
+    url: str = ""
+
+
+@frozen(kw_only=True)
+class ReportsConfig:
+    """The table ``[reports]``: how many are made at once in this daemon, and how they are rounded.
+
+    ``default_template`` is for reports that name none, which is wrong where it is empty.
+    ``templates`` is a folder with further templates, read at start and at every reload.
+    """
+
+    concurrent: int = 2
+    default_template: str = ""
+    templates: str = ""
+    rounding: Literal["round", "floor"] = "round"
+
+
+@frozen(kw_only=True)
+class MailConfig:
+    """The table ``[mail]``: the server that takes mails, nothing is sent without a ``host``.
+
+    ``security``: none, starttls or tls, of which the last two need a certificate of the host's
+    name. ``timeout``: seconds for each answer of the server. ``tries``: how often a mail is tried.
+    """
+
+    host: str = ""
+    port: int = 25
+    security: Literal["none", "starttls", "tls"] = "none"
+    tls_ca_file: str = ""
+    username: str = ""
+    password_file: str = ""
+    sender: str = "monrest@localhost"
+    subject_prefix: str = ""
+    headers: Mapping[str, str] = field(factory=dict)
+    timeout: float = 30.0
+    tries: int = 8
+
+
+@frozen(kw_only=True)
+class ClusterConfig:
+    """The table ``[cluster]``: the base URLs of all nodes; times in seconds.
+
+    ``restart_notice``: for how long a node says that it leaves before it closes its ports.
+    """
+
+    nodes: tuple[str, ...] = ()
+    heartbeat_interval: float = 10.0
+    restart_notice: float = 10.0
+
+    @property
+    def several(self) -> bool:
+        """Whether this daemon is one of several."""
+        return len(self.nodes) > 1

@@ -1,0 +1,47 @@
+"""Leases of the log cache that nobody renews any more, because their holder died.
+
+What a holder writes with each renewal is a beat to the others: where it stands still for as long
+as a lease holds, as this daemon measures, the holder is gone. That no clock of one machine is
+compared with another's, and that a paused holder cannot write, is as with ``store.duties``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import define, field
+
+from monrest.errors import Unavailable
+from monrest.logs import records
+from monrest.logs.records import LEASE, Held, Record
+from monrest.store.beats import Beats, boot_time
+from monrest.store.database import Database
+
+LOOK = 2.5
+"""Seconds between two looks."""
+
+
+@define(eq=False)
+class Leases:
+    """``gone`` are the leases whose holders are, by the number of the site."""
+
+    database: Database
+    timer: Callable[[], float] = field(default=boot_time, kw_only=True)
+    gone: Mapping[int, Held] = field(init=False, factory=dict)
+    _beats: Beats[Held] = field(init=False, factory=lambda: Beats(2 * LOOK))
+
+    async def look(self) -> None:
+        """See which leases were renewed since the last look."""
+        began = self.timer()
+        try:
+            held = await self.database.run(records.held)
+        except Unavailable:
+            # Nobody can renew meanwhile: that time does not count against anybody.
+            self._beats.missed()
+            return
+        stands = self._beats.look(held, began, self.timer())
+        self.gone = {site: held[site] for site, still in stands.items() if still >= LEASE}
+
+    def living(self, known: Record) -> bool:
+        """Whether somebody holds the lease of a site, as far as this daemon can tell."""
+        return bool(known.owner) and self.gone.get(known.id) != (known.owner, known.owned_until)

@@ -1,0 +1,91 @@
+"""Profiles that nobody uses are forgotten, those that lock somebody never; on both kinds."""
+
+from __future__ import annotations
+
+import pytest
+from twisted.internet.task import Clock
+
+from monrest.auth.users import Profile, Users
+from monrest.config import AuthConfig
+from monrest.values import Caller
+from tests.fakes.keystore import Store, result
+
+NOW = 1_700_000_000
+DAY = 86400
+YEAR = 365 * DAY
+HOME = Caller(address="192.0.2.7", client="192.0.2.7")
+
+
+@pytest.mark.parametrize(
+    ("given", "days", "outlived"),
+    [
+        ({}, 1, False),
+        ({}, 1.1, True),
+        ({"failed": 3, "last_failed": {"time": NOW + DAY}}, 2, False),
+        ({"failed": 3, "last_failed": {"time": NOW + DAY}}, 2.1, True),
+        ({"locked": True}, 1000, False),
+        ({"tz": "Asia/Tokyo"}, 365, False),
+        ({"tz": "Asia/Tokyo"}, 365.1, True),
+        ({"last_success": {"time": NOW + DAY}}, 366, False),
+        ({"last_success": {"time": NOW + DAY}}, 366.1, True),
+        ({"last_success": {"time": NOW}, "last_failed": {"time": NOW + DAY}}, 366, False),
+    ],
+)
+def test_outlived(given, days, outlived):
+    assert Profile(name="ann", created=NOW, **given).outlived(NOW + days * DAY) is outlived
+
+
+@pytest.fixture
+def clock():
+    made = Clock()
+    made.advance(NOW)
+    return made
+
+
+@pytest.fixture
+def store(database_url, clock):
+    made = Store(database_url, clock)
+    made.startService()
+    yield made
+    made.down = False
+    result(made.stopService())
+
+
+@pytest.fixture
+def users(store, clock):
+    made = Users(store, clock, AuthConfig(lock_after_failed_logins=3))
+    made.startService()
+    yield made
+    result(made.stopService())
+    assert not clock.getDelayedCalls()
+
+
+def names(users):
+    return [one.name for one in result(users.list())]
+
+
+def fill(users):
+    result(users.failed("once", HOME, known=True))
+    result(users.succeeded("often", HOME))
+    result(users.lock("bad"))
+
+
+def test_each_in_its_time(users, clock):
+    fill(users)
+    clock.advance(DAY - 100)
+    assert names(users) == ["bad", "often", "once"]
+    clock.advance(2000)
+    assert names(users) == ["bad", "often"]
+    clock.advance(YEAR)
+    assert names(users) == ["bad"]
+    assert result(users.is_locked("bad"))
+
+
+def test_while_the_database_is_away_nothing_happens(users, store, clock):
+    fill(users)
+    store.down = True
+    clock.advance(DAY + 2000)
+    store.down = False
+    assert names(users) == ["bad", "often", "once"]
+    clock.advance(2000)
+    assert names(users) == ["bad", "often"]

@@ -1,0 +1,47 @@
+"""Several who write broadcasts at once, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from twisted.internet.defer import gatherResults
+
+from monrest.broadcasts import statements
+from monrest.broadcasts.record import checked
+
+MANY = range(12)
+
+
+def named(name):
+    return checked({"name": name}, 0, UTC)
+
+
+async def test_each_new_one_has_a_file_of_its_own(database):
+    works = [statements.add("day", named(str(n)), n, exact=False) for n in MANY]
+    files = await gatherResults([database.change(work) for work in works])
+    assert sorted(files) == sorted(["day", *(f"day_{n}" for n in MANY[1:])])
+    stored = {one.file: one for one in await database.run(statements.everything)}
+    assert {stored[file].record["name"] for file in files} == {str(n) for n in MANY}
+
+
+async def test_a_wanted_file_is_given_once(database):
+    works = [statements.add("mine", named(str(n)), n, exact=True) for n in MANY]
+    files = await gatherResults([database.change(work) for work in works])
+    assert sorted(files, key=str) == [*([None] * (len(MANY) - 1)), "mine"]
+    (stored,) = await database.run(statements.everything)
+    assert stored.record["name"] == str(files.index("mine"))
+
+
+async def test_one_change_wins_and_the_others_are_told(database):
+    await database.change(statements.add("one", named("first"), 0, exact=True))
+    old = await database.run(statements.one("one"))
+    works = [statements.replace(old, named(str(n)), 5) for n in MANY]
+    done = await gatherResults([database.change(work) for work in works])
+    assert done.count(True) == 1
+    now = await database.run(statements.one("one"))
+    assert (now.record["name"], now.version, now.changed) == (
+        str(done.index(True)), old.version + 1, 5,
+    )  # fmt: skip
+    assert await gatherResults(
+        [database.change(statements.remove("one")) for _ in MANY]
+    ).addCallback(sorted) == [False] * (len(MANY) - 1) + [True]

@@ -1,0 +1,32 @@
+"""Arguments of commands as they are read."""
+
+from datetime import UTC
+
+import pytest
+from attrs import evolve
+
+from monrest.commands.arguments import Defaults, parse
+from monrest.commands.catalogue import find
+from monrest.config.values import CommandsConfig
+from monrest.errors import BadRequest
+
+NOW = 1795000000
+PLAIN = Defaults(user="omar", now=NOW + 0.7, zone=UTC, config=CommandsConfig())
+
+
+def configured(**settings):
+    return evolve(PLAIN, config=CommandsConfig(**settings))
+
+
+def read(kind, name, defaults=PLAIN, **given):
+    return dict(parse(find(kind, name), given, defaults))
+
+
+def refused(kind, name, defaults=PLAIN, **given):
+    with pytest.raises(BadRequest) as raised:
+        parse(find(kind, name), given, defaults)
+    return raised.value.message, raised.value.description
+
+
+def argument(kind, name, argument_name, value, **others):
+    return read(kind, name, **{argument_name: value}, **others)[argument_name]

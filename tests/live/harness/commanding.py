@@ -1,0 +1,79 @@
+"""Commands over the API on cores that the module has for itself, because they change them."""
+
+from __future__ import annotations
+
+import pytest
+
+from monrest.commands.effects import UNKNOWN_TO_ICINGA2
+
+from .cores import ICINGA2_SITE, EmbeddedCore, Icinga2Core
+from .daemon import Daemon, site
+from .recorder import problems
+
+WAIT = {"wait": 10}
+
+
+class NotifyingIcinga2(Icinga2Core):
+    """The usual one sends no notifications."""
+
+    def arguments(self):
+        conf = self.folder / "site.conf"
+        conf.write_text(f'{ICINGA2_SITE.read_text()}\nobject NotificationComponent "on" {{ }}\n')
+        return [str(conf) if one == str(ICINGA2_SITE) else one for one in super().arguments()]
+
+
+OWN = {"embedded": EmbeddedCore, "icinga2": NotifyingIcinga2}
+
+
+@pytest.fixture(scope="module")
+def tape(tape):
+    """What reaches the core; at the end all of it must be expected lines."""
+    yield tape
+    assert not [(one, found) for one in tape.requests if (found := problems(one))]
+
+
+@pytest.fixture(scope="module")
+def server(own, tape, tmp_path_factory):
+    """A daemon in front of it."""
+    daemon = Daemon(
+        tmp_path_factory.mktemp("server"), [site("s1", f"unix:{tape.path}", name="Site One")]
+    )
+    try:
+        yield daemon.start()
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def boss(server):
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def web(server):
+    """olga, contact of web01 and of the service ping on db01."""
+    with server.client("olga") as client:
+        yield client
+
+
+def skip_unknown(own, *names):
+    if own.name == "icinga2" and (unknown := set(names) & UNKNOWN_TO_ICINGA2):
+        pytest.skip(f"Icinga 2 does not know {', '.join(sorted(unknown))}")
+
+
+def send(client, path, effect="seen", **parameters):
+    """Send with ``wait`` and expect this effect."""
+    response = client.post_form(path, {**WAIT, **parameters})
+    assert response.status == 200, response
+    document = response.json
+    assert document["effect"] == effect, document
+    assert document["message"] == "Command successfully submitted"
+    return document
+
+
+def value(client, path, column):
+    rows = client.rows(path, {"columns": column})
+    values = {row[column] for row in rows}
+    assert len(values) == 1, rows
+    return values.pop()

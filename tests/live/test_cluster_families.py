@@ -1,0 +1,224 @@
+"""All scheduled work of a cluster at once: every family moves when its node is gone, and is counted."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections import Counter
+from datetime import datetime
+
+import pytest
+from harness.cores import EmbeddedCore
+from harness.daemon import site
+from harness.nodes import Nodes
+from harness.recorder import Recorder
+from harness.waiting import until
+
+from tests.fakes.postgres import postgres_server
+from tests.fakes.smtp import MailServer
+
+__all__ = ["postgres_server"]
+
+REPORTS, DOWNTIMES, PROCESSES = "reports", "recurring downtimes", "business processes"
+LOGS, NODES, JOBS, RESTART = "log cache", "nodecontrol", "old jobs", "cluster restart"
+FAMILIES = (REPORTS, DOWNTIMES, PROCESSES, LOGS, NODES, JOBS, RESTART)
+MANY_REPORTS, MANY_DOWNTIMES = 5, 15
+SLOT = 300
+PATIENCE = 120.0
+SHOP = {"name": "web01", "nodes": [{"label": "http", "function": "status('db01', 'ping')"}]}
+RESULT = re.compile(rb"PROCESS_HOST_CHECK_RESULT;web01;0;OK - business process")
+HEADERS = {"Content-Type": "application/json"}
+
+
+class World:
+    """Three nodes with work of every family, a core and a mail server of their own."""
+
+    def __init__(self, folder, server, ready):
+        self.core = EmbeddedCore(folder)
+        ready(self.core)
+        self.seen = Recorder(folder / "proxy", self.core.socket)
+        self.mails = MailServer()
+        self.asked_file = folder / "asked"
+        self.asked_file.touch()
+        gather = f"date +%s >> {self.asked_file}; echo '{{}}'"
+        self.nodes = Nodes(
+            folder,
+            server,
+            [site("s1", f"unix:{self.seen.path}")],
+            cluster={"restart_notice": 1.0},
+            logcache={"update_interval": 1.0, "first_import": 604800.0},
+            mail={"host": "127.0.0.1", "port": self.mails.port},
+            bp={"refresh_interval": 60},
+            nodecontrol={"nodes": [{"site": "s1", "gather": gather}]},
+        )
+
+    def start(self):
+        self.nodes.start()
+        with self.nodes.nodes[0].client() as client:
+            assert client.post_json("/mon/bp", SHOP).status == 200
+            assert client.request("PATCH", "/mon/bp/1", body="{}", headers=HEADERS).status == 200
+        for family in FAMILIES:
+            until(lambda family=family: self.nodes.holder(family) is not None, f"who does {family}")
+        return self
+
+    def close(self):
+        self.nodes.close()
+        self.mails.close()
+        self.seen.close()
+        self.core.stop()
+
+    # ------------------------------------------------------------ giving work
+
+    def plan(self, name):
+        """Let the time of many downtimes and reports come at once, and facts be old."""
+        when = datetime.fromtimestamp(int(time.time()) // 60 * 60 - 3600)
+        schedule = [{"type": "day", "minute": when.minute, "hour": when.hour}]
+        with self.nodes.nodes[0].client() as client:
+            for number in range(MANY_DOWNTIMES):
+                fields = {"host": "web01", "schedule": schedule, "comment": f"{name} {number}"}
+                response = client.post_json("/mon/recurring_downtimes", fields)
+                assert response.status == 200, response
+            for number in range(MANY_REPORTS):
+                fields = {
+                    "name": f"{name} {number}", "template": "sla_report.tt", "backends": "s1",
+                    "to": f"{name}{number}@example.org", "send_types": schedule,
+                    "params": {"timeperiod": "last24hours", "breakdown": "days"},
+                }  # fmt: skip
+                response = client.post_json("/mon/reports", fields)
+                assert response.status == 200, response
+        early = int(time.time()) - 3700
+        sql = self.nodes.sql
+        sql(f"UPDATE recurring_downtimes SET next_at = {early} WHERE next_at > {early + 3700}")
+        sql(f"UPDATE reports SET next_at = {early} WHERE next_at > {early + 3700}")
+
+    def old_job(self, at):
+        """A job whose result nobody is to see any more; its number."""
+        with self.nodes.nodes[at].client() as client:
+            number = client.get("/hosts?columns=name&background=1").json["job_id"]
+            until(lambda: client.rows(f"/mon/jobs/{number}")["is_running"] == 0, "the job ends")
+        self.nodes.sql(f"UPDATE jobs SET ended = ended - 7200 WHERE id = {number}")
+        return number
+
+    # ------------------------------------------------------------ counting what was done
+
+    def told(self, name):
+        found = self.core.ask("GET downtimes\nColumns: comment is_service")
+        return Counter(comment for comment, _ in found if comment.startswith(f"{name} "))
+
+    def mailed(self, name):
+        sent = [address for mail in self.mails.mails for address in mail.recipients]
+        return Counter(address for address in sent if address.startswith(name))
+
+    def results(self):
+        return sum(1 for request in self.seen.since(0) if RESULT.search(request))
+
+    def asked(self):
+        return [int(line) for line in self.asked_file.read_text().split()]
+
+    def cached(self):
+        return Counter(self.nodes.sql("SELECT time, message FROM logcache_lines"))
+
+    def lines(self):
+        return Counter(map(tuple, self.core.ask("GET log\nColumns: time message")))
+
+    def check(self, name):
+        """Everything that was planned is done, and once."""
+        downtimes = {f"{name} {number}": 1 for number in range(MANY_DOWNTIMES)}
+        mails = {f"{name}{number}@example.org": 1 for number in range(MANY_REPORTS)}
+        until(lambda: len(self.told(name)) == len(downtimes), "downtimes", seconds=PATIENCE)
+        until(lambda: len(self.mailed(name)) == len(mails), "mails", seconds=PATIENCE, pause=0.2)
+        open_ = "SELECT (SELECT count(*) FROM downtime_occurrences WHERE open), (SELECT count(*) FROM report_runs WHERE open)"
+        until(lambda: self.nodes.sql(open_) == [(0, 0)], "nothing is left", seconds=PATIENCE)
+        assert (self.told(name), self.mailed(name)) == (downtimes, mails)
+        until(lambda: not self.lines() - self.cached(), "all lines", seconds=PATIENCE, pause=0.5)
+        assert self.cached() == self.lines()
+        failed = self.nodes.sql("SELECT failure, unsent FROM reports")
+        assert set(failed) == {(None, None)}, failed
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, postgres_server, ready):
+    made = World(tmp_path_factory.mktemp("families"), postgres_server, ready)
+    try:
+        yield made.start()
+    finally:
+        made.close()
+
+
+def busy(world, name):
+    """Give work, and wait until it is under way with the mails at the server; who does reports."""
+    world.mails.hold = "EHLO"
+    world.mails.held.clear()
+    world.mails.go.clear()
+    world.plan(name)
+    assert world.mails.held.wait(PATIENCE), "a mail is on its way"
+    until(lambda: world.told(name), "downtimes have begun", seconds=PATIENCE)
+    return world.nodes.holder(REPORTS)
+
+
+def all_moved(world, gone):
+    return all(world.nodes.holder(family) not in (None, gone) for family in FAMILIES)
+
+
+def gone_and_followed(world, name, leave):
+    """Take the node away that does reports; everything goes on at others."""
+    gone = busy(world, name)
+    held = {family for family in FAMILIES if world.nodes.holder(family) == gone}
+    until(lambda: not world.nodes.sql("SELECT 1 FROM controlled_nodes WHERE gathering_until > 0"),
+          "facts are there", seconds=PATIENCE)  # fmt: skip
+    began, results, asked = int(time.time()), world.results(), len(world.asked())
+    world.nodes.sql(f"UPDATE controlled_nodes SET gathered = gathered - {2 * SLOT}")
+    leave(gone)
+    world.mails.release()
+    until(lambda: all_moved(world, gone), "all families are at others", seconds=PATIENCE)
+    number = world.old_job(next(at for at in range(3) if at != gone))
+    world.check(name)
+    until(lambda: not world.nodes.sql(f"SELECT 1 FROM jobs WHERE id = {number}"), "old jobs go",
+          seconds=PATIENCE)  # fmt: skip
+    if PROCESSES in held:
+        until(lambda: world.results() == results + 1, "processes are calculated", seconds=PATIENCE)
+    if NODES in held:
+        until(lambda: len(world.asked()) > asked, "facts are gathered", seconds=PATIENCE)
+        # Beside what was overdue only what came due meanwhile.
+        slots = int(time.time()) // SLOT - began // SLOT
+        assert len(world.asked()) - asked <= 1 + slots
+    return gone
+
+
+def test_a_killed_node(world):
+    def kill(at):
+        world.nodes.nodes[at].process.send_signal(signal.SIGKILL)
+        world.nodes.nodes[at].process.wait(20)
+
+    gone = gone_and_followed(world, "killed", kill)
+    results = world.results()
+    world.nodes.nodes[gone].start()
+    until(world.nodes.all_known, "it is back", seconds=PATIENCE)
+    world.check("killed")
+    assert world.results() == results
+
+
+def test_a_node_that_is_cut_off_from_the_database(world):
+    gone = gone_and_followed(world, "cut", lambda at: world.nodes.to_database[at].drop())
+    results = world.results()
+    world.nodes.to_database[gone].mend()
+    with world.nodes.nodes[gone].client() as client:
+        until(lambda: client.get("/mon/reports").status == 200, "it is back", seconds=PATIENCE)
+    until(world.nodes.all_known, "all know each other", seconds=PATIENCE)
+    world.check("cut")
+    assert world.results() == results
+    assert "Traceback" not in world.nodes.nodes[gone].log
+
+
+def test_a_restart_of_all_while_everything_is_under_way(world):
+    busy(world, "restart")
+    with world.nodes.nodes[0].client() as client:
+        assert client.request("POST", "/mon/cluster/restart").status == 200
+    world.mails.release()
+    states = "SELECT state FROM cluster_restarts ORDER BY position"
+    until(lambda: set(world.nodes.sql(states)) == {("done",)}, "all have restarted",
+          seconds=2 * PATIENCE, pause=0.2)  # fmt: skip
+    world.check("restart")
+    for node in world.nodes.nodes:
+        assert "Traceback" not in node.log

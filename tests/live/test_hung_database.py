@@ -1,0 +1,70 @@
+"""A daemon whose PostgreSQL does not answer any more: it says so, and it can be stopped."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from harness.client import InFlight
+from harness.daemon import Daemon, site
+from harness.lying import LyingSite
+from harness.proxy import Line
+from harness.waiting import until
+
+from tests.fakes.postgres import postgres_server
+
+__all__ = ["postgres_server"]
+
+STOP_SECONDS = 45
+"""TimeoutStopSec of etc/monrest.service, after which a service manager kills."""
+
+
+@pytest.fixture
+def slow(tmp_path, embedded):
+    """A core that keeps requests waiting until it is told to go on."""
+    made = LyingSite(tmp_path / "slow", embedded.socket)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def line(tmp_path, postgres_server):
+    """The way to the database, which can be cut."""
+    (tmp_path / "pg").mkdir(mode=0o755)
+    made = Line(postgres_server.folder / ".s.PGSQL.5432", tmp_path / "pg" / ".s.PGSQL.5432")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def daemon(tmp_path, postgres_server, line, slow):
+    url = f"postgresql+psycopg://postgres@/{postgres_server.create()}?host={tmp_path / 'pg'}"
+    made = Daemon(
+        tmp_path,
+        [site("s1", f"unix:{slow.path}")],
+        sections={
+            "database": {"url": url},
+            "server": {"drain_timeout": 1.0},
+            "logcache": {"update_interval": 1.0},
+        },
+    )
+    yield made.start()
+    made.stop(signal.SIGKILL)
+
+
+def test_it_can_be_stopped(daemon, line, slow):
+    """With a job, an update of the log cache, requests and duties that all wait for it."""
+    slow.lie(None, "services")
+    slow.hold()
+    with daemon.client() as client:
+        number = client.get("/services?background=1").json["job_id"]
+        until(lambda: client.rows(f"/mon/jobs/{number}")["is_running"] == 1, "the job runs")
+        assert slow.waiting.wait(20)
+        line.drop()
+        waiting = [InFlight(daemon, "/mon/broadcasts") for _ in range(6)]
+        waiting.append(InFlight(daemon, "/services"))
+        assert daemon.stop(seconds=STOP_SECONDS) in (0, -signal.SIGTERM)
+    assert not line.open.is_set(), "it did not wait until the database was back"
+    assert daemon.log.rstrip().endswith("Server Shut Down.") or "stopped" in daemon.log
+    assert "Traceback" not in daemon.log
+    del waiting

@@ -1,0 +1,196 @@
+"""What a save makes of staged changes, and which hooks run around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from twisted.internet.defer import gatherResults
+
+from monrest.errors import Forbidden, Unavailable
+from monrest.objectconfig import saving, stash
+from monrest.objectconfig.hooks import environment
+from monrest.objectconfig.journal import BusyError, Room
+from monrest.objectconfig.save import ChangedOnDiskError
+from tests.objectconfig.staging.site import HOSTS, later
+
+
+async def test_a_save_writes_everything_and_ids_stay(started, daemon, site):
+    new = await daemon.create("n1", file="conf.d/new/one.cfg")
+    await daemon.delete("host", "w1")
+    await daemon.delete("hostgroup", "all")
+    ids = {
+        item.attributes.get("host_name"): item.id for item in (await daemon.view()).model.objects
+    }
+    saved = await daemon.save()
+    assert [(Path(file.path).name, file.action) for file in saved.files] == [
+        ("groups.cfg", "deleted"),
+        ("hosts.cfg", "changed"),
+        ("one.cfg", "created"),
+    ]
+    assert saved.problem == ""
+    assert not Path(site.path("groups.cfg")).exists()
+    assert "w1" not in site.read("hosts.cfg").replace("parents                        w1", "")
+    assert await daemon.diff() == {}
+    assert await daemon.staging.overview(["prod"]) == []
+    for user in ("ann", "bob"):
+        found = await daemon.host("n1", user)
+        assert (found.id, found.line) == (new, 1)
+    await daemon.stop()
+
+    again = started("a new state folder")
+    objects = (await again.view()).model.objects
+    assert {item.attributes.get("host_name"): item.id for item in objects} == ids
+    await again.delete("host", "n1")
+    await again.save()
+    assert not Path(site.path("new")).exists()
+    assert (await again.save()).files == ()
+
+
+async def test_what_another_daemon_saved_keeps_its_ids_here(started, daemon):
+    other = started("other")
+    await other.view()
+    await daemon.create("new", file="conf.d/a.cfg")
+    await daemon.delete("host", "w1")
+    ids = {
+        item.attributes.get("host_name"): item.id for item in (await daemon.view()).model.objects
+    }
+    await daemon.save()
+    objects = (await other.view()).model.objects
+    assert {item.attributes.get("host_name"): item.id for item in objects} == ids
+
+
+async def test_a_named_file_that_loses_its_last_object_stays(started, daemon, site):
+    named = site.folder / "named.cfg"
+    await daemon.delete("command", "c")
+    assert "-define command {" in (await daemon.diff())["named.cfg"]
+    await daemon.stop()
+    again = started()
+    await again.save()
+    assert named.exists()
+    assert "define" not in named.read_text()
+    await again.edit(lambda editor: editor.create("command", str(named), {"command_name": "d"}).id)
+    await again.save()
+    assert "command_name                   d" in named.read_text()
+
+
+async def test_a_database_that_is_lost_after_the_files_were_written(daemon, site, monkeypatch):
+    await daemon.patch("w1", alias="x")
+
+    def lost(*_):
+        def work(_connection):
+            raise Unavailable("cannot store", "no connection to the database")
+
+        return work
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stash, "saved", lost)
+        assert len((await daemon.save()).files) == 1
+    assert "alias" in site.read("hosts.cfg")
+    assert await daemon.diff() == {}
+    assert await daemon.staging.overview(["prod"]) == []
+
+
+async def test_only_the_callers_changes_are_saved(daemon, site):
+    await daemon.patch("w1", "ann", alias="of ann")
+    await daemon.create("new", "bob", file="conf.d/bob.cfg")
+    await daemon.save("ann")
+    assert not Path(site.path("bob.cfg")).exists()
+    assert list(await daemon.diff("bob")) == ["bob.cfg"]
+
+
+async def test_what_became_read_only_is_not_written(daemon, site):
+    await daemon.patch("w1", alias="x")
+    path = Path(site.path("hosts.cfg"))
+    path.write_text("# mon: readonly\n" + HOSTS)
+    with pytest.raises(Forbidden, match="readonly"):
+        await daemon.save()
+    assert path.read_text() == "# mon: readonly\n" + HOSTS
+
+
+async def test_a_link_put_in_place_of_a_file_is_not_followed(daemon, site, tmp_path):
+    await daemon.patch("w1", alias="x")
+    path = Path(site.path("hosts.cfg"))
+    path.rename(tmp_path / "elsewhere.cfg")
+    path.symlink_to(tmp_path / "elsewhere.cfg")
+    with pytest.raises(Forbidden):
+        await daemon.save()
+    assert (tmp_path / "elsewhere.cfg").read_text() == HOSTS
+
+
+async def test_hooks_run_around_the_save(daemon, site, tmp_path):
+    await daemon.patch("w1", alias="x")
+    out = tmp_path / "out"
+    given = environment(
+        site="prod", name="Prod", user="ann", groups=("a", "b"), email="ann@x", url="/r/config/save"
+    )
+    script = (
+        'echo "$REMOTE_USER $REMOTE_USER_GROUPS $MON_BACKEND_ID $MON_REQ_URL $1 $2'
+        f" $(grep -c alias '{site.path('hosts.cfg')}')\" >> {out}; true"
+    )
+    hook = f"f() {{ {script}; }}; f"
+    saved = await daemon.save(before=hook, after=hook, environment=given)
+    assert saved.problem == ""
+    assert out.read_text().splitlines() == [
+        f"ann a;b prod /r/config/save pre {site.folder} 0",
+        f"ann a;b prod /r/config/save post {site.folder} 1",
+    ]
+    out.unlink()
+    await daemon.save(before=hook, after=hook, environment=given)
+    assert not out.exists()
+
+
+async def test_a_hook_before_the_save_can_refuse_it(daemon, site):
+    await daemon.patch("w1", alias="x")
+    saved = await daemon.save(before="echo not today; exit 3 #")
+    assert saved.files == ()
+    assert "not today" in saved.problem
+    assert site.read("hosts.cfg") == HOSTS
+    assert list(await daemon.diff()) == ["hosts.cfg"]
+
+
+async def test_a_hook_after_the_save_that_fails_is_told(daemon, site):
+    await daemon.patch("w1", alias="x")
+    saved = await daemon.save(after="echo no commit; exit 1 #")
+    assert len(saved.files) == 1
+    assert "no commit" in saved.problem
+    assert "alias" in site.read("hosts.cfg")
+    assert await daemon.diff() == {}
+
+
+async def test_a_hook_that_changes_a_staged_file_stops_the_save(daemon, site):
+    await daemon.patch("w1", alias="x")
+    with pytest.raises(ChangedOnDiskError):
+        await daemon.save(before=f"echo '# hook' >> {site.path('hosts.cfg')} #")
+    assert site.read("hosts.cfg") == HOSTS + "# hook\n"
+
+
+async def test_saves_of_two_people_wait_for_each_other(daemon, site):
+    await daemon.patch("w1", "ann", alias="x")
+    await daemon.create("new", "bob", file="conf.d/bob.cfg")
+    first, second = await gatherResults(
+        [later(daemon.save("ann", before="sleep 0.2 #")), later(daemon.save("bob"))]
+    )
+    assert len(first.files) == len(second.files) == 1
+
+
+async def test_a_save_waits_for_another_process_but_not_for_ever(daemon, tmp_path, monkeypatch):
+    await daemon.patch("w1", alias="x")
+    room = Room.of(tmp_path / "var", "prod")
+    with room.locked():
+        with monkeypatch.context() as patch:
+            patch.setattr(saving, "_PATIENCE", 0.15)
+            with pytest.raises(BusyError):
+                await daemon.save()
+        waiting = later(daemon.save())
+        await daemon.view("bob")
+        assert not waiting.called
+    assert len((await waiting).files) == 1
+
+
+async def test_a_file_of_latin1_stays_one(daemon, site):
+    path = Path(site.path("latin.cfg"))
+    path.write_bytes(b"define host {\n  host_name  l1\n  alias  caf\xe9\n}\n")
+    await daemon.patch("l1", notes="x")
+    await daemon.save()
+    assert b"caf\xe9" in path.read_bytes()

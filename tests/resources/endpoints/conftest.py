@@ -1,0 +1,35 @@
+"""The road to the cores replaced by a recorder."""
+
+import pytest
+from twisted.internet.task import Clock
+
+from monrest.resources import core, logs, statistics
+from monrest.values import Document, Rows
+from tests.fakes.context import make_context
+from tests.resources.endpoints.given import NOW
+
+
+@pytest.fixture
+def context():
+    clock = Clock()
+    clock.advance(NOW + 0.5)
+    return make_context(clock, version="1.2.3", config_path="/etc/monrest/monrest.toml")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The (schema, extra) or (schema, spec, extra) of every fetch."""
+    seen = []
+
+    async def fetch(context, request, schema, *, extra=()):
+        seen.append((schema, extra))
+        return Rows(columns=(), rows=[])
+
+    async def fetch_stats(context, request, schema, spec, *, extra=()):
+        seen.append((schema, spec, extra))
+        return Document(value={one.name: 1 for one in spec.fields})
+
+    for module in (core, logs):
+        monkeypatch.setattr(module, "fetch", fetch)
+    monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
+    return seen

@@ -1,0 +1,38 @@
+"""The composed daemon, and what it says."""
+
+import gc
+import signal
+
+import pytest
+import pytest_twisted
+from twisted.logger import globalLogPublisher
+
+from tests.fakes.audited import audited
+from tests.service.running import Running
+
+__all__ = ["audited"]
+
+
+@pytest.fixture
+def running(tmp_path):
+    handler, thresholds = signal.getsignal(signal.SIGHUP), gc.get_threshold()
+    made = Running(tmp_path)
+    yield made
+    if made.daemon is not None and made.daemon.running:
+        pytest_twisted.blockon(made.daemon.stopService())
+    signal.signal(signal.SIGHUP, handler)
+    gc.set_threshold(*thresholds)
+
+
+@pytest.fixture
+def problems():
+    """The problems that the daemon logs."""
+    seen = []
+
+    def see(event):
+        if "problem" in event:
+            seen.append(event["problem"])
+
+    globalLogPublisher.addObserver(see)
+    yield seen
+    globalLogPublisher.removeObserver(see)

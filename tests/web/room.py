@@ -1,0 +1,141 @@
+"""A whole web room around a scripted dispatch: real site, channel, Klein and renderer."""
+
+from collections import namedtuple
+
+from treq.testing import StubTreq
+from twisted.internet.defer import Deferred, maybeDeferred
+
+from monrest.auth.authenticate import Authenticator
+from monrest.auth.proxies import Proxies
+from monrest.config import AuthConfig, ServerConfig
+from monrest.errors import NotFound
+from monrest.names import Names
+from monrest.values import Column, Document, Rows
+from monrest.web.app import Api
+from monrest.web.respond import Responder
+from monrest.web.site import ApiSite
+from tests.fakes.door import SECRET as KEY
+from tests.fakes.door import Groups, Passwords, Sessions, Users
+
+SIGNED = {"X-Mon-Auth-Key": KEY, "X-Mon-Auth-User": "ann"}
+Reply = namedtuple("Reply", "status headers body length")
+
+
+class NoThreads:
+    """Runs at once what the real one runs in a thread, and counts it."""
+
+    def __init__(self):
+        self.runs = 0
+
+    def run(self, function):
+        self.runs += 1
+        return maybeDeferred(function)
+
+    async def stoppable(self, function):
+        return await self.run(lambda: function(lambda: False))
+
+
+class NoKeys:
+    async def find(self, _):
+        return None
+
+
+class Room:
+    """The web room; ``answers`` maps a path to a value, an exception or a coroutine function."""
+
+    def __init__(self, clock, *, server=None, names=None, threads=None, behind_proxy=False):
+        self.clock, self.seen, self.answers = clock, [], {}
+        self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
+        self.server = server or ServerConfig()
+        self.names = names or Names()
+        self.threads = threads or NoThreads()
+        self.site = ApiSite(self.resource(), self.server, self.names, clock)
+
+    def resource(self):
+        return Api(
+            server=self.server,
+            names=self.names,
+            authenticator=Authenticator(
+                config=AuthConfig(),
+                names=self.names,
+                secret_key=KEY,
+                keys=NoKeys(),
+                sessions=self.sessions,
+                users=Users(),
+                passwords=Passwords(),
+                slowdown=None,
+                contacts=Groups(),
+            ),
+            proxies=Proxies.of(["127.0.0.1"] if self.behind_proxy else []),
+            dispatch=self.dispatch,
+            allowed=self.allowed,
+            public=lambda method, segments: (method, segments) == ("POST", ("open",)),
+            responder=Responder(self.clock, self.threads),
+            clock=self.clock,
+        ).resource()
+
+    async def dispatch(self, request):
+        self.seen.append(request)
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.callback(request)
+        answer = self.answers.get(request.path, Document(value={"path": request.path}))
+        if isinstance(answer, Exception):
+            raise answer
+        return await answer(request) if callable(answer) else answer
+
+    def arrival(self):
+        """Fires with the next request that arrives."""
+        self._waiting.append(Deferred())
+        return self._waiting[-1]
+
+    def allowed(self, path, segments):
+        if segments == ("nope",):
+            raise NotFound(f"unknown rest path: {path}")
+        return ("GET", "HEAD", "POST", "OPTIONS")
+
+
+def rows(count, text="x" * 100):
+    columns = (Column("id"), Column("text"))
+    return Rows(columns=columns, rows=[[number, text] for number in range(count)])
+
+
+def asking(room):
+    """See ``ask``; for rooms that a test makes itself."""
+    stub = StubTreq(room.site.resource)
+    stub._agent._serverFactory = room.site
+
+    async def whole(method, path, headers, body):
+        headers = {**SIGNED, **(headers or {})}
+        headers = {name: value for name, value in headers.items() if value is not None}
+        response = await stub.request(method, f"http://localhost{path}", headers=headers, data=body)
+        content = await stub.content(response)
+        found = {
+            name.decode().lower(): b", ".join(values).decode()
+            for name, values in response.headers.getAllRawHeaders()
+        }
+        return Reply(response.code, found, content, response.length)
+
+    def ask(path, method="GET", headers=None, body=None, flushes=3):
+        waiting = Deferred.fromCoroutine(whole(method, path, headers, body))
+        results = []
+
+        def keep(result):
+            results.append(result)
+            return result
+
+        waiting.addBoth(keep)
+        for _ in range(flushes):
+            stub.flush()
+        if not results:
+            return waiting
+        if hasattr(results[0], "raiseException"):
+            waiting.addErrback(lambda _: None)
+            results[0].raiseException()
+        # The connection stays open and idle; its timer is no business of the tests.
+        for channel in tuple(room.site.channels):
+            channel.setTimeout(None)
+        return results[0]
+
+    ask.flush = stub.flush
+    return ask

@@ -1,0 +1,121 @@
+"""What only a real connection shows: slow readers, gzip, answers that break."""
+
+import gzip
+import json
+import socket
+
+import pytest
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+
+from monrest.values import Column, Rows
+from tests.web.room import rows
+from tests.web.wire import get, one
+
+
+async def test_big_answers_come_whole_and_in_pieces(serve):
+    served = serve()
+    client = await served.connect()
+    for accept in ("identity", "gzip;q=0.5, identity"):
+        served.room.answers["/hosts"] = rows(20_000)
+        status, headers, body = await one(client, get("/hosts", f"Accept-Encoding: {accept}"))
+        assert (status, headers["transfer-encoding"]) == (200, "chunked")
+        packed = headers.get("content-encoding") == "gzip"
+        assert packed is accept.startswith("gzip")
+        found = json.loads(gzip.decompress(body) if packed else body)
+        assert [row["id"] for row in found] == list(range(20_000))
+    assert not client.closed
+
+
+@pytest.mark.parametrize(
+    ("accept", "size", "packed"),
+    [
+        ("gzip", 100, True),
+        ("*", 100, True),
+        ("gzip;q=0", 100, False),
+        ("identity", 100, False),
+        ("gzip", 1, False),
+    ],
+)
+async def test_gzip_of_small_answers(serve, accept, size, packed):
+    served = serve()
+    served.room.answers["/hosts"] = rows(size)
+    client = await served.connect()
+    _, headers, body = await one(client, get("/hosts", f"Accept-Encoding: {accept}"))
+    assert headers["vary"] == "accept-encoding"
+    assert headers["content-length"] == str(len(body))
+    assert (headers.get("content-encoding") == "gzip") is packed
+    assert len(json.loads(gzip.decompress(body) if packed else body)) == size
+
+
+async def test_a_reader_that_waits_stops_the_work(serve):
+    """Only what fits into the buffers is made while nobody reads."""
+    served, made = serve(), []
+
+    def count(row):
+        made.append(row[0])
+        return {}
+
+    columns = (Column("id"), Column("text"))
+    data = [[number, "x" * 1000] for number in range(20_000)]
+    served.room.answers["/hosts"] = Rows(columns=columns, rows=data, expand=count)
+    client = await served.connect()
+    client.transport.getHandle().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    client.send(get("/hosts"))
+    await client.until(lambda wire: wire.data)
+    client.transport.pauseProducing()
+    (channel,) = served.room.site.channels
+    paused = Deferred()
+
+    def look(before):
+        if channel._waitingForTransport and len(made) == before:
+            paused.callback(None)
+        else:
+            reactor.callLater(0.02, look, len(made))
+
+    look(-1)
+    await paused.addTimeout(20, reactor)
+    assert 0 < len(made) < 15_000
+    client.transport.resumeProducing()
+    await client.until(lambda wire: wire.data.endswith(b"\r\n0\r\n\r\n"))
+    assert len(made) == 20_000
+    assert len(json.loads(client.replies()[0][2])) == 20_000
+
+
+async def test_a_client_that_leaves_in_the_middle(serve):
+    served = serve()
+    served.room.answers["/hosts"] = rows(60_000, "x" * 1000)
+    client = await served.connect()
+    client.send(get("/hosts"))
+    await client.until(lambda wire: len(wire.data) > 100_000)
+    client.transport.abortConnection()
+    await client.lost
+    other = await served.connect()
+    assert (await one(other, get("/fine")))[0] == 200
+    assert len(served.room.site.channels) == 1
+
+
+async def test_a_body_that_breaks_is_not_taken_for_whole(serve, stray_failures):
+    stray_failures.append(ZeroDivisionError)
+    served = serve()
+
+    def breaks(row):
+        return {} if row[0] < 10_000 else 1 / 0
+
+    answer = rows(20_000)
+    served.room.answers["/hosts"] = Rows(columns=answer.columns, rows=answer.rows, expand=breaks)
+    client = await served.connect()
+    client.send(get("/hosts"))
+    await client.until(lambda wire: wire.closed)
+    assert client.data.startswith(b"HTTP/1.1 200")
+    assert client.replies() == []
+
+
+async def test_head_of_a_big_answer_sends_nothing(serve):
+    served = serve()
+    served.room.answers["/hosts"] = rows(20_000)
+    client = await served.connect()
+    client.send(get("/hosts", method="HEAD") + get("/next", "Connection: close"))
+    await client.until(lambda wire: wire.closed)
+    assert client.data.count(b"HTTP/1.1 200") == 2
+    assert b'"id"' not in client.data

@@ -1,0 +1,98 @@
+"""What only a real connection shows: limits of requests."""
+
+import json
+
+import pytest
+
+from tests.web.wire import get, one
+
+
+def explained(reply, code):
+    status, headers, body = reply
+    document = json.loads(body)
+    assert (status, document["code"]) == (code, code)
+    assert set(document) == {"code", "message", "description"}
+    assert headers["content-type"] == "application/json; charset=utf-8"
+    assert headers["cache-control"] == "no-store"
+    return document["message"]
+
+
+async def test_urls_up_to_the_limit_are_read(serve):
+    served = serve()
+    client = await served.connect()
+    path = "/hosts?q=" + "x" * (131072 - len("/mon/r/hosts?q="))
+    status, _, _ = await one(client, get(path))
+    assert status == 200
+    assert len(served.room.seen[0].parameters[0][1]) > 131000
+    assert explained(await one(client, get(path + "y")), 400) == "URL too long"
+    assert not client.closed
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "message"),
+    [
+        ("GET /mon/r/" + "x" * 140_000 + " HTTP/1.1\r\n\r\n", 400, "URL too long"),
+        ("GET /mon/r/" + "x" * 3_000_000, 400, "URL too long"),
+        (get("/hosts", "X-Long: " + "x" * 140_000), 400, "header too long"),
+        (get("/hosts", *[f"X-Many-{n}: {n}" for n in range(600)]), 400, "bad request"),
+        (get("/hosts", *[f"X-Big-{n}: {'x' * 10_000}" for n in range(30)]), 400, "bad request"),
+        ("GET /mon/r/ho sts HTTP/1.1\r\n\r\n", 400, "bad request"),
+        (b"GET /mon/r/\xff HTTP/1.1\r\n\r\n", 400, "bad request"),
+        ("GET /mon/r/ HTTP/3\r\n\r\n", 400, "bad request"),
+        ("nonsense\r\n\r\n", 400, "bad request"),
+        (get("/hosts", "no header"), 400, "bad request"),
+        (get("/hosts", "Content-Length: x", method="POST"), 400, "bad request"),
+        (get("/hosts", "Content-Length: 33554433", method="POST"), 413, "request body too long"),
+        (
+            get("/hosts", "Content-Length: 99999999999", "Expect: 100-continue", method="POST"),
+            413,
+            "request body too long",
+        ),
+    ],
+)
+async def test_what_never_becomes_a_request(serve, request_, code, message):
+    served = serve()
+    client = await served.connect()
+    client.send(request_)
+    await client.until(lambda wire: wire.replies() or wire.closed)
+    (reply,) = client.replies()
+    assert explained(reply, code) == message
+    assert reply[1]["connection"] == "close"
+    client.transport.loseConnection()
+    await client.until(lambda wire: wire.closed)
+    assert served.room.seen == []
+
+
+async def test_what_follows_a_refusal_is_ignored(serve):
+    served = serve()
+    client = await served.connect()
+    client.send("nonsense\r\n\r\n" + get("/hosts"))
+    await client.until(lambda wire: wire.replies())
+    client.send(get("/hosts"))
+    client.transport.loseWriteConnection()
+    await client.until(lambda wire: wire.closed)
+    assert len(client.replies()) == 1
+    assert served.room.seen == []
+
+
+async def test_bodies_over_the_limit(serve):
+    served = serve(max_body=5000)
+    client = await served.connect()
+    body = "a=" + "x" * 4998
+    posted = get("/hosts", f"Content-Length: {len(body)}", method="POST") + body
+    assert (await one(client, posted))[0] == 200
+    chunks = "1000\r\n" + "x" * 4096 + "\r\n"
+    chunked = get("/hosts", "Transfer-Encoding: chunked", method="POST") + chunks * 3 + "0\r\n\r\n"
+    assert explained(await one(client, chunked), 413) == "request body too long"
+    assert (await one(client, get("/hosts")))[0] == 200
+    assert len(served.room.seen) == 2
+
+
+async def test_a_chunked_body(serve):
+    served = serve()
+    client = await served.connect()
+    request = get("/hosts", "Transfer-Encoding: chunked", method="POST")
+    client.send(request + "3\r\na=1\r\n")
+    client.send("4\r\n&b=2\r\n0\r\n\r\n")
+    await client.until(lambda wire: wire.replies())
+    assert served.room.seen[0].parameters == (("a", "1"), ("b", "2"))
