@@ -40,10 +40,10 @@ WORDS = ("UP", "DOWN", "UNREACHABLE")
 SITE = "main"
 
 
-def rows(site: int, hosts: int, first: int, count: int) -> Iterator[tuple[object, ...]]:
-    """So many lines of a month that all matter: alerts, states after rotation, downtimes."""
+def rows(site: int, hosts: int, first: int, count: int, days: int) -> Iterator[tuple[object, ...]]:
+    """So many lines of a time that all matter: alerts, states after rotation, downtimes."""
     for at in range(count):
-        moment = first + at * DAYS * 86400 // count
+        moment = first + at * days * 86400 // count
         host = f"host-{at * 7919 % hosts:05}"
         word = WORDS[at // 1000 % 7 % 3]
         kind, number = "HOST ALERT", 1
@@ -60,16 +60,16 @@ def rows(site: int, hosts: int, first: int, count: int) -> Iterator[tuple[object
         yield (site, moment, at + 1, at, *line[2:])
 
 
-def fill(file: Path, hosts: int, first: int, count: int) -> None:
+def fill(file: Path, hosts: int, first: int, count: int, days: int = DAYS) -> None:
     """Make a cache that has these lines and nothing else, up to now."""
     engine = opened(f"sqlite:///{file}")
     lease = lease_on(engine, SITE)
-    given = rows(lease.id, hosts, first, count)
+    given = rows(lease.id, hosts, first, count, days)
     while part := list(islice(given, PORTION)):
         with engine.begin() as connection:
             partitions.insert(connection, part)
     with engine.begin() as connection:
-        end = first + DAYS * 86400
+        end = first + days * 86400
         covered = {"covered_from": first, "covered_until": end, "wanted_from": first}
         records.write(lease, time.time(), (), **covered)(connection)
         records.release(lease)(connection)
@@ -136,8 +136,9 @@ def service_level(processes: Processes, count: int = SLA_COUNT) -> Iterator[Line
     """A 31-day SLA report of a hundred hosts as PDF, page, workbook and CSV, day by day."""
     core = processes.core("levelled", SLA_HOSTS, SLA_HOSTS)
     file = processes.folder / "levels.sqlite"
-    first = int(time.time()) - DAYS * 86400
-    fill(file, SLA_HOSTS, first, count)
+    # Some days more, so that of the whole time a state is known.
+    days = SLA_DAYS + BACKTRACK
+    fill(file, SLA_HOSTS, int(time.time()) - days * 86400, count * days // SLA_DAYS, days)
     extra = ("[logcache]", f'url = "sqlite:///{file}"', "update_interval = 86400", "keep = 0")
     daemon = Daemon(processes, "levels", {SITE: core}, extra=extra)
     http = daemon.http()

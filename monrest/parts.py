@@ -209,6 +209,7 @@ class Parts:
         for database in self._databases():
             database.startService()
         self.threads.startService()
+        self.reports.load()
         for part in self._state():
             part.startService()
         node = self.jobs.node
@@ -239,7 +240,7 @@ class Parts:
         self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = zone
-        self.reports.reconfigure(config.reports, config.mail, zone)
+        await self.reports.reconfigure(config.reports, config.mail, zone)
         self.panorama.config, self.nodecontrol.config = config.panorama, config.nodecontrol
         await self.bp.reconfigure(config.bp, config.names.app, zone)
         self.config = config

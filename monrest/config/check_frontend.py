@@ -120,9 +120,11 @@ def _nodes(config: Config) -> Iterator[str]:
 def _reports(reports: ReportsConfig) -> Iterator[str]:
     if not 1 <= reports.concurrent <= 100:
         yield f"reports.concurrent: expected 1 to 100, got {reports.concurrent}"
-    if not re.fullmatch(r"[0-9a-zA-Z]+\w*\.tt", reports.default_template, re.ASCII):
-        name = reports.default_template
+    name = reports.default_template
+    if name and not re.fullmatch(r"[0-9a-zA-Z]+\w*\.tt", name, re.ASCII):
         yield f"reports.default_template: expected a name ending in .tt, got {name!r}"
+    if reports.templates and not Path(reports.templates).is_dir():
+        yield f"reports.templates: expected a directory, got {reports.templates}"
 
 
 def _mail(mail: MailConfig) -> Iterator[str]:

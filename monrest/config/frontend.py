@@ -122,11 +122,13 @@ class LogcacheConfig:
 class ReportsConfig:
     """The table ``[reports]``: how many are made at once in this daemon, and how they are rounded.
 
-    ``default_template`` is for reports that name none.
+    ``default_template`` is for reports that name none, which is wrong where it is empty.
+    ``templates`` is a folder with further templates, read at start and at every reload.
     """
 
     concurrent: int = 2
-    default_template: str = "sla_report.tt"
+    default_template: str = ""
+    templates: str = ""
     rounding: Literal["round", "floor"] = "round"
 
 

@@ -15,6 +15,7 @@ from attrs import Factory, define, field, frozen
 
 from monrest.logs.downtimes import Downtimes, Flag
 from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
+from monrest.logs.parts import Parts
 from monrest.logs.periods import Span
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
@@ -72,6 +73,7 @@ class _Object:
     since: int = 0
     inside: bool = True
     seen: int = 0
+    parts: Parts | None = None
     seconds: list[int] = field(factory=lambda: [0] * _BUCKETS)
     scheduled: list[int] = field(factory=lambda: [0] * _BUCKETS)
 
@@ -89,10 +91,15 @@ class Times:
 
 @define(eq=False)
 class Availability:
-    """The accounts of ``keys`` while events are taken; each is asked for at the end."""
+    """The accounts of ``keys`` while events are taken; each is asked for at the end.
+
+    ``bounds`` are the moments where a new part of the report begins, in order, its start first;
+    none where nobody asks for ``parts``.
+    """
 
     keys: Iterable[Key]
     rules: Rules
+    bounds: Sequence[int] = ()
     _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
     _objects: Mapping[Key, _Object] = field(init=False)
     _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
@@ -108,7 +115,8 @@ class Availability:
         initial = self.rules.initial
         self._objects = self._downtimes.objects
         for key in self.keys:
-            self._downtimes.add(key, partial(_Object, initial.get(key, NODATA)))
+            parts = Parts(self.bounds, _BUCKETS) if self.bounds else None
+            self._downtimes.add(key, partial(_Object, initial.get(key, NODATA), parts=parts))
 
     def take(self, event: Event) -> None:
         """Count one event; times must not go back."""
@@ -138,6 +146,10 @@ class Availability:
         one = self._objects[key]
         self._account(one, self.rules.span.end)
         return Times(one.seconds, one.scheduled)
+
+    def parts(self, key: Key) -> Parts:
+        """The result of one object in each part, after ``times``."""
+        return self._objects[key].parts or Parts((), _BUCKETS)
 
     def _downtime(self, event: DowntimeEvent) -> None:
         for one in self._downtimes.concerned(event):
@@ -176,12 +188,15 @@ class Availability:
         seconds = time - since
         if seconds <= 0:
             return
-        if not one.inside:
-            one.seconds[OUTSIDE] += seconds
-            return
-        one.seconds[one.state] += seconds
-        if one.state != NOTRUNNING and (one.own.set or one.host.set):
-            one.scheduled[one.state] += seconds
+        state, planned = OUTSIDE, False
+        if one.inside:
+            state = one.state
+            planned = state != NOTRUNNING and (one.own.set or one.host.set)
+        one.seconds[state] += seconds
+        if planned:
+            one.scheduled[state] += seconds
+        if one.parts is not None:
+            one.parts.add(state, since, time, planned=planned)
 
 
 def availability(

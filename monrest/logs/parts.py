@@ -1,54 +1,45 @@
-"""Availability of the whole report and of each part of it, in one pass over the log. Pure."""
+"""The times of one object in each part of a report, such as its days. Pure."""
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import define, field
 
-from monrest.logs.availability import NOTRUNNING, OUTSIDE, Availability, Times, _Object
-from monrest.logs.events import Key
-
-_BUCKETS = OUTSIDE + 1
-
 
 @define(eq=False)
-class PartedAvailability(Availability):
-    """``bounds`` are the moments where a new part begins, in order, the start of the report first.
+class Parts:
+    """Seconds by bucket, and those of them in downtime, part by part.
 
-    Times are added up only when something changes, so that a part more costs next to nothing.
+    ``bounds`` are the moments where a part begins, in order; ``buckets`` is how many states there
+    are. Times come only when something changes, so that a part more costs next to no time; it
+    costs 16 bytes a bucket.
     """
 
-    bounds: Sequence[int] = ()
-    _parts: dict[int, tuple[list[list[int]], list[list[int]]]] = field(init=False, factory=dict)
+    bounds: Sequence[int]
+    buckets: int
+    _seconds: array[int] = field(init=False)
+    _scheduled: array[int] = field(init=False)
 
-    def parts(self, key: Key) -> list[Times]:
-        """The result of one object part by part, after ``times``."""
-        found = self._parts.get(id(self._objects[key]))
-        if found is None:
-            return [Times([0] * _BUCKETS, [0] * _BUCKETS) for _ in self.bounds]
-        return [Times(*pair) for pair in zip(*found, strict=True)]
+    def __attrs_post_init__(self) -> None:
+        empty = bytes(8 * self.buckets * len(self.bounds))
+        self._seconds, self._scheduled = array("q", empty), array("q", empty)
 
-    def _add(self, one: _Object, time: int) -> None:
-        since = max(one.since, self._start)
-        Availability._add(self, one, time)
-        until = min(time, self._end)
-        if until <= since:
-            return
-        kept = self._parts.get(id(one))
-        if kept is None:
-            empty = [0] * _BUCKETS
-            kept = ([list(empty) for _ in self.bounds], [list(empty) for _ in self.bounds])
-            self._parts[id(one)] = kept
-        seconds, scheduled = kept
-        state = one.state if one.inside else OUTSIDE
-        planned = one.inside and one.state != NOTRUNNING and (one.own.set or one.host.set)
-        at = bisect_right(self.bounds, since) - 1
+    def __iter__(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        """Seconds and seconds in downtime of each part, by bucket."""
+        for at in range(0, len(self._seconds), self.buckets):
+            end = at + self.buckets
+            yield self._seconds[at:end], self._scheduled[at:end]
+
+    def add(self, bucket: int, since: int, until: int, *, planned: bool) -> None:
+        """Count a time that does not begin before the first part; ``planned``: in downtime."""
+        bounds = self.bounds
+        at = bisect_right(bounds, since) - 1
         while since < until:
-            end = self.bounds[at + 1] if at + 1 < len(self.bounds) else until
-            end = min(end, until)
-            seconds[at][state] += end - since
+            end = min(bounds[at + 1], until) if at + 1 < len(bounds) else until
+            self._seconds[at * self.buckets + bucket] += end - since
             if planned:
-                scheduled[at][state] += end - since
+                self._scheduled[at * self.buckets + bucket] += end - since
             since, at = end, at + 1

@@ -21,8 +21,8 @@ _A_PAGE = 12
 _EVENTS_A_PAGE, _EVENT_PAGES = 22, 100
 MOST_EVENTS = _EVENTS_A_PAGE * _EVENT_PAGES
 _MOST_OUTAGES = 5000
-_MOST_COLUMNS = 12
-"""Parts of the time that have a column each."""
+_MOST_COLUMNS = 62
+"""Parts of the time that have a column each: the days of two months, the weeks of a year."""
 
 
 @frozen(kw_only=True)
@@ -123,7 +123,7 @@ def _sheet(
         kind=kind,
         facts=frame.facts(
             ("Target", f"{sla:g} %"),
-            ("Average", how.percent(average(one.whole for one in found))),
+            ("Average", how.percent(average(one.whole.percent for one in found))),
             ("Below target", f"{below} / {len(found)}"),
         ),
         parts=tuple(whole),
@@ -209,12 +209,10 @@ def _details(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart])
             *_names(say, services=services),
             *(Head(part.label, "percent") for part in parts),
         ),
-        rows=[
-            (*_named(one, services=services), *(figures.percent for figures in one.parts))
-            for one in found
-        ],
+        rows=[(*_named(one, services=services), *one.parts) for one in found],
         low=frame.settings.sla,
         empty=say("There is nothing to show."),
+        lead=1 + services,
     )
 
 
@@ -281,8 +279,8 @@ def _data(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) ->
                 "time_downtime": one.whole.downtime,
                 "time_unknown": one.whole.unknown,
                 "breakdown": [
-                    {"start": part.start, "end": part.end, "percent": figures.percent}
-                    for part, figures in zip(parts, one.parts, strict=True)
+                    {"start": part.start, "end": part.end, "percent": percent}
+                    for part, percent in zip(parts, one.parts, strict=True)
                 ],
             }
             for one in found
@@ -315,7 +313,7 @@ def events(frame: Frame, lines: Sequence[tuple[int, str, str]], *, more: bool) -
             Grid(
                 title=say("Overview"),
                 heads=(Head(say("Event")), Head(say("Number"), "number")),
-                rows=[(kind, number) for kind, number in kinds.most_common()],
+                rows=[(kind or say("Message"), number) for kind, number in kinds.most_common()],
             )
         )
     whole.append(

@@ -29,13 +29,16 @@ class Figures:
 
 @frozen(kw_only=True)
 class Measured:
-    """An object over the whole report and over each part of it; ``name`` as the report says it."""
+    """An object over the whole report and over each part of it; ``name`` as the report says it.
+
+    ``parts`` are percentages as ``Figures.percent``, one for each part.
+    """
 
     key: Key
     host: str
     service: str
     whole: Figures
-    parts: Sequence[Figures]
+    parts: Sequence[float | None]
     outages: Sequence[Outage]
 
     @property
@@ -69,8 +72,7 @@ def figures(key: Key, times: Times, unavailable: Collection[str]) -> Figures:
     return Figures(available=good, unavailable=bad, downtime=downtime, unknown=unknown)
 
 
-def average(found: Iterable[Figures]) -> float | None:
-    """The mean of the percentages of those that have one."""
-    values = [one.percent for one in found]
+def average(values: Iterable[float | None]) -> float | None:
+    """The mean of the percentages that are known."""
     known = [one for one in values if one is not None]
     return sum(known) / len(known) if known else None

@@ -24,14 +24,18 @@ def _json(sheet: Sheet, _given_up: Callable[[], bool]) -> bytes:
     return orjson.dumps(sheet.data, option=orjson.OPT_INDENT_2)
 
 
-FORMATS: Mapping[str, tuple[str, str, Render]] = {
+FORMATS: Mapping[str, tuple[str, str, Render | None]] = {
     "pdf": ("pdf", "application/pdf", pdf),
     "html": ("html", "text/html; charset=utf-8", page),
     "xls": ("xlsx", EXCEL, workbook),
     "csv": ("csv", "text/csv; charset=utf-8", csv),
     "json": ("json", "application/json; charset=utf-8", _json),
+    "text": ("txt", "text/plain; charset=utf-8", None),
 }
-"""What a report is kept as: end of the file's name, content type, how it is made."""
+"""What a report is kept as: end of the file's name, content type, how it is made.
+
+What is not made is kept only of reports that have it.
+"""
 
 _LARGEST = 64 << 20
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
@@ -55,7 +59,11 @@ def rendered(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> li
     """All forms of a report; takes seconds, so in a thread. GivenUpError when told to."""
     found = []
     for name, (_, _, render) in FORMATS.items():
-        data = render(sheet, given_up)
+        data = sheet.kept.get(name)
+        if data is None:
+            if render is None:
+                continue
+            data = render(sheet, given_up)
         if len(data) > _LARGEST:
             raise BadRequest(
                 "report is too long",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 import reportlab
-from attrs import define, field
+from attrs import define
 from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.ttfonts import TTFError, TTFont
 
 _SYSTEM = Path("/usr/share/fonts")
@@ -23,6 +26,14 @@ _FAMILIES = (
 )
 _INSTEAD = "?"
 _ZERO_WIDTH = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\ufeff")
+_SQUARE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef]")
+"""Letters of East Asia, each as wide as it is high, for which readers of PDFs have fonts."""
+_HAN = "STSong-Light"
+_SCRIPTS = (
+    ("HeiseiKakuGo-W5", re.compile("[\u3040-\u30ff\uff66-\uff9f]")),
+    ("HYGothic-Medium", re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")),
+)
+_EM = 1000.0
 _LOCK = threading.Lock()
 
 
@@ -32,8 +43,6 @@ class Font:
 
     name: str
     widths: Mapping[int, float]
-    default: float
-    _known: dict[str, str] = field(factory=dict, init=False)
 
     def drawable(self, text: str) -> str:
         """``text`` with what the font can draw; line breaks and tabs are blanks."""
@@ -47,12 +56,22 @@ class Font:
             return " "
         if one in _ZERO_WIDTH:
             return ""
-        return one if one >= " " and ord(one) in self.widths else _INSTEAD
+        known = one >= " " and (ord(one) in self.widths or _SQUARE.fullmatch(one))
+        return one if known else _INSTEAD
+
+    def runs(self, text: str) -> Iterator[tuple[str, str]]:
+        """A drawable text as pieces, each with the name of the font that has its letters."""
+        if all(ord(one) in self.widths for one in text):
+            yield self.name, text
+            return
+        square = next((name for name, letters in _SCRIPTS if letters.search(text)), _HAN)
+        for own, letters in groupby(text, lambda one: ord(one) in self.widths):
+            yield self.name if own else square, "".join(letters)
 
     def width(self, text: str, size: float) -> float:
         """How wide a drawable text is."""
-        widths, default = self.widths, self.default
-        return sum([widths.get(ord(one), default) for one in text]) * size / 1000
+        widths = self.widths
+        return sum([widths.get(ord(one), _EM) for one in text]) * size / 1000
 
     def cut(self, text: str, size: float, width: float) -> str:
         """``text`` with an ellipsis in the end where it is wider than ``width``."""
@@ -66,7 +85,7 @@ class Font:
         """How many letters fit, one at least."""
         left = width * 1000 / size
         for at, one in enumerate(text):
-            left -= self.widths.get(ord(one), self.default)
+            left -= self.widths.get(ord(one), _EM)
             if left < 0:
                 return max(1, at)
         return len(text)
@@ -110,7 +129,7 @@ class Font:
 def _registered(name: str, file: Path) -> Font:
     font = TTFont(name, str(file))
     pdfmetrics.registerFont(font)
-    return Font(name, dict(font.face.charWidths), font.face.defaultWidth)
+    return Font(name, dict(font.face.charWidths))
 
 
 @lru_cache(maxsize=1)
@@ -126,6 +145,8 @@ def _found() -> tuple[Font, Font]:
         except (TTFError, OSError) as error:
             problems.append(error)
             continue
+        for name in (_HAN, *(name for name, _ in _SCRIPTS)):
+            pdfmetrics.registerFont(UnicodeCIDFont(name))
         return made[0], made[1]
     raise RuntimeError(f"no font for PDFs: {problems}")
 

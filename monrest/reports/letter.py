@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from email.header import Header
 from email.message import EmailMessage
 from email.policy import EmailPolicy
 from email.utils import formatdate
@@ -18,6 +19,7 @@ from monrest.reports.sheet import Sheet
 
 # Lines are made as long as headers of mails may be, and what is not ASCII is encoded.
 _POLICY = EmailPolicy(utf8=False, linesep="\n", raise_on_defect=True)
+_LINE = 76
 
 
 @frozen(kw_only=True)
@@ -41,21 +43,20 @@ def letter(
     """The mail of a report that was made for the time ``at``; no recipients: it is for nobody."""
     to, cc = addresses(report.record["to"]), addresses(report.record["cc"])
     message = EmailMessage(_POLICY)
-    message["From"] = config.sender
-    if to:
-        message["To"] = ", ".join(to)
-    if cc:
-        message["Cc"] = ", ".join(cc)
     say = sheet.spelling.say
-    message["Subject"] = f"{config.subject_prefix}{say('Report')}: {report.name}"
-    message["Date"] = formatdate(now)
     # The same for every try, so that a mail that comes twice is known to be one.
     seed = f"{report.number} {at} {purpose} {now}"
     digest = hashlib.sha256(seed.encode()).hexdigest()[:32]
-    message["Message-ID"] = f"<{digest}@{config.sender.rpartition('@')[2]}>"
-    message["Auto-Submitted"] = "auto-generated"
-    for name, value in config.headers.items():
-        message[name] = value
+    head = [
+        f"From: {config.sender}",
+        *_of_addresses("To", to),
+        *_of_addresses("Cc", cc),
+        _of_text("Subject", f"{config.subject_prefix}{say('Report')}: {report.name}"),
+        f"Date: {formatdate(now)}",
+        f"Message-ID: <{digest}@{config.sender.rpartition('@')[2]}>",
+        "Auto-Submitted: auto-generated",
+        *(_of_text(name, value) for name, value in config.headers.items()),
+    ]
     lines = [report.name, "", *(f"{label}: {value}" for label, value in sheet.facts)]
     message.set_content("\n".join(lines) + "\n", cte="base64")
     wanted = (*settings.attach, *(("json",) if settings.attach_json else ()))
@@ -69,4 +70,20 @@ def letter(
                 subtype=sub,
                 filename=f"{report.number if one.format == 'json' else 'report'}.{ending}",
             )
-    return Letter(recipients=tuple(dict.fromkeys((*to, *cc))), message=message.as_bytes())
+    begin = "".join(f"{one}\n" for one in head).encode("ascii")
+    return Letter(recipients=tuple(dict.fromkeys((*to, *cc))), message=begin + message.as_bytes())
+
+
+def _of_addresses(name: str, found: Sequence[str]) -> list[str]:
+    """A header with addresses, one on each line."""
+    return [f"{name}: " + ",\n ".join(found)] if found else []
+
+
+def _of_text(name: str, text: str) -> str:
+    """A header with any text.
+
+    Headers of the library take encoded words inside of a text for what they mean, line ends too.
+    """
+    plain = text.isascii() and text.isprintable() and "=?" not in text
+    whole = Header(text, "ascii" if plain else "utf-8", _LINE, name, errors="replace")
+    return f"{name}: {whole.encode()}"

@@ -30,13 +30,12 @@ th{background:#e9edf0;text-align:left;font-weight:600}
 th,td{padding:4px 8px;border-bottom:1px solid #dfe4e8;vertical-align:top}
 tbody tr:nth-child(even){background:#f6f8f9}
 td.text,th.text{overflow-wrap:anywhere;min-width:11em}
-td.time,td.percent,td.duration,td.number{white-space:nowrap;font-variant-numeric:tabular-nums}
+.time,.percent,.duration,.number{white-space:nowrap;font-variant-numeric:tabular-nums}
 .percent,.duration,.number{text-align:right}
 .bad{color:#d1373f;font-weight:600}
 .note{color:#66717d}
-footer{color:#66717d;margin-top:32px;font-size:12px}
-@media print{main{max-width:none;padding:0}thead{display:table-header-group}tr,figure
- {break-inside:avoid}h2{break-after:avoid}}
+@media print{main{max-width:none;padding:0}.wide{overflow:visible}
+ thead{display:table-header-group}tr,figure{break-inside:avoid}h2{break-after:avoid}}
 """
 _PAGE = """<!DOCTYPE html>
 <html lang="{{ language }}">
@@ -57,7 +56,9 @@ _PAGE = """<!DOCTYPE html>
 </dl>
 {%- for kind, part in parts %}
 {%- if kind == "grid" %}
+{%- if part.title %}
 <h2>{{ part.title }}</h2>
+{%- endif %}
 {%- if part.rows %}
 <div class="wide"><table><thead><tr>
 {%- for head in part.heads %}<th class="{{ head.kind }}" scope="col">{{ head.title }}</th>

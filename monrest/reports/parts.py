@@ -10,6 +10,8 @@ from monrest.errors import BadRequest
 from monrest.logs.periods import Span
 
 _MOST = 400
+_MOST_NUMBERS = 1_000_000
+"""Parts of all objects together, each of which takes 112 bytes: the days of a month of 32,000."""
 
 
 @frozen
@@ -47,6 +49,16 @@ def parts_of(span: Span, breakdown: str, zone: tzinfo, first_weekday: int) -> li
         TimePart(_label(start, breakdown, zone), start, end)
         for start, end in zip(starts, ends, strict=True)
     ]
+
+
+def require_room(objects: int, parts: int, breakdown: str) -> None:
+    """Raise BadRequest for more numbers than the memory should hold."""
+    if objects * parts > _MOST_NUMBERS:
+        raise BadRequest(
+            "report is too long",
+            f"params.breakdown: expected at most {_MOST_NUMBERS} numbers, got {parts} {breakdown} "
+            f"of each of {objects} objects",
+        )
 
 
 def _first(day: date, breakdown: str, first_weekday: int) -> date:

@@ -12,6 +12,8 @@ from reportlab.lib.pagesizes import A4, landscape
 from reportlab.pdfgen.canvas import Canvas
 
 from monrest.render.xlsx import GivenUpError, nobody_gives_up
+from monrest.reports.columns import pieces
+from monrest.reports.columns import widths as shared
 from monrest.reports.fonts import Font, fonts
 from monrest.reports.picture import (
     BAD,
@@ -36,9 +38,12 @@ _SIZE, _LEADING, _PAD = 8.0, 10.0, 4.0
 _MOST_LINES = 8
 _MEASURED = 300
 """Rows whose widths are looked at to share the room among columns."""
+_TITLE = 90.0
 _EVERY = 50
 _HEAD_FILL, _STRIPE = "#e9edf0", "#f6f8f9"
 _RIGHT = frozenset({"number", "percent", "duration"})
+_BOLD = frozenset({"state", "percent"})
+"""Kinds of cells that may be bold, which is wider."""
 
 
 @define(eq=False)
@@ -81,8 +86,12 @@ class _Writer:
     ) -> None:
         """Write a drawable text that begins, or ends, at ``x``."""
         font = self.bold if bold else self.font
-        self.canvas.setFont(font.name, size)
-        (self.canvas.drawRightString if right else self.canvas.drawString)(x, y, text)
+        if right:
+            x -= font.width(text, size)
+        for name, piece in font.runs(text):
+            self.canvas.setFont(name, size)
+            self.canvas.drawString(x, y, piece)
+            x += font.width(piece, size)
 
     # ---------------------------------------------------------------- parts
 
@@ -177,12 +186,19 @@ class _Writer:
     # ---------------------------------------------------------------- tables
 
     def grid(self, grid: Grid) -> None:
-        """A table; its head stands on every page."""
-        self.heading(grid.title, 46)
+        """A table, or several of them where it has more columns than a page is wide."""
         if not grid.rows:
+            self.heading(grid.title, 46)
             self.note(Note(grid.empty))
             return
-        widths = self._widths(grid)
+        needed = self._needed(grid)
+        for piece, columns in pieces(grid, needed, _ROOM):
+            self._table(piece, [needed[at] for at in columns])
+
+    def _table(self, grid: Grid, needed: list[float]) -> None:
+        """A table; its head stands on every page."""
+        self.heading(grid.title, 46)
+        widths = shared(grid, needed, _ROOM)
         self._head(grid, widths)
         striped = False
         for number, row in enumerate(grid.rows):
@@ -196,20 +212,21 @@ class _Writer:
             self._row(grid, row, cells, widths, height, striped=striped)
             striped = not striped
 
-    def _widths(self, grid: Grid) -> list[float]:
-        """What has a fixed length gets what it needs, the rest is shared by texts."""
+    def _needed(self, grid: Grid) -> list[float]:
+        """How wide each column would be if there were room for everything."""
         spelling, font = self.sheet.spelling, self.font
         sample = grid.rows[:: max(1, len(grid.rows) // _MEASURED)]
         needed = []
         for at, head in enumerate(grid.heads):
             widest = self.bold.width(self.bold.drawable(head.title), _SIZE)
+            if head.kind == "text":
+                # Titles of texts are broken like the texts.
+                widest = min(widest, _TITLE)
             texts = [font.drawable(spelling.cell(head.kind, row[at])) for row in sample]
-            widest = max([widest, *(font.width(text, _SIZE) for text in texts)])
+            drawn = self.bold if head.kind in _BOLD else font
+            widest = max([widest, *(drawn.width(text, _SIZE) for text in texts)])
             needed.append(widest + 2 * _PAD + 2)
-        free = _ROOM - sum(
-            wide for head, wide in zip(grid.heads, needed, strict=True) if head.kind != "text"
-        )
-        return _shared(grid, needed, max(free, _ROOM / 4))
+        return needed
 
     def _head(self, grid: Grid, widths: Sequence[float]) -> None:
         lines = [
@@ -273,30 +290,6 @@ class _Writer:
             y -= _LEADING
 
 
-def _shared(grid: Grid, needed: list[float], free: float) -> list[float]:
-    """Columns of text get what they need, and where that is too much each its share."""
-    texts = [at for at, head in enumerate(grid.heads) if head.kind == "text"]
-    left, open_ = free, list(texts)
-    given: dict[int, float] = {}
-    while open_:
-        weight = sum(grid.heads[at].weight for at in open_)
-        small = [at for at in open_ if needed[at] <= left * grid.heads[at].weight / weight]
-        if not small:
-            given |= {at: left * grid.heads[at].weight / weight for at in open_}
-            break
-        for at in small:
-            given[at] = needed[at]
-            left -= needed[at]
-        open_ = [at for at in open_ if at not in small]
-    widths = [given.get(at, wide) for at, wide in enumerate(needed)]
-    whole = sum(widths)
-    if texts and whole < _ROOM:
-        # The rest goes to the last text, which is the longest where there is one.
-        widths[texts[-1]] += _ROOM - whole
-        whole = _ROOM
-    return [wide * _ROOM / whole for wide in widths] if whole > _ROOM else widths
-
-
 class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
     """Writes the foot of every page when it is known how many there are."""
 
@@ -334,10 +327,9 @@ def pdf(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
 
     def foot(page: Canvas, number: int, count: int) -> None:
         page.setFillColor(HexColor(PALE))
-        page.setFont(font.name, 8)
-        page.drawString(_MARGIN, 24, title)
-        numbers = f"{say('Page')} {number} {say('of')} {count}"
-        page.drawRightString(_PAGE[0] - _MARGIN, 24, font.drawable(numbers))
+        writer.text(_MARGIN, 24, title, 8)
+        numbers = font.drawable(f"{say('Page')} {number} {say('of')} {count}")
+        writer.text(_PAGE[0] - _MARGIN, 24, numbers, 8, right=True)
 
     canvas.foot = foot
     writer = _Writer(canvas, sheet, font, bold, given_up)

@@ -19,8 +19,8 @@ STATES = {
     "unknown": OTHER, "pending": GREY,
 }  # fmt: skip
 
-_LETTER = 0.56
-"""About the width of a letter, as part of the size of a font."""
+_LEAST = 6.0
+"""How wide a part of a bar is at least."""
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]{}/\\ -\"*·"), frozenset("mwMW@%…")
 
 
@@ -82,10 +82,14 @@ def _wide(one: str) -> float:
     return 0.75 if one.isupper() else 0.64
 
 
+def _width(text: str, size: float) -> float:
+    return sum(map(_wide, text)) * size
+
+
 def shortened(text: str, width: float, size: float) -> str:
     """``text`` cut to about a width; the beginning and the end say most of a name."""
     room = width / size
-    if sum(map(_wide, text)) <= room:
+    if _width(text, size) <= width:
         return text
     room -= _wide("…")
     begin, end = _count(text, room * 2 / 3), _count(text[::-1], room / 3)
@@ -127,8 +131,9 @@ def columns(
         shapes.append(Stroke(left, y, WIDTH, y, GRIDLINE))
         shapes.append(Label(left - 6, y + 3.5, f"{_number(tick)} %", 9, "end", PALE))
     step = (WIDTH - left) / max(1, len(points))
-    widest = max((len(label) for label, _, _ in points), default=0) * 9 * _LETTER + 10
+    widest = max((_width(label, 9) for label, _, _ in points), default=0.0) + 10
     every = max(1, -(-int(widest) // max(1, int(step))))
+    taken = 0.0
     for at, (label, value, hint) in enumerate(points):
         x = left + step * at
         wide = min(step * 0.72, 60.0)
@@ -138,7 +143,11 @@ def columns(
             color = GOOD if value >= sla else BAD
             shapes.append(Box(middle - wide / 2, floor - tall, wide, tall, color, hint))
         if at % every == 0:
-            shapes.append(Label(middle, floor + 15, label, 9, "middle", PALE))
+            half = _width(label, 9) / 2
+            middle = max(half, min(middle, WIDTH - half))
+            if middle - half >= taken:
+                shapes.append(Label(middle, floor + 15, label, 9, "middle", PALE))
+                taken = middle + half + 4
     if low <= sla <= 100:
         y = floor - room * (sla - low) / (100 - low)
         shapes.append(Stroke(left, y, WIDTH, y, INK, dashed=True))
@@ -170,20 +179,20 @@ def bars(title: str, rows: Sequence[tuple[str, float, str]], sla: float, low: fl
 
 def shares(title: str, counts: Sequence[tuple[str, int]]) -> Picture:
     """One bar of all objects by state, with what each color is and how many there are."""
-    total = sum(count for _, count in counts)
+    shown = [(word, count) for word, count in counts if count]
+    total = sum(count for _, count in shown)
+    # What is there can be seen, however little it is.
+    room = WIDTH - _LEAST * len(shown)
     shapes: list[Shape] = [Box(0, 0, WIDTH, 26, "#eef1f3")]
     x = 0.0
-    for word, count in counts:
-        if count and total:
-            # What is there can be seen, however little it is.
-            wide = max(6.0, WIDTH * count / total)
-            wide = min(wide, WIDTH - x)
-            shapes.append(Box(x, 0, wide, 26, STATES[word], f"{word}: {count}"))
-            x += wide
+    for word, count in shown:
+        wide = _LEAST + room * count / total
+        shapes.append(Box(x, 0, wide, 26, STATES[word], f"{word}: {count}"))
+        x += wide
     x = 0.0
     for word, count in counts:
         text = f"{word} {count}"
         shapes.append(Box(x, 36, 10, 10, STATES[word]))
         shapes.append(Label(x + 15, 45, text, 10))
-        x += 15 + len(text) * 10 * _LETTER + 22
+        x += 15 + _width(text, 10) + 22
     return Picture(title, 54, tuple(shapes))

@@ -17,7 +17,7 @@ from attrs import field, frozen
 from monrest.downtimes import schedule
 from monrest.errors import BadRequest
 from monrest.reports.settings import Settings, completed, read
-from monrest.reports.templates import TEMPLATES, Template
+from monrest.reports.templates import TEMPLATE_NAME, Template, Templates
 from monrest.values import ADMIN, Identity
 
 NOT_STORED = frozenset(
@@ -27,11 +27,10 @@ NOT_STORED = frozenset(
 
 CANCEL, CONTINUE = "cancel", "continue"
 EVERYBODY = "*"
-_TEMPLATE = re.compile(r"[0-9a-zA-Z]+\w*\.tt", re.ASCII)
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST = 300, 20_000, 1_048_576
 _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TRUTH: Mapping[Any, int] = {
     "0": 0, "1": 1, 0: 0, 1: 1, "false": 0, "true": 1, "": 0, "no": 0, "yes": 1,
 }  # fmt: skip
@@ -66,25 +65,23 @@ class Report:
         """Its name."""
         return str(self.record["name"])
 
-    @property
-    def template(self) -> Template | None:
-        """Its template, None where that is not there any more."""
-        return TEMPLATES.get(str(self.record["template"]))
+    def template(self, templates: Templates) -> Template:
+        """Its template; BadRequest where that is not there any more."""
+        template = templates.get(str(self.record["template"]))
+        if template is None:
+            raise BadRequest("invalid report template", str(self.error(templates)))
+        return template
 
-    @property
-    def error(self) -> str | None:
+    def error(self, templates: Templates) -> str | None:
         """The first line of what is wrong, None for nothing."""
-        if self.template is None:
+        if self.record["template"] not in templates:
             return f"report template '{self.record['template']}' not available"
         text = self.failure or self.unsent
         return text.partition("\n")[0] if text else None
 
-    def settings(self) -> Settings:
+    def settings(self, templates: Templates) -> Settings:
         """Its parameters; BadRequest where they cannot be what they are, or the template."""
-        template = self.template
-        if template is None:
-            raise BadRequest("invalid report template", str(self.error))
-        return read(template, self.record["params"])
+        return read(self.template(templates), self.record["params"])
 
     def crons(self) -> list[str]:
         """The expressions of its schedule."""
@@ -114,16 +111,16 @@ def _names_one(entry: Mapping[str, Any], user: str, groups: Collection[str]) -> 
 # -------------------------------------------------------------------- checking
 
 
-def checked(given: Mapping[str, Any], default_template: str = "") -> dict[str, Any]:
+def checked(
+    given: Mapping[str, Any], templates: Templates, default_template: str = ""
+) -> dict[str, Any]:
     """A whole record as it is stored, with defaults; BadRequest that names what is wrong."""
     fields = {name: value for name, value in given.items() if name not in NOT_STORED}
-    template = _template(fields.get("template") or default_template)
-    params = fields.get("params")
-    if params is None or params == "":
-        params = {}
+    template = _template(fields.get("template") or default_template, templates)
+    params = _nested("params", fields.get("params"), {})
     if not isinstance(params, dict):
         raise _wrong("params", "an object")
-    permissions = _permissions(fields.get("permissions"))
+    permissions = _permissions(_nested("permissions", fields.get("permissions"), []))
     public = _flag("is_public", fields.get("is_public"))
     record = {
         **fields,
@@ -134,7 +131,9 @@ def checked(given: Mapping[str, Any], default_template: str = "") -> dict[str, A
         "to": _addresses("to", fields.get("to")),
         "cc": _addresses("cc", fields.get("cc")),
         "failed_backends": _failed_backends(fields.get("failed_backends")),
-        "send_types": schedule.read(fields.get("send_types"), "send_types"),
+        "send_types": schedule.read(
+            _nested("send_types", fields.get("send_types"), []), "send_types"
+        ),
         "permissions": permissions,
         "is_public": int(public or any(EVERYBODY in one["name"] for one in permissions)),
     }
@@ -145,6 +144,19 @@ def checked(given: Mapping[str, Any], default_template: str = "") -> dict[str, A
     if size > _LONGEST:
         raise BadRequest("record is too long", f"expected at most {_LONGEST} bytes as JSON")
     return record
+
+
+def _nested(name: str, value: Any, empty: Any) -> Any:
+    """A value that is an object or a list, which a form can only give as a text of JSON."""
+    if value is None or value == "":
+        return empty
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        kind = "an object" if isinstance(empty, dict) else "a list"
+        raise _wrong(name, f"{kind}, in a form as JSON") from None
 
 
 def shown_permissions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -159,11 +171,11 @@ def _wrong(name: str, expected: str) -> BadRequest:
     return BadRequest(f"invalid {name}", f"{name}: expected {expected}")
 
 
-def _template(value: Any) -> Template:
-    known = ", ".join(sorted(TEMPLATES))
-    if not isinstance(value, str) or not _TEMPLATE.fullmatch(value) or value not in TEMPLATES:
+def _template(value: Any, templates: Templates) -> Template:
+    if not isinstance(value, str) or not TEMPLATE_NAME.fullmatch(value) or value not in templates:
+        known = ", ".join(sorted(templates))
         raise BadRequest("invalid report template", f"template: expected one of {known}")
-    return TEMPLATES[value]
+    return templates[value]
 
 
 def _text(name: str, value: Any, most: int, *, lines: bool = False) -> str:
@@ -215,6 +227,8 @@ def _addresses(name: str, value: Any) -> str:
 def _is_address(text: str) -> bool:
     if not text.isascii() or not text.isprintable() or any(one in text for one in ' "<>();:\\[]'):
         return False
+    if "=?" in text:
+        return False  # what mails take for an encoded word, which may mean anything
     try:
         address = Address(addr_spec=text)
     except (MessageError, ValueError, IndexError):
@@ -223,8 +237,6 @@ def _is_address(text: str) -> bool:
 
 
 def _permissions(value: Any) -> list[dict[str, Any]]:
-    if value is None or value == "":
-        return []
     if not isinstance(value, list) or len(value) > _MOST_ENTRIES:
         raise _wrong("permissions", f"a list of at most {_MOST_ENTRIES} objects")
     found = []

@@ -107,7 +107,7 @@ class Runs:
         record = run.report.record
         if run.purpose == QUEUE or not (record["to"] or record["cc"]):
             return None
-        settings = run.report.settings()
+        settings = run.report.settings(self.reports.templates)
         level, worst = settings.mail_max_level, made.sheet.worst
         if run.purpose == SCHEDULE and level >= 0 and worst is not None and worst >= level:
             return None

@@ -27,12 +27,14 @@ from monrest.jobs.record import Job
 from monrest.jobs.service import Jobs
 from monrest.reports import results, statements
 from monrest.reports.files import File, rendered
+from monrest.reports.own import templates_in
 from monrest.reports.post import Post
 from monrest.reports.record import Report
 from monrest.reports.runs import Runs, reason_of
 from monrest.reports.sheet import Sheet
 from monrest.reports.smtp import Mailer
 from monrest.reports.statements import HANDING, QUEUE, WAITING, Run
+from monrest.reports.templates import TEMPLATES, Templates
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.values import Answer, Caller, Document, Identity, Progress, nobody_follows, part_of
@@ -79,6 +81,7 @@ class Reports(Service):
     zone: tzinfo
     prepare: Prepare = field(init=False)
     owner: Owner = field(init=False)
+    templates: Templates = field(init=False, factory=lambda: TEMPLATES)
     _slots: DeferredSemaphore = field(init=False)
     _making: dict[int, Shared[None]] = field(init=False, factory=dict)
     _starting: set[int] = field(init=False, factory=set)
@@ -286,8 +289,18 @@ class Reports(Service):
 
     # ---------------------------------------------------------------- service
 
-    def reconfigure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
-        """Go on with other settings; what is being made now counts as before."""
+    def load(self) -> None:
+        """Read the operator's templates; blocks."""
+        self._loaded(*templates_in(self.config.templates))
+
+    def _loaded(self, templates: Templates, problems: Iterable[str]) -> None:
+        self.templates = templates
+        for one in problems:
+            self.log.warn("report template {problem}", problem=one)
+
+    async def reconfigure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
+        """Go on with other settings and templates; what is being made now counts as before."""
+        self._loaded(*await self.threads.run(lambda: templates_in(config.templates)))
         if config.concurrent != self.config.concurrent:
             self._slots = DeferredSemaphore(config.concurrent)
         self.config, self.mail, self.zone = config, mail, zone

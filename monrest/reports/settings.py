@@ -15,6 +15,7 @@ from monrest.errors import BadRequest
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
 from monrest.logs.periods import Span, UnknownPeriodError, named
 from monrest.query.times import parse_time
+from monrest.reports.link import Link, read_link
 from monrest.reports.search import Search, read_search
 from monrest.reports.templates import LANGUAGES, Template
 
@@ -26,6 +27,7 @@ NAMED = (
 )
 BREAKDOWNS = ("months", "weeks", "days")
 FORMATS = ("pdf", "html", "xls", "csv")
+"""What a mail may bring; a form that a report does not have is left out."""
 EVENT_TYPES = (
     *("host_up", "host_down", "host_unreachable"),
     *("service_ok", "service_warning", "service_unknown", "service_critical"),
@@ -49,7 +51,11 @@ _LAST_SECOND = 253_402_300_799
 
 @frozen(kw_only=True)
 class Settings:
-    """The parameters of one report, understood. Levels are percentages, -1 switches one off."""
+    """The parameters of one report, understood. Levels are percentages, -1 switches one off.
+
+    ``form`` is the form of its file that is meant where nobody asks for another, ``attach`` those
+    that a mail brings. ``delay``: seconds between the tries to read the ``url``.
+    """
 
     language: str
     search: Search
@@ -82,6 +88,10 @@ class Settings:
     exclude_pattern: str
     event_types: tuple[str, ...]
     handled: bool
+    url: Link | None
+    retries: int
+    delay: float
+    form: str
 
     def span(self, now: float, zone: tzinfo, first_weekday: int) -> Span:
         """From when to when the report goes; BadRequest for bounds that cannot be."""
@@ -126,6 +136,8 @@ def read(template: Template, params: Mapping[str, Any]) -> Settings:
     one = _Params({**template.defaults, **params})
     custom = one.choice("timeperiod", NAMED, "last24hours") == "custom"
     objects = template.objects
+    url = one.link("url") if template.kind == "url" else None
+    form = "pdf" if url is None or one.flag("pdf", default=False) == "1" else url.form
     return Settings(
         language=one.choice("language", LANGUAGES, "en"),
         search=one.search() if template.chooses else Search(),
@@ -161,12 +173,16 @@ def read(template: Template, params: Mapping[str, Any]) -> Settings:
         max_worst_pages=one.pages("max_worst_pages", 1),
         max_outages_pages=one.pages("max_outages_pages", -1),
         attach_json=one.flag("attach_json", default=False) == "1",
-        attach=tuple(one.several("attach", FORMATS)) or ("pdf",),
+        attach=tuple(one.several("attach", FORMATS)) or (form,),
         reverse=one.flag("reverse", default=False) == "1",
         pattern=one.pattern("pattern"),
         exclude_pattern=one.pattern("exclude_pattern"),
         event_types=one.event_types(),
         handled=one.flag("handled", default=True) == "1",
+        url=url,
+        retries=int(one.number("retries", 3, 1, 10, whole=True)),
+        delay=one.number("delay", 60, 0, 300),
+        form=form,
     )
 
 
@@ -311,6 +327,13 @@ class _Params:
             if sum(one.startswith(kind) for one in found) > 1:
                 raise _wrong("event_types", f"at most one of {kind}hard, _soft and _both")
         return found
+
+    def link(self, name: str) -> Link:
+        """A path of the API."""
+        try:
+            return read_link(self.text(name))
+        except ValueError as error:
+            raise _wrong(name, str(error)) from None
 
     def search(self) -> Search:
         """What chooses the objects."""

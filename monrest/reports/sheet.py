@@ -5,7 +5,7 @@ The same sheet becomes a page, a PDF, a workbook and lines of CSV.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import Any, Literal, TypeAlias
@@ -33,7 +33,8 @@ class Head:
 class Grid:
     """A table. A value is a text, a number, Unix seconds, seconds or None as its column says.
 
-    ``low``: percentages below it are shown as bad. ``empty`` is said where there are no rows.
+    ``low``: percentages below it are shown as bad. ``empty`` is said where there are no rows. The
+    first ``lead`` columns say what a row is about, wherever the others are on paper.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Grid:
     rows: Sequence[tuple[Any, ...]] = field(eq=False)
     low: float = 0.0
     empty: str = ""
+    lead: int = 1
 
 
 @frozen
@@ -133,6 +135,7 @@ class Sheet:
     """A whole report. ``facts`` are what stands at its top; ``data`` is for programs (JSON).
 
     ``worst`` is the least availability of an object, None where that is not what it is about.
+    ``kept`` are forms of it that are there already, by name.
     """
 
     title: str
@@ -142,6 +145,7 @@ class Sheet:
     spelling: Spelling
     worst: float | None = None
     data: Any = None
+    kept: Mapping[str, bytes] = field(factory=dict, eq=False, repr=False)
 
     @property
     def grids(self) -> list[Grid]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
-Kind: TypeAlias = Literal["availability", "outages", "events", "problems"]
+Kind: TypeAlias = Literal["availability", "outages", "events", "problems", "url"]
+
+TEMPLATE_NAME = re.compile(r"[0-9a-zA-Z]+\w*\.tt", re.ASCII)
+"""What a template may be called, which is the name of its file."""
 
 LANGUAGES = ("de", "dk", "en", "es", "fr", "it")
 HOST_UNAVAILABLE = ("down", "unreachable")
@@ -19,7 +23,8 @@ class Template:
     """What a report shows: ``kind``, of hosts and services as ``objects`` says.
 
     ``names``: the parameters that name its objects, of which the ``needed`` must be given.
-    ``defaults``: what is filled in where nothing was said.
+    ``defaults``: what is filled in where nothing was said. ``text`` is what an operator wrote
+    (``monrest.reports.own``), empty for those that come with the program.
     """
 
     name: str
@@ -30,6 +35,7 @@ class Template:
     needed: tuple[str, ...] = ()
     defaults: Mapping[str, Any]
     searches: bool = True
+    text: str = field(default="", repr=False)
 
     @property
     def chooses(self) -> bool:
@@ -79,7 +85,9 @@ def _of_availability(
     )
 
 
-TEMPLATES: Mapping[str, Template] = {
+Templates: TypeAlias = Mapping[str, Template]
+
+TEMPLATES: Templates = {
     one.name: one
     for one in (
         _of_availability("sla_report.tt", "Service level", "Both"),
@@ -109,8 +117,14 @@ TEMPLATES: Mapping[str, Template] = {
             kind="problems",
             defaults={"language": "en", "filter_type": "Both", "handled": "yes"},
         ),
+        Template(
+            name="report_from_url.tt",
+            title="Report",
+            kind="url",
+            names=(),
+            searches=False,
+            defaults={"language": "en", "retries": 3, "delay": 60, "pdf": "no"},
+        ),
     )
 }
-"""All templates by name."""
-
-DEFAULT = "sla_report.tt"
+"""Those that come with the program, by name."""

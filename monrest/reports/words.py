@@ -20,6 +20,7 @@ _WORDS: Mapping[str, tuple[str, str, str, str, str]] = {
     "Problems": ("Probleme", "Problemer", "Problemas", "Problèmes", "Problemi"),
     "Report": ("Bericht", "Rapport", "Informe", "Rapport", "Rapporto"),
     "Description": ("Beschreibung", "Beskrivelse", "Descripción", "Description", "Descrizione"),
+    "Address": ("Adresse", "Adresse", "Dirección", "Adresse", "Indirizzo"),
     "Period": ("Zeitraum", "Periode", "Periodo", "Période", "Periodo"),
     "Time period": ("Zeitfenster", "Tidsrum", "Horario", "Plage horaire", "Fascia oraria"),
     "Created": ("Erstellt", "Oprettet", "Creado", "Créé", "Creato"),

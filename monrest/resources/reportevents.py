@@ -48,10 +48,12 @@ async def events_of(asking: Asking) -> Sheet:
 
 
 def _line(time: object, kind: object, message: object) -> tuple[int, str, str]:
-    """Time, type and the text without both."""
+    """Time, type and the text without both; what has no type of the log is a text only."""
     text = str(message).partition("] ")[2] or str(message)
-    known = str(kind or "")
-    return int(str(time)), known, text.removeprefix(f"{known}: ") if known else text
+    word, colon, rest = text.partition(": ")
+    if colon and word.isupper():
+        return int(str(time)), word, rest
+    return int(str(time)), str(kind or "") if str(kind or "").isupper() else "", text
 
 
 def _patterns(settings: Settings) -> list[FilterTree]:

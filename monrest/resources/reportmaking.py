@@ -6,23 +6,25 @@ status endpoints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
 from monrest.auth.visibility import CONFIGURATION, visible_sites
 from monrest.errors import BadRequest, SitesFailed
+from monrest.logs.availability import Availability, Times
 from monrest.logs.events import Event, Key
 from monrest.logs.outages import Outages
-from monrest.logs.parts import PartedAvailability
 from monrest.logs.periods import Span
 from monrest.query.customvars import Visibility
 from monrest.reports import build
 from monrest.reports.figures import Measured, figures
-from monrest.reports.parts import TimePart, parts_of
+from monrest.reports.own import written
+from monrest.reports.parts import TimePart, parts_of, require_room
 from monrest.reports.record import CANCEL, Report
 from monrest.reports.sheet import Sheet, Spelling
+from monrest.reports.templates import Kind as TemplateKind
 from monrest.resources.availability import zone_of
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.declare import Context
@@ -34,6 +36,7 @@ from monrest.resources.reportasking import Asking, chosen_sites, not_connected
 from monrest.resources.reportevents import events_of
 from monrest.resources.reportobjects import Scope, choose
 from monrest.resources.reportproblems import problems_of
+from monrest.resources.reporturl import page_of
 from monrest.sites.site import Site
 from monrest.values import Identity, Progress, RestRequest, Rows, SiteProblem
 
@@ -48,7 +51,8 @@ async def prepare(
 
     Raise RestError: SitesFailed where sites are missing, BadRequest where a parameter cannot be.
     """
-    settings = report.settings()
+    templates = context.reports.templates
+    template, settings = report.template(templates), report.settings(templates)
     server = evolve(context.config.server, request_timeout=_NO_LIMIT)
     context = evolve(context, config=evolve(context.config, server=server))
     sites = await visible_sites(identity, context.sites, context.contacts)
@@ -78,16 +82,25 @@ async def prepare(
         at=at,
         sites=chosen,
     )
-    template = report.template
-    assert template is not None
     try:
-        if template.kind == "events":
-            return await events_of(asking)
-        if template.kind == "problems":
-            return await problems_of(asking)
-        return await _of_availability(asking, outages=template.kind == "outages")
+        sheet = await _sheet(asking, template.kind)
     except SitesFailed as error:
         raise not_connected(tuple(error.problems)) from None
+    if not template.text:
+        return sheet
+    params = report.record["params"]
+    return await context.threads.run(lambda: written(template, sheet, params))
+
+
+async def _sheet(asking: Asking, kind: TemplateKind) -> Sheet:
+    """What the built-in template says."""
+    if kind == "events":
+        return await events_of(asking)
+    if kind == "problems":
+        return await problems_of(asking)
+    if kind == "url":
+        return await page_of(asking)
+    return await _of_availability(asking, outages=kind == "outages")
 
 
 def _sites(report: Report, context: Context) -> list[Site]:
@@ -106,7 +119,7 @@ def _sites(report: Report, context: Context) -> list[Site]:
 class _Accounts:
     """Availability, whole and by parts, and outages, in one pass."""
 
-    availability: PartedAvailability
+    availability: Availability
     outages: Outages
 
     def take(self, event: Event) -> None:
@@ -132,7 +145,7 @@ def _account(asking: Asking, parts: Sequence[TimePart]) -> LogReport:
 
     return LogReport(
         account=lambda keys, rules, _: _Accounts(
-            PartedAvailability(keys, rules, bounds=bounds), Outages(keys, rules, planned)
+            Availability(keys, rules, bounds), Outages(keys, rules, planned)
         ),
         records=records,
         outages=True,
@@ -147,23 +160,31 @@ async def _of_availability(asking: Asking, *, outages: bool) -> Sheet:
     wanted = _asked(asking, span)
     chosen = await choose(context, asking.request, Scope(), wanted)
     asking.frame(span, chosen.problems.values())
+    require_room(sum(map(len, chosen.states.values())), len(parts), settings.breakdown)
     report = _account(asking, parts)
     found = await made(context, asking.request, asking.spelling.zone, report, wanted, chosen)
     frame = asking.frame(span, found.problems)
     names = await names_of(asking)
-    measured = [
-        Measured(
-            key=row["key"],
-            host=names.host(row["key"]),
-            service=names.service(row["key"]),
-            whole=figures(row["key"], row["whole"], settings.unavailable),
-            parts=[figures(row["key"], one, settings.unavailable) for one in row["parts"]],
-            outages=row["outages"][::-1],
-        )
-        for row in found.records
-    ]
     make = build.outages if outages else build.availability
-    return await context.threads.run(lambda: make(frame, measured, parts))
+
+    def work() -> Sheet:
+        measured = [_measured(row, names, settings.unavailable) for row in found.records]
+        return make(frame, measured, parts)
+
+    return await context.threads.run(work)
+
+
+def _measured(row: Record, names: Shown, unavailable: Collection[str]) -> Measured:
+    """What is said of an object; its times are let go of."""
+    key = row["key"]
+    return Measured(
+        key=key,
+        host=names.host(key),
+        service=names.service(key),
+        whole=figures(key, row["whole"], unavailable),
+        parts=[figures(key, Times(*pair), unavailable).percent for pair in row.pop("parts")],
+        outages=row["outages"][::-1],
+    )
 
 
 def _asked(asking: Asking, span: Span) -> Asked:

@@ -9,6 +9,7 @@ from monrest.errors import BadRequest, NotFound, RestError
 from monrest.query.parse import RESERVED
 from monrest.reports import results, statements
 from monrest.reports.files import FORMATS, disposition
+from monrest.reports.record import Report
 from monrest.reports.statements import MAIL
 from monrest.resources.declare import Context, Endpoint, Parameter
 from monrest.resources.fields import fields_of
@@ -57,7 +58,7 @@ def _true(name: str, value: Any) -> bool:
 async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/reports/<nr>/report: the file, made now if there is none."""
     found, _ = await find_report(context, request, where[0])
-    wanted = _format(request)
+    wanted = _format(request, _forms(context, found))
     kept = await context.database.run(results.result(found.number, wanted))
     if kept is None:
         await context.reports.now(found, request.progress)
@@ -87,16 +88,27 @@ async def _pieces(data: bytes) -> AsyncIterator[bytes]:
         yield data[at : at + _PIECE]
 
 
-def _format(request: RestRequest) -> str:
+def _forms(context: Context, report: Report) -> tuple[str, ...]:
+    """All forms that it has, first the one that is meant where nobody asks for another."""
+    try:
+        form = report.settings(context.reports.templates).form
+    except BadRequest:
+        # Its template is gone or wants something else by now: what was made once is still there.
+        form = "pdf"
+    made = (name for name, (_, _, render) in FORMATS.items() if render is not None)
+    return tuple(dict.fromkeys((form, *made)))
+
+
+def _format(request: RestRequest, forms: tuple[str, ...]) -> str:
     """The form of the file; BadRequest that names the parameter."""
-    wanted: str = request.format if request.format in ("csv", "xls") else "pdf"
+    wanted: str = request.format if request.format in ("csv", "xls") else forms[0]
     for name, value in request.parameters:
         if name == "html":
             wanted = "html" if _true(name, value) else wanted
         elif name == "type":
             wanted = value.strip().lower() or wanted
-            if wanted not in FORMATS:
-                raise BadRequest("invalid type", f"type: expected one of {', '.join(FORMATS)}")
+            if wanted not in forms:
+                raise BadRequest("invalid type", f"type: expected one of {', '.join(forms)}")
         elif name not in RESERVED:
             raise BadRequest("unknown parameter", f"{name[:80]!r}: expected html or type")
     return wanted
@@ -125,13 +137,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/reports/<nr>/report",
         description="the report file in binary form",
-        text="The last result as PDF, or in another form; it is made now if there is none. The "
+        text="The last result as PDF (of report_from_url.tt as its address gives it), or in "
+        "another form; it is made now if there is none. The "
         "prefixes /csv and /xls mean the same as `type`.",
         handler=output,
         shape="object",
         parameters=(
             Parameter(name="html", description="1: as a page (HTML)", type="boolean"),
-            Parameter(name="type", description=f"{', '.join(FORMATS)}; default pdf"),
+            Parameter(name="type", description="pdf, html, xls, csv or json"),
         ),
         at_once=True,
     ),

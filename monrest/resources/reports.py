@@ -11,6 +11,7 @@ from monrest.audit import audit
 from monrest.errors import BadRequest, Conflict, Forbidden, NotFound, RestError
 from monrest.reports import statements
 from monrest.reports.record import Report, checked, shown_permissions
+from monrest.reports.settings import read
 from monrest.reports.templates import TEMPLATES
 from monrest.resources.declare import (
     LIST_PARAMETERS,
@@ -23,6 +24,7 @@ from monrest.resources.fetch import reselect
 from monrest.resources.fields import SITES, fields_of, selected_sites
 from monrest.resources.local import local_schema, select, sparse
 from monrest.resources.reportasking import chosen_sites
+from monrest.resources.reporturl import check_link
 from monrest.store.merge import merged
 from monrest.values import ADMIN, Answer, Column, Document, Identity, RestRequest
 
@@ -57,8 +59,10 @@ _MADE = (*_WRITTEN, Column("id", "number", "", "number of the new report"))
 FIELDS = (
     Parameter(name="name", description="name, default `New Report`"),
     Parameter(name="desc", description="description"),
-    Parameter(name="template", description=", ".join(sorted(TEMPLATES))),
-    Parameter(name="params", description="parameters of the template, an object"),
+    Parameter(name="template", description=f"{', '.join(sorted(TEMPLATES))}, or "
+              "one of the folder `reports.templates`"),
+    Parameter(name="params", description="parameters of the template, an object, in a form as "
+              "JSON (so are `send_types` and `permissions`)"),
     Parameter(name="to", description="mail addresses with commas"),
     Parameter(name="cc", description="mail addresses with commas"),
     Parameter(name="backends", description="sites, default: all of them"),
@@ -86,7 +90,7 @@ async def _groups(context: Context, identity: Identity) -> frozenset[str]:
 def _record(context: Context, report: Report, access: str) -> dict[str, Any]:
     """One report as it is shown."""
     sites, unknown = chosen_sites(report, context.sites.sites)
-    error = report.error
+    error = report.error(context.reports.templates)
     shown = {name: value for name, value in report.record.items() if name not in _HIDDEN}
     return {
         **shown,
@@ -167,9 +171,39 @@ def _owner(request: RestRequest, fields: Mapping[str, Any], present: str) -> str
     return wanted
 
 
+def _path(context: Context, record: Mapping[str, Any]) -> str | None:
+    """What of the API a report is about, None for one that is not."""
+    template = context.reports.templates.get(record["template"])
+    return record["params"].get("url") if template and template.kind == "url" else None
+
+
+def _require_same_path(
+    context: Context, request: RestRequest, old: Report, made: Mapping[str, Any]
+) -> None:
+    """Raise Forbidden for who would read something with the rights of somebody else."""
+    if request.identity.may(ADMIN) or request.identity.user == old.owner:
+        return
+    wanted = _path(context, made)
+    if wanted is not None and wanted != _path(context, old.record):
+        raise Forbidden(
+            "permission denied",
+            "params.url: only the owner and administrators choose what is read as the owner",
+        )
+
+
 def _limit(request: RestRequest) -> tuple[str, ...] | None:
     limit = request.identity.limit
     return None if limit is None else tuple(sorted(limit))
+
+
+def _checked(context: Context, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The record as it is stored; BadRequest that names what is wrong."""
+    templates = context.reports.templates
+    made = checked(fields, templates, context.config.reports.default_template)
+    link = read(templates[made["template"]], made["params"]).url
+    if link is not None:
+        check_link(context, link)
+    return made
 
 
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -177,7 +211,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     try:
         fields = fields_of(request)
         sites = _sites(context, _named(fields) or selected_sites(request))
-        made = checked(fields, context.config.reports.default_template)
+        made = _checked(context, fields)
         made["user"] = _owner(request, fields, request.identity.user)
         first = str(fields.get("nr", ""))
         digits = first.isascii() and first.isdigit() and len(first) <= _MOST_DIGITS
@@ -220,8 +254,9 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
                 sites = dict(old.sites)
             fields = {key: value for key, value in fields.items() if key not in SITES}
             fields = merged(dict(old.record), fields)
-        made = checked(fields, context.config.reports.default_template)
+        made = _checked(context, fields)
         made["user"] = _owner(request, fields, old.owner)
+        _require_same_path(context, request, old, made)
         # Who writes his own report says how far he goes; others leave that as it is.
         mine = made["user"] == request.identity.user
         limit = _limit(request) if mine else old.limit if made["user"] == old.owner else None

@@ -26,6 +26,7 @@ from monrest.config import ServerConfig
 from monrest.errors import BadRequest, RestError, TooLarge
 from monrest.log import REQUEST_ID
 from monrest.names import Names
+from monrest.query.target import FORMATS, Target, parameters, target
 from monrest.render.formats import RenderOptions
 from monrest.values import (
     ANONYMOUS,
@@ -41,7 +42,6 @@ from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 from monrest.web.caller import caller_of
 from monrest.web.errors import Problem, describe
 from monrest.web.front import FrontResource
-from monrest.web.parse import FORMATS, Target, parameters, target
 from monrest.web.respond import Responder
 from monrest.web.site import ApiRequest, HeaderView
 

@@ -16,8 +16,8 @@ from attrs import frozen
 from multipart import MultipartError, MultipartParser, parse_options_header
 
 from monrest.errors import BadRequest
+from monrest.query.target import MOST_PARAMETERS, parameters
 from monrest.values import Parameters
-from monrest.web.parse import MOST_PARAMETERS, parameters
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

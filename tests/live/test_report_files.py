@@ -22,10 +22,10 @@ def mails():
 
 
 @pytest.fixture(scope="module")
-def server(embedded, mails, tmp_path_factory):
+def server(core, mails, tmp_path_factory):
     daemon = Daemon(
         tmp_path_factory.mktemp("reports"),
-        [site("s1", f"unix:{embedded.socket}", name="One"), site("s2", "unix:/nowhere/live")],
+        [site("s1", f"unix:{core.socket}", name="One"), site("s2", "unix:/nowhere/live")],
         sections={"mail": {"host": "127.0.0.1", "port": mails.port}},
     )
     try:
@@ -157,6 +157,7 @@ def test_bad_questions(boss, path, words):
 
 
 def test_a_job_and_a_mail(boss, mails):
+    mails.mails.clear()
     number = create(boss, to="a@example.org", cc="b@example.org", name="Größe")
     started = boss.post_json(f"{PATH}/{number}/generate", {})
     assert started.json["message"] == "report started in background"

@@ -11,6 +11,7 @@ from monrest.reports.figures import Figures, Measured
 from monrest.reports.parts import parts_of
 from monrest.reports.record import Report, checked
 from monrest.reports.sheet import Spelling
+from monrest.reports.templates import TEMPLATES
 
 NOW = 1_795_280_000
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -18,12 +19,14 @@ HOSTILE = "<script>alert('x')</script>&\"; ../../etc\r"
 
 
 def report(template="sla_report.tt", params=None, number=1, **fields):
-    record = checked({"name": "Report", "template": template, "params": params or {}, **fields})
+    record = checked(
+        {"name": "Report", "template": template, "params": params or {}, **fields}, TEMPLATES
+    )
     return Report(number=number, record={**record, "user": "olga"})
 
 
 def frame(one, zone=UTC, failed=(), sites=("One",)):
-    settings = one.settings()
+    settings = one.settings(TEMPLATES)
     spelling = Spelling(zone=zone, language=settings.language, decimals=settings.decimals)
     return Frame(
         report=one, settings=settings, spelling=spelling, now=NOW,
@@ -48,5 +51,10 @@ def measured(periods, host="web01", service="", bad=0, outages=0, output="CRITIC
     start = periods[0].start if periods else 0
     found = [Outage(start + 60 * at, start + 60 * at + 30, 1, "", output) for at in range(outages)]
     return Measured(
-        key=(host, service), host=host, service=service, whole=whole, parts=each, outages=found
+        key=(host, service),
+        host=host,
+        service=service,
+        whole=whole,
+        parts=[one.percent for one in each],
+        outages=found,
     )

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from monrest.errors import BadRequest
 from monrest.logs.availability import Availability, Period, Rules, Times
 from monrest.logs.events import DowntimeEvent, ProgramEvent, StateEvent
-from monrest.logs.parts import PartedAvailability
 from monrest.logs.periods import Span
 from monrest.reports.figures import figures
-from monrest.reports.parts import parts_of
+from monrest.reports.parts import parts_of, require_room
 from monrest.reports.sheet import Spelling, duration
 from tests.reports.samples import BERLIN
 
@@ -54,6 +53,12 @@ def test_no_parts_and_too_many():
         parts_of(Span(0, 86400 * 500), "days", UTC, 1)
 
 
+def test_more_numbers_than_there_is_room_for():
+    require_room(20_000, 31, "days")
+    with pytest.raises(BadRequest, match=r"params\.breakdown: .* got 365 days of each of 20000"):
+        require_room(20_000, 365, "days")
+
+
 times = st.integers(0, 1000)
 events = st.lists(
     st.one_of(
@@ -77,7 +82,7 @@ def test_parts_together_are_the_whole(events, bounds, not_running, changes):
     period = Period(changes=sorted(changes))
     rules = Rules(span=Span(100, 900), not_running=not_running, period=period)
     whole = Availability([HOST, SERVICE], rules)
-    parted = PartedAvailability([HOST, SERVICE], rules, bounds=[100, *sorted(bounds)])
+    parted = Availability([HOST, SERVICE], rules, [100, *sorted(bounds)])
     for event in sorted(events, key=lambda one: one.time):
         whole.take(event)
         parted.take(event)
@@ -86,7 +91,7 @@ def test_parts_together_are_the_whole(events, bounds, not_running, changes):
     for key in (HOST, SERVICE):
         expected = whole.times(key)
         assert parted.times(key) == expected
-        parts = parted.parts(key)
+        parts = [Times(*pair) for pair in parted.parts(key)]
         assert [sum(one.seconds) for one in parts] == lengths
         for at in range(7):
             assert sum(one.seconds[at] for one in parts) == expected.seconds[at]
@@ -94,11 +99,11 @@ def test_parts_together_are_the_whole(events, bounds, not_running, changes):
 
 
 def test_each_part_has_its_own_time():
-    parted = PartedAvailability([HOST], Rules(span=Span(0, 300)), bounds=[0, 100, 200])
+    parted = Availability([HOST], Rules(span=Span(0, 300)), [0, 100, 200])
     parted.take(StateEvent(50, HOST, 1, False, ""))
     parted.take(StateEvent(150, HOST, 0, False, ""))
     parted.times(HOST)
-    assert [one.seconds[:2] for one in parted.parts(HOST)] == [[0, 50], [50, 50], [100, 0]]
+    assert [list(seconds[:2]) for seconds, _ in parted.parts(HOST)] == [[0, 50], [50, 50], [100, 0]]
 
 
 def test_what_counts_as_unavailable():

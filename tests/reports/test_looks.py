@@ -6,18 +6,23 @@ import io
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import openpyxl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from monrest.render.xlsx import GivenUpError
 from monrest.reports import build, present
+from monrest.reports.columns import pieces, widths
 from monrest.reports.files import FORMATS, disposition, file_name, rendered
 from monrest.reports.fonts import fonts
 from monrest.reports.lists import csv, workbook
 from monrest.reports.page import page
-from monrest.reports.pdf import pdf
-from monrest.reports.picture import WIDTH, bars, columns, shares, shortened
+from monrest.reports.pdf import _Numbered, pdf
+from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
+from monrest.reports.sheet import Grid, Head
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
 
 
@@ -104,7 +109,7 @@ def test_all_forms_of_all_kinds():
     ]  # fmt: skip
     for one in sheets:
         files = {file.format: file.data for file in rendered(one)}
-        assert set(files) == set(FORMATS)
+        assert set(files) == set(FORMATS) - {"text"}
         assert files["pdf"].startswith(b"%PDF-")
         assert files["pdf"].rstrip().endswith(b"%%EOF")
         openpyxl.load_workbook(io.BytesIO(files["xls"]))
@@ -121,6 +126,53 @@ def test_long_reports_have_pages():
     assert pages(pdf(sheet(2, host="x" * 3000 + "{}", name="W" * 300))) >= 2
 
 
+class Drawn(_Numbered):
+    """Notes where texts and boxes are."""
+
+    texts, boxes = [], []
+
+    def drawString(self, x, y, text, *more):
+        name, size = self._fontname, self._fontsize
+        self.texts.append((x, y, x + self.stringWidth(text, name, size), text))
+        super().drawString(x, y, text, *more)
+
+    def rect(self, x, y, width, height, **more):
+        self.boxes.append((x, y, x + width, y + height))
+        super().rect(x, y, width, height, **more)
+
+
+LONG = "a-very-long-name.that-never-ends." * 12
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: sheet(0),
+        lambda: sheet(100, host="server-{:03}.example.org"),
+        lambda: sheet(5, host=LONG + "{}", name="W" * 300, output="long " * 2000),
+        lambda: sheet(3, host="日本語" * 60 + "{}", name="中" * 300, output="ü" * 900),
+        lambda: sheet(3, breakdown="weeks", timeperiod="last12months", language="fr"),
+        lambda: sheet(3, decimals=6, datetimeformat="%A %d %B %Y %H:%M:%S %Z " * 2),
+    ],
+)  # fmt: skip
+def test_nothing_leaves_the_paper(made, monkeypatch):
+    """Neither texts nor boxes are outside of the margins, whatever the names and numbers are."""
+    monkeypatch.setattr(Drawn, "texts", [])
+    monkeypatch.setattr(Drawn, "boxes", [])
+    monkeypatch.setattr("monrest.reports.pdf._Numbered", Drawn)
+    pdf(made())
+    assert len(Drawn.texts) > 5
+    for x, y, end, text in Drawn.texts:
+        assert x >= 35.9, text
+        assert end <= 842 - 35.5, text
+        assert 20 < y < 595 - 30, text
+    for x, y, end, top in Drawn.boxes:
+        assert x >= 35.9
+        assert end <= 842 - 35.5
+        assert y > 30
+        assert top < 595 - 30
+
+
 def test_empty_reports_say_so():
     assert b"No object was found." in page(sheet(0))
     german = page(sheet(0, language="de")).decode()
@@ -130,7 +182,7 @@ def test_empty_reports_say_so():
 
 def test_a_workbook():
     book = openpyxl.load_workbook(io.BytesIO(workbook(sheet(3, host="=1+1;{}"))))
-    assert book.sheetnames == ["Report", "Overview", "Outages"]
+    assert book.sheetnames == ["Report", "Overview", "Details (%)", "Outages"]
     rows = list(book["Overview"].iter_rows(values_only=True))
     assert rows[0][:3] == ("Host", "Service", "Availability %")
     assert rows[2][0] == "=1+1;1"
@@ -161,7 +213,7 @@ def test_nobody_waits_any_more():
 
 def test_levels_choose_what_is_shown():
     made = sheet(4, overview_max_level=99.8, max_worst_pages=0, max_outages_pages=0)
-    (overview,) = made.grids
+    overview, _ = made.grids
     assert [row[0] for row in overview.rows] == ["web2", "web3"]
     assert len(sheet(4, timeperiod="last7days", details_max_level=-1).grids[1].rows) == 4
 
@@ -191,6 +243,58 @@ def test_charts_stay_in_their_frame():
             assert bottom <= picture.height + 0.01
 
 
+def test_labels_of_a_chart_do_not_touch():
+    """Nor do they leave it."""
+    labels = [f"2025-W{at:02}" for at in range(1, 54)]
+    chart = columns("t", [(one, 99.0, "") for one in labels], 98, 90)
+    drawn = [one for one in chart.shapes if getattr(one, "anchor", "") == "middle"]
+    assert len(drawn) > 5
+    half = 8 * 9 * 0.64 / 2
+    assert all(half <= one.x <= WIDTH - half + 0.01 for one in drawn)
+    assert all(two.x - one.x > 2 * half for one, two in pairwise(drawn))
+
+
+def test_the_least_share_is_seen():
+    chart = shares("t", [("ok", 100_000), ("warning", 1), ("critical", 0), ("unknown", 1)])
+    first, *bars = [one for one in chart.shapes if isinstance(one, Box) and one.height == 26]
+    assert first.width == WIDTH
+    assert [one.width >= 6 for one in bars] == [True] * 3
+    assert sum(one.width for one in bars) == pytest.approx(WIDTH)
+    assert len(shares("t", [("ok", 0)]).shapes) == 3
+
+
+# -------------------------------------------------------------------- columns on paper
+
+KINDS = st.sampled_from(["text", "number", "percent", "time", "duration", "state"])
+
+
+@given(st.lists(st.tuples(KINDS, st.floats(10, 3000)), min_size=1, max_size=80), st.integers(1, 3))
+def test_every_column_stands_on_paper(columns, lead):
+    """Whatever its width is, every column is in a table that fits, the leading ones in all."""
+    grid = Grid(
+        title="t", heads=tuple(Head(f"h{at}", kind) for at, (kind, _) in enumerate(columns)),
+        rows=[tuple(range(len(columns)))], lead=lead,
+    )  # fmt: skip
+    needed = [wide for _, wide in columns]
+    found = list(pieces(grid, needed, 770))
+    shown = [at for _, some in found for at in some]
+    assert set(shown) == set(range(len(columns)))
+    for piece, some in found:
+        assert list(piece.rows[0]) == list(some)
+        assert sum(widths(piece, [needed[at] for at in some], 770)) <= 770.01
+        assert len(found) == 1 or some[:lead] == tuple(range(min(lead, len(columns))))
+
+
+def test_days_of_a_month_are_several_tables_on_paper():
+    made = sheet(3)
+    details = next(one for one in made.grids if one.title.startswith("Details"))
+    assert len(details.heads) == 2 + len(
+        parts(frame(report(params={"timeperiod": "lastmonth", "breakdown": "days"}), BERLIN))
+    )
+    titles = [piece.title for piece, _ in pieces(details, [60.0] * len(details.heads), 770)]
+    assert titles == [f"Details (%) ({at}/4)" for at in (1, 2, 3, 4)]
+
+
 def test_names_are_shortened_in_the_middle():
     short = shortened("a" * 100 + "z" * 100, 100, 10)
     assert short.startswith("aaa")
@@ -207,6 +311,21 @@ def test_lines_of_a_cell_fit():
         assert all(font.width(line, 8) <= 100.01 for line in lines)
     assert "".join(font.lines("y" * 40, 8, 100, 8)) == "y" * 40
     assert font.drawable("a\nb\tc\x00\u200bd\U000f0000") == "a b c?d?"
+    assert font.drawable("Größe Ж 日本語 한국") == "Größe Ж 日本語 한국"
+
+
+@pytest.mark.parametrize(
+    ("text", "fonts_of"),
+    [("web01 ü", ["own"]), ("a 中文 b", ["own", "STSong-Light", "own"]),
+     ("日本ご", ["HeiseiKakuGo-W5"]), ("한국", ["HYGothic-Medium"]), ("", ["own"])],
+)  # fmt: skip
+def test_letters_of_east_asia(text, fonts_of):
+    font, _ = fonts()
+    runs = list(font.runs(text))
+    assert ["own" if name == font.name else name for name, _ in runs] == fonts_of
+    assert "".join(piece for _, piece in runs) == text
+    assert sum(font.width(piece, 8) for _, piece in runs) == pytest.approx(font.width(text, 8))
+    assert pdf(sheet(2, host=text + "{}", name=f"x{text}")).startswith(b"%PDF-")
 
 
 @pytest.mark.parametrize(

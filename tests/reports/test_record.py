@@ -15,35 +15,38 @@ from monrest.values import ADMIN, Identity
 from tests.reports.samples import NOW, report
 
 NEEDED = {
-    "sla_host.tt": {"host": "h"}, "sla_host_outage.tt": {"host": "h"},
-    "sla_hostgroup.tt": {"hostgroup": "g"}, "sla_servicegroup.tt": {"servicegroup": "g"},
+    "sla_host.tt": {"host": "h"},
+    "sla_host_outage.tt": {"host": "h"},
+    "sla_hostgroup.tt": {"hostgroup": "g"},
+    "sla_servicegroup.tt": {"servicegroup": "g"},
     "sla_service.tt": {"host": "h", "service": "s"},
     "sla_service_outage.tt": {"host": "h", "service": "s"},
     "sla_business_process.tt": {"businessprocess": "b"},
-}  # fmt: skip
+}
+ALSO = {"report_from_url.tt": {"url": "/mon/r/hosts"}}  # fmt: skip
 
 
 @pytest.mark.parametrize("template", sorted(TEMPLATES))
 def test_defaults(template):
     """Defaults are filled in, and checking what came out changes nothing."""
-    record = checked({"template": template, "params": NEEDED.get(template, {})})
+    record = checked({"template": template, "params": (NEEDED | ALSO).get(template, {})}, TEMPLATES)
     assert (record["name"], record["desc"], record["failed_backends"]) == (
         "New Report", "Description", "cancel",
     )  # fmt: skip
     for name, value in TEMPLATES[template].defaults.items():
         assert record["params"][name] == value
-    assert checked(record) == record
+    assert checked(record, TEMPLATES) == record
 
 
 def test_what_the_defaults_are():
-    params = checked({"template": "sla_report.tt"})["params"]
+    params = checked({"template": "sla_report.tt"}, TEMPLATES)["params"]
     assert params == {
         "breakdown": "months", "decimals": 2, "details_max_level": 100, "filter_type": "Both",
         "graph_min_sla": 90, "language": "en", "mail_max_level": -1, "max_outages_pages": -1,
         "max_pnp_sources": 1, "max_worst_pages": 1, "sla": 98, "timeperiod": "last12months",
         "unavailable": ["down", "unreachable", "critical", "unknown"],
     }  # fmt: skip
-    outage = checked({"template": "sla_outage.tt"})["params"]
+    outage = checked({"template": "sla_outage.tt"}, TEMPLATES)["params"]
     assert (outage["timeperiod"], outage["breakdown"], outage["mail_max_level"]) == (
         "lastweek", "days", 100,
     )  # fmt: skip
@@ -54,7 +57,10 @@ def test_required_params(template):
     for name in NEEDED[template]:
         for empty in ({}, {name: ""}, {name: []}, {name: " , "}):
             with pytest.raises(BadRequest) as caught:
-                checked({"template": template, "params": {**NEEDED[template], name: None, **empty}})
+                checked(
+                    {"template": template, "params": {**NEEDED[template], name: None, **empty}},
+                    TEMPLATES,
+                )
             assert caught.value.description == f"params.{name}: expected at least one name"
 
 
@@ -66,6 +72,9 @@ def test_required_params(template):
         ({"template": 7}, "template: expected one of"),
         ({}, "template: expected one of"),
         ({"params": []}, "params: expected an object"),
+        ({"params": "sla=9"}, "params: expected an object, in a form as JSON"),
+        ({"params": "[1]"}, "params: expected an object"),
+        ({"send_types": "daily"}, "send_types: expected a list, in a form as JSON"),
         ({"params": {"sla": "much"}}, "params.sla: expected a number from 0 to 100"),
         ({"params": {"sla": "nan"}}, "params.sla: expected a number from 0 to 100"),
         ({"params": {"sla": [1]}}, "params.sla: expected a text"),
@@ -97,12 +106,15 @@ def test_required_params(template):
         ({"to": "a@b.c>, <d@e.f"}, "to: expected mail addresses"),
         ({"to": ["a@b.c", 'x y@b.c']}, "to: expected mail addresses"),
         ({"name": "a\nb"}, "name: expected a text without control characters"),
+        ({"name": "a\x85Bcc: b"}, "name: expected a text without control characters"),
+        ({"name": "a\u2028b"}, "name: expected a text without control characters"),
+        ({"to": "=?utf-8?q?=0aBcc=3a_x?=@y.z"}, "to: expected mail addresses"),
         ({"name": "x" * 301}, "name: expected at most 300 characters"),
         ({"desc": {"a": 1}}, "desc: expected a text"),
         ({"is_public": 2}, "is_public: expected 0 or 1"),
         ({"failed_backends": "ignore"}, "failed_backends: expected cancel or continue"),
         ({"send_types": [{"type": "never"}]}, "send_types.0.type: expected one of"),
-        ({"permissions": "all"}, "permissions: expected a list"),
+        ({"permissions": "all"}, "permissions: expected a list, in a form as JSON"),
         ({"permissions": [{"type": "x"}]}, "permissions.0.type: expected user or group"),
         ({"permissions": [{"type": "user", "perm": "x"}]}, "permissions.0.perm: expected ro or rw"),
         ({"permissions": [{"type": "user", "perm": "ro", "name": 7}]}, "permissions.0.name: expect"),
@@ -111,16 +123,16 @@ def test_required_params(template):
 def test_bad_records(fields, words):
     given = {"template": "sla_report.tt", **fields} if fields else {}
     with pytest.raises(BadRequest) as caught:
-        checked(given)
+        checked(given, TEMPLATES)
     assert words in caught.value.description
 
 
 def test_event_log_patterns():
     with pytest.raises(BadRequest, match=r"params\.pattern: expected a regular expression"):
-        checked({"template": "eventlog.tt", "params": {"pattern": "("}})
+        checked({"template": "eventlog.tt", "params": {"pattern": "("}}, TEMPLATES)
     for types in (["host_on_fire"], ["host_state_hard", "host_state_soft"]):
         with pytest.raises(BadRequest, match=r"params\.event_types: expected"):
-            checked({"template": "eventlog.tt", "params": {"event_types": types}})
+            checked({"template": "eventlog.tt", "params": {"event_types": types}}, TEMPLATES)
 
 
 def test_what_is_kept():
@@ -128,7 +140,8 @@ def test_what_is_kept():
         {
             "template": "sla_report.tt", "own": {"a": 1}, "nr": 7, "readonly": 1, "failed": 1,
             "params": {"sla": "99,5", "t1": 1, "t2": 2, "mine": "x"}, "to": "b@x.org,a@x.org,b@x.org",
-        }
+        },
+        TEMPLATES,
     )  # fmt: skip
     assert record["own"] == {"a": 1}
     assert "nr" not in record
@@ -136,23 +149,38 @@ def test_what_is_kept():
     assert record["to"] == "b@x.org, a@x.org"
     assert record["params"]["mine"] == "x"
     assert "t1" not in record["params"]
-    assert Report(number=1, record=record).settings().sla == 99.5
+    assert Report(number=1, record=record).settings(TEMPLATES).sla == 99.5
+
+
+def test_forms_have_texts_of_json():
+    record = checked(
+        {
+            "template": "sla_report.tt", "params": '{"sla": 99}',
+            "send_types": '[{"type": "day", "hour": 1, "minute": 2}]',
+            "permissions": '[{"type": "user", "name": ["eva"], "perm": "ro"}]',
+        },
+        TEMPLATES,
+    )  # fmt: skip
+    assert record["params"]["sla"] == 99
+    assert record["permissions"][0]["name"] == ["eva"]
+    assert record["send_types"][0]["type"] == "day"
+    assert checked({"template": "sla_report.tt", "params": "", "send_types": ""}, TEMPLATES)
 
 
 def test_custom_times():
     one = report(params={"timeperiod": "custom", "t1": "1700000000", "t2": "1690000000"})
-    span = one.settings().span(NOW, UTC, 1)
+    span = one.settings(TEMPLATES).span(NOW, UTC, 1)
     assert (span.start, span.end) == (1690000000, 1700000000)
     bad = report(params={"timeperiod": "custom", "t1": "soon", "t2": "1"})
     with pytest.raises(BadRequest, match=r"params\.t1: expected a date"):
-        bad.settings().span(NOW, UTC, 1)
+        bad.settings(TEMPLATES).span(NOW, UTC, 1)
 
 
 # -------------------------------------------------------------------- search
 
 
 def search(given, q=""):
-    return report(params={"filter": given, "q": q}).settings().search.trees
+    return report(params={"filter": given, "q": q}).settings(TEMPLATES).search.trees
 
 
 def test_a_search_form():
@@ -220,9 +248,9 @@ def test_public_ones():
 
 def test_a_template_that_is_gone():
     one = Report(number=1, record={**report().record, "template": "old.tt"})
-    assert one.error == "report template 'old.tt' not available"
+    assert one.error(TEMPLATES) == "report template 'old.tt' not available"
     with pytest.raises(BadRequest):
-        one.settings()
+        one.settings(TEMPLATES)
 
 
 def test_every_language_has_every_word():

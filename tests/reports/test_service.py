@@ -16,6 +16,7 @@ from monrest.reports import build, results, statements
 from monrest.reports.record import checked
 from monrest.reports.service import Reports
 from monrest.reports.smtp import Delivery
+from monrest.reports.templates import TEMPLATES
 from monrest.store.duties import Duties
 from monrest.values import Identity, SiteProblem, nobody_follows
 from tests.fakes.keystore import Store, result
@@ -118,7 +119,8 @@ class World:
     def add(self, to="a@x.org, b@x.org", schedule=DAILY, **params):
         record = checked(
             {"template": "sla_report.tt", "to": to, "send_types": schedule,
-             "params": {"timeperiod": "yesterday", "breakdown": "days", **params}}
+             "params": {"timeperiod": "yesterday", "breakdown": "days", **params}},
+            TEMPLATES,
         )  # fmt: skip
         now = SIX - 60 + self.elapsed
         work = statements.add(1, {**record, "user": "olga"}, {}, None, now, UTC)
@@ -126,6 +128,9 @@ class World:
 
     def get(self, number=1):
         return result(self.books.run(statements.one(number)))
+
+    def error(self):
+        return self.get().error(TEMPLATES)
 
     def left(self):
         return result(self.books.run(statements.unfinished(1e12)))
@@ -158,7 +163,7 @@ def test_every_time_once(world):
     assert {user for _, _, user in world.made} == {"olga"}
     assert len(world.sent) == 3
     assert len({one.message for one in world.sent}) == 3
-    assert (world.left(), world.get().error) == ([], None)
+    assert (world.left(), world.error()) == ([], None)
     assert result(world.books.run(results.result(1, "pdf")))[1].startswith(b"%PDF-")
 
 
@@ -196,10 +201,10 @@ def test_mails_are_tried_again(world):
     world.manner = [Delivery(problem="connection refused"), Delivery(problem="451 busy")]
     world.pass_(80)
     assert world.sent == []
-    assert world.get().error.startswith("not sent yet, tried ")
+    assert world.error().startswith("not sent yet, tried ")
     world.pass_(120)
     assert len(world.sent) == 1
-    assert (world.get().error, world.left()) == (None, [])
+    assert (world.error(), world.left()) == (None, [])
     assert len(world.made) == 1
 
 
@@ -208,7 +213,7 @@ def test_after_all_tries_the_failure_stays(world):
     world.add()
     world.manner = [Delivery(problem="connection refused")] * 9
     world.pass_(600)
-    assert world.get().error == "not sent: connection refused"
+    assert world.error() == "not sent: connection refused"
     assert (len(world.manner), world.left()) == (6, [])
 
 
@@ -217,7 +222,7 @@ def test_a_final_refusal_is_not_tried_again(world):
     world.add()
     world.manner = [Delivery(problem="554 spam", final=True)]
     world.pass_(600)
-    assert (world.get().error, world.sent) == ("not sent: 554 spam", [])
+    assert (world.error(), world.sent) == ("not sent: 554 spam", [])
 
 
 def test_each_recipient_gets_it_once(world):
@@ -229,7 +234,7 @@ def test_each_recipient_gets_it_once(world):
     ]
     world.pass_(300)
     assert [one.recipients for one in world.sent] == [("c@x.org",)]
-    assert world.get().error == "refused: b@x.org: 550 no"
+    assert world.error() == "refused: b@x.org: 550 no"
 
 
 def test_doubtful_mails_are_never_repeated(world):
@@ -238,7 +243,7 @@ def test_doubtful_mails_are_never_repeated(world):
     world.manner = [Delivery(doubtful=("a@x.org",), problem="cut")]
     world.pass_(600)
     assert world.sent == []
-    assert world.get().error.startswith("nobody knows whether the mail arrived at a@x.org")
+    assert world.error().startswith("nobody knows whether the mail arrived at a@x.org")
     assert world.left() == []
 
 
@@ -255,7 +260,7 @@ def test_death_while_it_is_sent(world, manner, mails):
     world.kill(first)
     world.pass_(120)
     assert len(world.sent) == mails
-    error = world.get().error
+    error = world.error()
     assert (error is None) if manner == "hang before" else error.startswith("nobody knows")
     assert world.left() == []
 
@@ -298,10 +303,10 @@ def test_missing_sites_are_waited_for(world):
     world.problem = SitesFailed([SiteProblem("a", "A", "connection refused")])
     world.problem.message = "Some backends are not connected, cannot create report!"
     world.pass_(70)
-    assert world.get().error == "Some backends are not connected, cannot create report!"
+    assert world.error() == "Some backends are not connected, cannot create report!"
     world.problem = None
     world.pass_(90)
-    assert (world.get().error, len(world.sent)) == (None, 1)
+    assert (world.error(), len(world.sent)) == (None, 1)
 
 
 def test_what_cannot_be_made_fails_at_once(world):
@@ -310,7 +315,7 @@ def test_what_cannot_be_made_fails_at_once(world):
     world.problem = BadRequest("error", "rpttimeperiod: no such time period")
     world.pass_(600)
     assert len(world.made) == 1
-    assert world.get().error == "error: rpttimeperiod: no such time period"
+    assert world.error() == "error: rpttimeperiod: no such time period"
     assert world.left() == []
 
 

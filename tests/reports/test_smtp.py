@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import email
+import email.policy
 import socket
 import ssl
+from email.header import decode_header, make_header
 
 import pytest
 from twisted.internet import reactor
@@ -16,6 +19,7 @@ from monrest.config import MailConfig
 from monrest.reports.files import rendered
 from monrest.reports.letter import Letter, letter
 from monrest.reports.smtp import Mailer, endpoint
+from monrest.reports.templates import TEMPLATES
 from tests.fakes.certificates import Authority
 from tests.fakes.smtp import MailServer
 from tests.reports.samples import HOSTILE, NOW, report
@@ -246,7 +250,7 @@ def written(server_config=None, params=None, **fields):
                  to="b@x.org, a@x.org", cc="c@x.org", **fields)  # fmt: skip
     made = sheet(2)
     config = MailConfig(**(server_config or {}))
-    return letter(one, one.settings(), made, rendered(made), config, NOW, "schedule", NOW)
+    return letter(one, one.settings(TEMPLATES), made, rendered(made), config, NOW, "schedule", NOW)
 
 
 async def test_a_report_arrives_as_it_left(server, deliver):
@@ -276,10 +280,30 @@ def test_lines_of_a_mail():
     assert not any(one.startswith(b".") for one in lines)
 
 
-def test_hostile_names_make_no_headers():
-    made = written(name=HOSTILE.replace("\r", "") + "Bcc: x@y.z", desc="x\r\n\r\nBcc: x@y.z")
-    head = made.message.split(b"\n\n")[0]
-    assert not any(line.startswith(b"Bcc") for line in head.split(b"\n"))
+HEADERS = [
+    "From", "To", "Cc", "Subject", "Date", "Message-ID", "Auto-Submitted", "X-Mon", "MIME-Version",
+    "Content-Type",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        HOSTILE.replace("\r", "") + "Bcc: x@y.z", "=?utf-8?q?=0aBcc:_x@y.z?=",
+        "=?utf-8?b?CkJjYzogeEB5Lno=?= ü", "a: b; c=d", "ü" * 300, "x" * 300, "😀 " * 90, "=?", "?=",
+        "word " * 59,
+    ],
+)  # fmt: skip
+def test_hostile_names_make_no_headers(name):
+    """A name is the subject as it is, whatever the encodings of mails make of it."""
+    made = written({"headers": {"X-Mon": name}}, name=name, desc="x\r\n\r\nBcc: x@y.z")
+    message = email.message_from_bytes(made.message, policy=email.policy.compat32)
+    assert message.keys() == HEADERS
+    for header, text in (("Subject", f"Report: {name.strip()}"), ("X-Mon", name.strip())):
+        said = message[header].replace("\n", "").strip()
+        assert str(make_header(decode_header(said))).strip() == text
+    assert made.message.isascii()
+    assert max(map(len, made.message.split(b"\n"))) < 998
 
 
 def test_the_same_mail_has_the_same_id():

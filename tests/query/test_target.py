@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.errors import BadRequest
-from monrest.web.parse import Target, parameters, target
+from monrest.query.target import Target, parameters, target
 
 
 @pytest.mark.parametrize(

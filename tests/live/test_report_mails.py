@@ -1,0 +1,210 @@
+"""Mails of reports and what may happen to them: killed daemons, servers that refuse, a cluster."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from datetime import datetime
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.lying import LyingSite
+from harness.nodes import Nodes
+from harness.waiting import until
+
+from tests.fakes.postgres import postgres_server
+from tests.fakes.smtp import MailServer
+
+__all__ = ["postgres_server"]
+
+PATH = "/mon/reports"
+DUTY = "reports"
+MANY = 12
+TAKEN_OVER = 60.0
+
+
+@pytest.fixture
+def mails():
+    server = MailServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def liar(embedded, tmp_path):
+    one = LyingSite(tmp_path / "live", embedded.socket)
+    yield one
+    one.release()
+    one.close()
+
+
+@pytest.fixture
+def daemon(liar, mails, tmp_path):
+    one = Daemon(
+        tmp_path,
+        [site("s1", f"unix:{liar.path}")],
+        sections={"mail": {"host": "127.0.0.1", "port": mails.port, "tries": 3}},
+    )
+    yield one.start()
+    one.stop(signal.SIGKILL)
+
+
+def create(client, **fields):
+    record = {"template": "problems.tt", "to": "a@example.org", **fields}
+    response = client.post_json(PATH, record)
+    assert response.status == 200, response
+    return response.json["id"]
+
+
+def ask_for_a_mail(client, number):
+    answer = client.post_json(f"{PATH}/{number}/generate", {"mail": 1})
+    assert answer.json == {"message": "report queued"}
+
+
+def error_of(client, number):
+    return client.rows(f"{PATH}/{number}").get("error")
+
+
+def settled(daemon, number, mails, count):
+    """Wait until nothing is left to be done for a report; what its error is then."""
+    with daemon.client() as client:
+        until(lambda: len(mails.mails) >= count, "the mail is there", seconds=40)
+        # Another report that is mailed afterwards: whatever was to be sent again had its turn.
+        later = create(client, to="later@example.org")
+        ask_for_a_mail(client, later)
+        until(
+            lambda: any(one.recipients == ["later@example.org"] for one in mails.mails),
+            "a later one is sent",
+            seconds=40,
+        )
+        return error_of(client, number)
+
+
+def of_first(mails):
+    return [one for one in mails.mails if one.recipients == ["a@example.org"]]
+
+
+@pytest.mark.parametrize("step", ["connect", "RCPT", "DATA"])
+def test_killed_before_the_server_has_the_text(daemon, mails, step):
+    """The next process sends it, once."""
+    mails.hold = step
+    with daemon.client() as client:
+        number = create(client)
+        ask_for_a_mail(client, number)
+    assert mails.held.wait(30)
+    daemon.stop(signal.SIGKILL)
+    mails.release()
+    daemon.start()
+    assert settled(daemon, number, mails, 1) is None
+    assert len(of_first(mails)) == 1
+
+
+def test_killed_while_the_server_takes_it(daemon, mails):
+    """The server has the mail and nobody heard it say so: it is not sent again, and that is told."""
+    mails.hold = "."
+    with daemon.client() as client:
+        number = create(client)
+        ask_for_a_mail(client, number)
+    assert mails.held.wait(30)
+    daemon.stop(signal.SIGKILL)
+    mails.release()
+    daemon.start()
+    error = settled(daemon, number, mails, 1)
+    assert error.startswith("nobody knows whether the mail arrived at a@example.org")
+    assert len(of_first(mails)) == 1
+
+
+def test_killed_while_it_is_made(daemon, mails, liar):
+    """It is made by the next process, and mailed once."""
+    with daemon.client() as client:
+        number = create(client)
+        liar.lie(None, "hosts")
+        liar.hold()
+        ask_for_a_mail(client, number)
+    assert liar.waiting.wait(30)
+    daemon.stop(signal.SIGKILL)
+    liar.release()
+    assert mails.mails == []
+    daemon.start()
+    assert settled(daemon, number, mails, 1) is None
+    assert len(of_first(mails)) == 1
+
+
+def test_a_refusal_is_seen_and_tried_again(daemon, mails):
+    mails.replies = {"MAIL": "451 4.3.0 later, please"}
+    with daemon.client() as client:
+        number = create(client)
+        ask_for_a_mail(client, number)
+        error = until(lambda: error_of(client, number), "it is told", seconds=30)
+        assert error == "not sent yet, tried 1 times: 451 4.3.0 later, please"
+        assert client.rows(f"{PATH}?failed=1&columns=nr") == [{"nr": number}]
+        mails.replies = {}
+        until(lambda: error_of(client, number) is None, "it is sent", seconds=40)
+        assert len(mails.mails) == 1
+        assert client.rows(f"{PATH}/{number}")["failed"] == 0
+
+
+def test_a_path_is_read_again_while_a_site_is_missing(daemon, liar):
+    """Its job says why it waits, and has the answer when the site is back."""
+    params = {"url": "/mon/r/hosts?columns=name", "retries": 10, "delay": 1}
+    with daemon.client() as client:
+        number = create(client, template="report_from_url.tt", params=params)
+        liar.lie("closed at once", "hosts")
+        job = client.post_json(f"{PATH}/{number}/generate", {}).json["job"]
+        until(
+            lambda: "tried again in 1 s" in client.rows(f"/mon/jobs/{job}")["message"], "it waits"
+        )
+        liar.lie(None)
+        until(lambda: client.rows(f"/mon/jobs/{job}")["rc"] == 0, "it is made", seconds=40)
+        assert {"name": "web01"} in client.get(f"{PATH}/{number}/report").json
+        assert client.rows(f"{PATH}/{number}")["failed"] == 0
+
+
+# -------------------------------------------------------------------- a cluster
+
+
+@pytest.fixture
+def cluster(tmp_path, postgres_server, embedded, mails):
+    made = Nodes(
+        tmp_path,
+        postgres_server,
+        [site("s1", f"unix:{embedded.socket}")],
+        count=2,
+        mail={"host": "127.0.0.1", "port": mails.port},
+    )
+    try:
+        made.start()
+        until(lambda: made.holder(DUTY) is not None, "somebody makes reports")
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_killed_node_of_a_cluster(cluster, mails):
+    """All that were due are sent, none of them twice, and of whom nobody knows that is said."""
+    dead = cluster.holder(DUTY)
+    when = datetime.fromtimestamp(int(time.time()) // 60 * 60 - 3600)
+    schedule = [{"type": "day", "minute": when.minute, "hour": when.hour}]
+    with cluster.nodes[1 - dead].client() as client:
+        for number in range(MANY):
+            create(client, to=f"r{number}@example.org", send_types=schedule)
+        cluster.sql(f"UPDATE reports SET next_at = {int(time.time()) - 3700}")
+        until(lambda: mails.mails, "it has begun", seconds=30, pause=0.001)
+        cluster.nodes[dead].process.send_signal(signal.SIGKILL)
+        cluster.nodes[dead].process.wait(20)
+        until(lambda: cluster.holder(DUTY) == 1 - dead, "the other one does it", seconds=TAKEN_OVER)
+        until(
+            lambda: (
+                cluster.sql("SELECT count(*), count(*) FILTER (WHERE open) FROM report_runs")
+                == [(MANY, 0)]
+            ),
+            "all runs are over",
+            seconds=TAKEN_OVER,
+        )
+        sent = Counter(one.recipients[0] for one in mails.mails)
+        assert max(sent.values()) == 1
+        for row in client.rows(PATH):
+            told = (row.get("error") or "").startswith("nobody knows")
+            assert told or (sent[row["to"]] == 1 and row["failed"] == 0), row
+        assert sum(sent.values()) > MANY / 2
