@@ -21,11 +21,17 @@ def test_the_page_is_up_to_date():
     assert PAGE.read_text() == reference(), "run: make docs"
 
 
+NO_RECORD = {
+    ("GET", "/mon/cluster/heartbeat"), ("GET", "/mon/cluster/ping"), ("GET", "/mon/reports/<nr>/report"),
+}  # fmt: skip
+"""A refusal, what nodes seal for each other, and a file: nothing with columns."""
+
+
 @pytest.mark.parametrize("one", ENDPOINTS, ids=[one.path for one in ENDPOINTS])
 def test_every_endpoint_is_declared_whole(one):
     assert one.description
     assert "\n" not in one.description
-    assert one.schema or one.columns
+    assert one.schema or one.columns or (one.methods[0], one.path) in NO_RECORD
     for column in one.columns:
         assert column.type
         assert column.description
