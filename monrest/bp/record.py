@@ -24,9 +24,16 @@ ROOT = "node1"
 NEW_NAME = "New Business Process"
 MOST_NODES = 5_000
 
-_DELETED = str.maketrans("", "", "`~!$%^&*|'\"<>?,()=")
+ILLEGAL = "`~!$%^&*|'\"<>?,()="
+"""What names of hosts and services must not have, where a core does not say otherwise."""
+
+_DELETED = str.maketrans("", "", ILLEGAL)
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}\Z")
 _FILTER = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
+_NAMES = frozenset({"host_name", "service_description"})
+"""What says which object it is, so that nothing else may."""
+
+_ATTEMPTS = re.compile(r"0*[1-9][0-9]{0,5}\Z")
 _LONGEST = 1_000
 _LONGEST_NAME = 200
 _MOST_ITEMS = 1_000
@@ -203,8 +210,7 @@ def read(document: Mapping[str, Any], *, name: str = "") -> Definition:
     if not found or len(found) > _LONGEST_NAME:
         raise BadRequest(
             "invalid name",
-            f"name: expected 1 to {_LONGEST_NAME} characters beside ` ~ ! $ % ^ & * | ' \" < > ? "
-            ", ( ) =",
+            f"name: expected 1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}",
         )
     rank = document.get("rankDir")
     if rank not in (None, "", "TB", "LR"):
@@ -281,6 +287,10 @@ def _node(given: Mapping[str, Any], number: str, where: str) -> Node:
             )
         },
     )
+    if node.max_check_attempts and not _ATTEMPTS.match(node.max_check_attempts):
+        raise BadRequest(
+            "invalid max_check_attempts", f"{where}.max_check_attempts: expected a number above 0"
+        )
     if node.id == ROOT and not node.create_obj:
         node = evolve(node, create_obj=1)
     for name in ("label", "host_name") if node.create_obj else ():
@@ -382,4 +392,7 @@ def _attributes(given: Mapping[str, Any], name: str, where: str) -> Mapping[str,
         raise BadRequest(
             f"invalid {name}", f"{_at(where, name)}: expected an object of attributes and texts"
         )
+    for key in value:
+        if key in _NAMES:
+            raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected no {key}")
     return {key: _text(value, key, _LONGEST, _at(where, name)) for key in value}

@@ -27,12 +27,12 @@ class Exporter:
     def __init__(self):
         self.given, self.error = [], None
 
-    async def export(self, config, site, objects, who):
+    async def export(self, config, site, objects, who, writer):
         assert who == "(mon)"
-        found = await objects()
-        self.given.append([one.attributes["host_name"] for one in found if one.type == "host"])
+        self.given.append([one.name for one in await objects()])
         if self.error:
             raise self.error
+        return ()
 
 
 class Setting:

@@ -500,6 +500,8 @@ def test_who_may_see_and_change_what(daemon, admin):
         ({"nodes": [{"label": "a", "function": ["statusfilter", "worst", "all"]}]}, "argument 2"),
         ({"nodes": [{"label": "a", "function": ["statusfilter", "worst", "both"]}]}, "argument 3"),
         ({"nodes": [{"label": "a;b"}]}, "nodes[0].label"),
+        ({"nodes": [{"label": "a", "max_check_attempts": "few"}]}, "nodes[0].max_check_attempts"),
+        ({"nodes": [{"service_object_attributes": {"host_name": "x"}}]}, "expected no host_name"),
         ({"nodes": [{"label": "a", "depends": "b", "contacts": [1]}]}, "nodes[0].contacts"),
     ],
 )
