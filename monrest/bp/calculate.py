@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from monrest.bp import functions
 from monrest.bp.custom import EMPTY, Extensions
@@ -17,7 +17,7 @@ from monrest.bp.plan import Plan, Step
 from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.results import NOT_YET, Result
 from monrest.bp.search import Moment
-from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, Item, NodeState, listed
+from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, Item, NodeState, first_line, listed
 from monrest.bp.tree import Known, tree
 
 _SLICE = 20
@@ -79,20 +79,37 @@ class Calculation:
         left: Sequence[Step] = plan.steps
         if not self.leaf.hard:
             # Nearly all nodes are services by name; they need no children and come first.
-            missing = self.leaf.services(plan, self.states)
+            missing = self.leaf.services(plan, self.states, self.before.nodes)
             left = plan.others if not missing else [*missing, *plan.others]
         for count, step in enumerate(left):
             if count % _SLICE == 0:
                 yield
             node = step.node
             if node.function.name in _OF_CHILDREN and not step.filters.listening:
+                if self._stays(step):
+                    continue
                 outcome = self._over(node, node.function.name, self._items(step), {})
             else:
                 outcome = yield from self._outcome(step)
             self.states[node.id] = self._noted(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
+        # Only now: a calculation that fails keeps what fits to the result that stays.
+        plan.last = self.leaf.seen
         return self._result()
+
+    def _stays(self, step: Step) -> bool:
+        """Whether a node keeps its state: nothing that it looks at is another than before."""
+        if not self.leaf.goes_on or step.node.id == ROOT:
+            return False
+        now, before = self.states, self.before.nodes
+        for number, _ in step.children:
+            new, old = now[number], before[number]
+            if new is not old and not (
+                new.same_state(old) and first_line(new.status_text) == first_line(old.status_text)
+            ):
+                return False
+        return True
 
     def _outcome(self, step: Step) -> Generator[None, None, Outcome]:
         node, filters = step.node, step.filters
@@ -115,7 +132,7 @@ class Calculation:
             outcome = extensions.after(one, context, self.definition, node, items, outcome)
         if filters.recursive_output:
             reached = Known({**self.known.all, self.number: (self.definition, self.states)})
-            outcome = evolve(outcome, long_output=tree(reached, self.number, node.id))
+            outcome = outcome._replace(long_output=tree(reached, self.number, node.id))
         return outcome
 
     def _over(

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attrs import asdict, evolve, field, frozen
+from attrs import field, frozen
 
 from monrest.bp.functions import Outcome, failed
 from monrest.bp.live import Live
@@ -113,7 +113,7 @@ class Extensions:
         outcome: Outcome,
     ) -> Outcome:
         """Let a filter change what the function found."""
-        changed = asdict(outcome)
+        changed = outcome._asdict()
         items = [_child(one) for one in children]
         if not self._filter(name, "output", context, process, node, items, changed):
             return outcome
@@ -144,7 +144,7 @@ def _outcome(given: Any) -> Outcome:
         text=str((more[0] if more else "") or ""),
     )
     extra = more[1] if len(more) > 1 else None
-    return found if not extra else evolve(found, **{k: extra[k] for k in _EXTRA if k in extra})
+    return found if not extra else found._replace(**{k: extra[k] for k in _EXTRA if k in extra})
 
 
 def _child(item: Item) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import frozen
 
@@ -16,7 +16,7 @@ from monrest.bp.states import (
     WORDS,
     Item,
     counts,
-    first_line,
+    first_lines,
     good,
     listed,
     worst_group,
@@ -26,8 +26,7 @@ from monrest.bp.syntax import text_at
 NO_CHILDREN = "no dependent nodes"
 
 
-@frozen(kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a function found; ``last_check`` and ``last_state_change`` are None for "now".
 
     ``output`` replaces the text of a process whose root this is, ``long_output`` follows it.
@@ -68,13 +67,17 @@ def worst_of(
         return failed(NO_CHILDREN)
     first = group[0][1]
     word, name = WORDS[first.status], "Best" if best else "Worst"
-    details = "".join([f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group])
+    labels = [label for label, _ in group]
+    lines = first_lines([state[1] for _, state in group])
+    details = "".join(
+        [f"\n- [{label}] {word} - {line}" for label, line in zip(labels, lines, strict=True)]
+    )
     ok, warning, critical, unknown, pending = counts(items)
     return Outcome(
         status=first.status,
         short=short or f"{name.lower()} of",
         text=(
-            f"{word} - {name} state is {word}: {listed([label for label, _ in group])}{details}"
+            f"{word} - {name} state is {word}: {listed(labels)}{details}"
             f"| services_ok={ok} services_warning={warning} services_unknown={unknown} "
             f"services_critical={critical} services_pending={pending}"
         ),

@@ -6,7 +6,7 @@ apart there that stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field, frozen
@@ -15,8 +15,10 @@ from monrest.bp.filters import NONE, Filters, filters_of
 from monrest.bp.live import Needs
 from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.search import columns_of
-from monrest.bp.services import NOWHERE, Places
+from monrest.bp.services import NOWHERE, Pair, Places
+from monrest.bp.states import NodeState
 from monrest.bp.syntax import matching_of, text_at
+from monrest.values import Row
 
 
 @frozen
@@ -33,13 +35,25 @@ class Step:
     service: tuple[str, str] | None
 
 
+@frozen(eq=False)
+class Last:
+    """The last calculation: the rows of ``Plan.services``, their sites, and all its states."""
+
+    rows: Sequence[Row | None] = ()
+    peers: Sequence[str] = ()
+    states: Mapping[str, NodeState] = field(factory=dict)
+
+
+NO_LAST = Last()
+
+
 @define(eq=False)
 class Plan:
     """All steps, children before parents, and what the nodes look at.
 
     ``services`` are those about services by name, ``others`` the rest and the root.
     ``extended``: code of one's own takes part, which may take any time. ``filters`` are the names
-    of all filters that process and nodes name.
+    of all filters that process and nodes name. ``last`` is kept for the next calculation.
     """
 
     definition: Definition
@@ -50,14 +64,15 @@ class Plan:
     needs: Needs
     extended: bool
     filters: frozenset[str]
-    _known: Places = field(default=NOWHERE, init=False)
+    last: Last = field(default=NO_LAST, init=False)
+    _known: Mapping[Pair, int] = field(default=NOWHERE.of, init=False)
     _places: Sequence[int] = field(default=(), init=False)
 
     def places(self, known: Places) -> Sequence[int]:
         """Give where the rows of ``services`` stand; 0 for one that is missing."""
-        if self._known is not known:
-            self._places = [known.of.get(pair, 0) for _, pair, _ in self.services]
-            self._known = known
+        if self._known is not known.of:
+            self._known = known.of
+            self._places = [self._known.get(pair, 0) for _, pair, _ in self.services]
         return self._places
 
 

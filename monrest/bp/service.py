@@ -126,6 +126,7 @@ class Processes(Service):
         self.app = self.commits.app = app
         self.zone = zone
         self._runner.variable, self._runner.zone = self.variable, zone
+        self._runner.forget()
         if self.running:
             self._begin()
 
@@ -259,6 +260,7 @@ class Processes(Service):
         """Calculate when the interval is over, or the duty came to this daemon."""
         token, (held, began) = self.duties.held(DUTY), self._last
         if token is None:
+            self._runner.forget()
             return
         now = self.clock.seconds()
         if held != token or now - began >= 60.0 * self.config.refresh_interval:
@@ -283,6 +285,7 @@ class Processes(Service):
         known = await self._load()
         live = [one for one in known.values() if _usable(one)]
         if not live:
+            self._runner.forget()
             return
         done, answers = await self._runner.run(live, known)
         figures = {

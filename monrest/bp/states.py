@@ -90,8 +90,13 @@ def good(items: Sequence[Item]) -> int:
 def worst_group(items: Sequence[Item], order: Sequence[str], *, best: bool = False) -> list[Item]:
     """Give the items of the first group that has any; with ``best`` from the other end."""
     kinds = [(state[0], state[5], state[6]) for _, state in items]
+    present = set(kinds)
+    if len(present) == 1:
+        # As it is nearly always: all of them are well.
+        status, acknowledged, downtime = kinds[0]
+        return [*items] if _GROUPS[status][2 * acknowledged + downtime] in order else []
     groups: dict[str, set[tuple[int, int, int]]] = {}
-    for kind in set(kinds):
+    for kind in present:
         status, acknowledged, downtime = kind
         groups.setdefault(_GROUPS[status][2 * acknowledged + downtime], set()).add(kind)
     for name in reversed(order) if best else order:
@@ -115,7 +120,14 @@ def first_line(text: str) -> str:
     return text.partition("\n")[0].partition("|")[0].strip()
 
 
+def first_lines(texts: Sequence[str]) -> list[str]:
+    """Give the first lines of many status texts."""
+    return [text.partition("\n")[0].partition("|")[0].strip() for text in texts]
+
+
 def counts(items: Sequence[Item]) -> list[int]:
     """How many items are in each state."""
-    states = [state[0] for _, state in items]
-    return [states.count(one) for one in range(len(WORDS))]
+    found = [0] * len(WORDS)
+    for _, state in items:
+        found[state[0]] += 1
+    return found

@@ -10,7 +10,6 @@ from monrest.bp.live import HOST_COLUMNS, HOSTGROUP_COLUMNS, SERVICE_COLUMNS, Li
 from monrest.bp.plan import plan
 from monrest.bp.record import read
 from monrest.bp.results import NOTHING, restored, stored
-from monrest.bp.services import NOWHERE
 from monrest.bp.tree import Known
 
 NOW = 1_700_000_000
@@ -74,7 +73,7 @@ class Town:
                 ]
                 for _ in live.take(question, site, found, frozenset(needs.matched_hosts)):
                     pass
-        for _ in live.services.settle(NOWHERE):
+        for _ in live.services.settle():
             pass
         calculation = Calculation(
             number="7",
