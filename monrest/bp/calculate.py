@@ -79,7 +79,7 @@ class Calculation:
         left: Sequence[Step] = plan.steps
         if not self.leaf.hard:
             # Nearly all nodes are services by name; they need no children and come first.
-            missing = self.leaf.services(plan, self.states, self.before.nodes)
+            missing = self.leaf.services(plan, self.states)
             left = plan.others if not missing else [*missing, *plan.others]
         for count, step in enumerate(left):
             if count % _SLICE == 0:
@@ -87,6 +87,7 @@ class Calculation:
             node = step.node
             if node.function.name in _OF_CHILDREN and not step.filters.listening:
                 if self._stays(step):
+                    self.states[node.id] = self.before.nodes[node.id]
                     continue
                 outcome = self._over(node, node.function.name, self._items(step), {})
             else:
@@ -94,15 +95,15 @@ class Calculation:
             self.states[node.id] = self._noted(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
-        # Only now: a calculation that fails keeps what fits to the result that stays.
-        plan.last = self.leaf.seen
+        # Only now: when a calculation fails its process keeps the states of before.
+        plan.last = self.states
         return self._result()
 
     def _stays(self, step: Step) -> bool:
         """Whether a node keeps its state: nothing that it looks at is another than before."""
-        if not self.leaf.goes_on or step.node.id == ROOT:
-            return False
         now, before = self.states, self.before.nodes
+        if self.plan.last is not before or step.node.id == ROOT:
+            return False
         for number, _ in step.children:
             new, old = now[number], before[number]
             if new is not old and not (

@@ -16,7 +16,7 @@ from monrest.bp.states import (
     WORDS,
     Item,
     counts,
-    first_lines,
+    first_line,
     good,
     listed,
     worst_group,
@@ -68,10 +68,7 @@ def worst_of(
     first = group[0][1]
     word, name = WORDS[first.status], "Best" if best else "Worst"
     labels = [label for label, _ in group]
-    lines = first_lines([state[1] for _, state in group])
-    details = "".join(
-        [f"\n- [{label}] {word} - {line}" for label, line in zip(labels, lines, strict=True)]
-    )
+    details = "".join([f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group])
     ok, warning, critical, unknown, pending = counts(items)
     return Outcome(
         status=first.status,

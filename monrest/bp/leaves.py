@@ -6,10 +6,8 @@ lies must not break a calculation.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
-from itertools import compress
-from operator import is_not
 from typing import Any
 
 from attrs import define, field
@@ -36,7 +34,7 @@ from monrest.bp.live import (
     number,
     text,
 )
-from monrest.bp.plan import NO_LAST, Last, Plan, Step
+from monrest.bp.plan import Plan, Step
 from monrest.bp.search import Moment, shown, test_of, title_of
 from monrest.bp.states import CRITICAL, OK, UNKNOWN, WORDS, Item, NodeState
 from monrest.bp.syntax import expression_of, matching_of, text_at
@@ -49,7 +47,6 @@ _SHOWN_PROBLEMS = 10
 _LONGEST_OUTPUT = 50
 _HOST_WORDS = ("UP", "DOWN", "UNREACHABLE")
 _SLICE = 500
-_STATES = frozenset(range(UNKNOWN + 1))
 _state_made = partial(tuple.__new__, NodeState)  # a third of the time of its constructor
 
 
@@ -76,8 +73,7 @@ def matched(rows: Sequence[Row], op: str, pattern: str) -> list[Row]:
 class Leaf:
     """Evaluates what looks at rows, for one process; ``peers`` collects the sites they came from.
 
-    ``variable`` is the name of the custom variable with the number of a process. ``seen`` is for
-    the next calculation; ``goes_on``: this one begins with the states of the one before.
+    ``variable`` is the name of the custom variable with the number of a process.
     """
 
     live: Live
@@ -86,8 +82,6 @@ class Leaf:
     moment: Moment
     variable: str
     peers: set[str] = field(factory=set)
-    seen: Last = field(default=NO_LAST, init=False)
-    goes_on: bool = field(default=False, init=False)
 
     # ---------------------------------------------------------------- status
 
@@ -110,75 +104,55 @@ class Leaf:
             return self._row(row, filters, previous, host=False)
         return self._matching(host, op, pattern, filters, best=best)
 
-    def services(
-        self, plan: Plan, states: dict[str, NodeState], before: Mapping[str, NodeState]
-    ) -> list[Step]:
+    def services(self, plan: Plan, states: dict[str, NodeState]) -> list[Step]:
         """Set the states of nodes about services whose soft states count and no filter looks at.
 
-        The same as ``status``, for all of them in one go: that is most of the work of a run. What
-        still has the row with which a state in ``before`` was found keeps it; ``states`` gets what
-        other nodes had then, too. Gives the nodes left for ``status``, which are those whose
-        service is missing, and all that are new if a core lies about a type.
+        The same as ``status``, for all of them in one go. What has the row of before has the state
+        of before. Gives the nodes whose service is missing.
         """
-        table, last, nodes = self.live.services.table, plan.last, plan.services
-        rows = [table[at] for at in plan.places(self.live.services.places)]
-        self.goes_on = last.states is before
-        if self.goes_on:
-            changed: Sequence[int] = [*compress(range(len(rows)), map(is_not, rows, last.rows))]
-            peers = [*last.peers]
-            states.update(before)
-        else:
-            changed, peers = range(len(rows)), [""] * len(rows)
-        some: list[int] = []
-        present: list[Row] = []
+        services, nodes = self.live.services, plan.services
+        places = plan.places(services)
+        self.peers |= plan.peers
+        found = [services.states[at] for at in places]
         left: list[Step] = []
-        for at in changed:
-            row = rows[at]
-            if row is None:
-                peers[at] = ""
-                left.append(nodes[at][2])
-            else:
-                peers[at] = row[PEER]
-                some.append(at)
-                present.append(row)
-        self.peers.update(peers)
-        self.peers.discard("")
-        self.seen = Last(rows, peers, states)
-        if not present:
-            return left
-        found = self._states(present)
-        if found is None:
-            return [nodes[at][2] for at in changed]
-        states.update(zip([nodes[at][0] for at in some], found, strict=True))
+        if None in found:
+            for which, at in enumerate(places):
+                row = services.table[at]
+                if row is None:
+                    left.append(nodes[which][2])
+                elif found[which] is None:
+                    found[which] = services.states[at] = self._of_service(row)
+        if left:
+            states.update((node[0], one) for node, one in zip(nodes, found, strict=True) if one)
+        else:
+            states.update(zip(plan.ids, found, strict=True))  # type: ignore[arg-type]  # no None
         return left
 
-    def _states(self, rows: Sequence[Row]) -> Iterable[NodeState] | None:
-        """Give the states of services, column by column; None for a lie about a type."""
-        columns = [*zip(*rows, strict=True)]
-        state, checked, changed = columns[STATE], columns[LAST_CHECK], columns[LAST_CHANGE]
-        output, more = columns[OUTPUT], columns[LONG_OUTPUT]
-        variables, peers = columns[VARIABLES], columns[PEER]
-        if not (
-            {*map(type, state), *map(type, checked), *map(type, changed)} == {int}
-            and {*map(type, output), *map(type, more)} == {str}
-            and _STATES.issuperset(state)
-        ):
-            return None
-        references: list[str | None] = [None] * len(rows)
-        if any(variables):
-            references = [self._reference(one) for one in variables]
-        columns_of_states = (
-            state,
-            [f"{first}\n{rest}" for first, rest in zip(output, more, strict=True)],
-            output,
-            checked,
-            changed,
-            [1 if one else 0 for one in columns[ACKNOWLEDGED]],
-            [1 if one else 0 for one in columns[DOWNTIME]],
-            references,
-            [None if one is None else at for one, at in zip(references, peers, strict=True)],
+    def _of_service(self, row: Row) -> NodeState:
+        """Give the state of a node about a service, of which there may be tens of thousands."""
+        peer = row[PEER]
+        _, _, state, _, _, _, _, checked, changed, acknowledged, downtime, *more = row
+        output, long_output, variables, *_ = more
+        if type(state) is not int or not 0 <= state <= UNKNOWN:
+            state = UNKNOWN
+        if type(output) is not str or type(long_output) is not str:
+            output, long_output = text(output), text(long_output)
+        if type(checked) is not int or type(changed) is not int:
+            checked, changed = number(checked), number(changed)
+        reference = self._reference(variables) if variables else None
+        return _state_made(
+            (
+                state,
+                f"{output}\n{long_output}",
+                output,
+                checked,
+                changed,
+                1 if acknowledged else 0,
+                1 if downtime else 0,
+                reference,
+                peer if reference is not None else None,
+            )
         )
-        return map(_state_made, zip(*columns_of_states, strict=True))
 
     def _row(self, row: Row, filters: Filters, previous: str, *, host: bool) -> Outcome:
         self.peers.add(row[PEER])

@@ -12,13 +12,12 @@ from typing import Any
 from attrs import define, field, frozen
 
 from monrest.bp.filters import NONE, Filters, filters_of
-from monrest.bp.live import Needs
+from monrest.bp.live import PEER, Needs
 from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.search import columns_of
-from monrest.bp.services import NOWHERE, Pair, Places
+from monrest.bp.services import NOWHERE, Pair, Services
 from monrest.bp.states import NodeState
 from monrest.bp.syntax import matching_of, text_at
-from monrest.values import Row
 
 
 @frozen
@@ -35,25 +34,13 @@ class Step:
     service: tuple[str, str] | None
 
 
-@frozen(eq=False)
-class Last:
-    """The last calculation: the rows of ``Plan.services``, their sites, and all its states."""
-
-    rows: Sequence[Row | None] = ()
-    peers: Sequence[str] = ()
-    states: Mapping[str, NodeState] = field(factory=dict)
-
-
-NO_LAST = Last()
-
-
 @define(eq=False)
 class Plan:
     """All steps, children before parents, and what the nodes look at.
 
     ``services`` are those about services by name, ``others`` the rest and the root.
     ``extended``: code of one's own takes part, which may take any time. ``filters`` are the names
-    of all filters that process and nodes name. ``last`` is kept for the next calculation.
+    of all filters that process and nodes name. ``last`` are the states that were calculated last.
     """
 
     definition: Definition
@@ -64,15 +51,27 @@ class Plan:
     needs: Needs
     extended: bool
     filters: frozenset[str]
-    last: Last = field(default=NO_LAST, init=False)
+    ids: tuple[str, ...] = field(init=False)
+    last: Mapping[str, NodeState] | None = field(default=None, init=False)
+    peers: frozenset[str] = field(default=frozenset(), init=False)
     _known: Mapping[Pair, int] = field(default=NOWHERE.of, init=False)
     _places: Sequence[int] = field(default=(), init=False)
 
-    def places(self, known: Places) -> Sequence[int]:
-        """Give where the rows of ``services`` stand; 0 for one that is missing."""
-        if self._known is not known.of:
-            self._known = known.of
-            self._places = [self._known.get(pair, 0) for _, pair, _ in self.services]
+    @ids.default
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(node for node, _, _ in self.services)
+
+    def places(self, services: Services) -> Sequence[int]:
+        """Give where the rows of ``services`` stand, 0 for one that is missing.
+
+        Notes the sites that have them as ``peers``.
+        """
+        of, table = services.places.of, services.table
+        if self._known is not of:
+            self._known = of
+            self._places = [of.get(pair, 0) for _, pair, _ in self.services]
+            rows = (table[at] for at in self._places)
+            self.peers = frozenset(row[PEER] for row in rows if row is not None)
         return self._places
 
 

@@ -14,6 +14,7 @@ from typing import cast
 
 from attrs import define, field, frozen
 
+from monrest.bp.states import NodeState
 from monrest.livestatus.recall import Recall
 from monrest.values import Row
 
@@ -23,12 +24,18 @@ _SLICE = 2000
 
 @frozen(eq=False)
 class Places:
-    """Rows in their order, their hosts and descriptions, and where the last one of each stands."""
+    """Rows in their order, their hosts and descriptions, and where the last one of each stands.
+
+    ``sites`` are those of the rows with how many each has. ``states``: what calculations made of
+    the rows, None where nobody wanted to know it. Places count from 1.
+    """
 
     rows: Sequence[Row] = ()
     hosts: Sequence[str] = ()
     descriptions: Sequence[str] = ()
     of: Mapping[Pair, int] = MappingProxyType({})
+    sites: Sequence[tuple[str, int]] = ()
+    states: list[NodeState | None] = field(factory=lambda: [None])
 
 
 NOWHERE = Places()
@@ -55,15 +62,18 @@ class Memory:
 class Services:
     """Rows by host and description; of equal ones the last counts. ``settle`` ends the adding.
 
-    ``table`` begins with None, which stands for whatever is missing. ``known`` is where everything
-    stood before: a row that is still the same object at the same place needs no look.
+    ``table`` and ``states`` begin with None, which stands for whatever is missing. ``known`` is
+    where everything stood before: a row that is still the same object at the same place needs no
+    look and has its state.
     """
 
     known: Places = NOWHERE
     table: list[Row | None] = field(factory=lambda: [None])
+    states: list[NodeState | None] = field(factory=lambda: [None])
     places: Places = NOWHERE
     _hosts: list[str] = field(factory=list, init=False)
     _descriptions: list[str] = field(factory=list, init=False)
+    _sites: list[tuple[str, int]] = field(factory=list, init=False)
     _same: bool = field(default=True, init=False)
 
     def add(self, rows: Sequence[Row], site: str, width: int) -> None:
@@ -71,18 +81,17 @@ class Services:
 
         They can be found when ``settle`` is done. Raises TypeError for names that are none.
         """
-        known, start = self.known, len(self.table) - 1
+        known, start = self.known, len(self._hosts)
         part = slice(start, start + len(rows))
         before, hosts = known.rows[part], [*known.hosts[part]]
         descriptions = [*known.descriptions[part]]
+        states = known.states[start + 1 : start + 1 + len(rows)]
         missing = len(rows) - len(before)
         hosts += [""] * missing
         descriptions += [""] * missing
-        new = [
-            *compress(range(len(before)), map(is_not, rows, before)),
-            *range(len(before), len(rows)),
-        ]
-        for at in new:
+        states += [None] * missing
+        changed = compress(range(len(before)), map(is_not, rows, before))
+        for at in [*changed, *range(len(before), len(rows))]:
             row = rows[at]
             host, description = row[0], row[1]
             if host != hosts[at] or description != descriptions[at]:
@@ -90,23 +99,27 @@ class Services:
                     raise TypeError("a name is no text")
                 self._same = False
                 hosts[at], descriptions[at] = host, description
+            states[at] = None
             if len(row) == width:
                 row.append(site)
         self._hosts += hosts
         self._descriptions += descriptions
+        self._sites.append((site, len(rows)))
+        self.states += states
         self.table += rows
 
     def settle(self) -> Generator[None]:
         """Find out where everything stands, unless that is known."""
         hosts, descriptions, of = self._hosts, self._descriptions, self.known.of
-        if not self._same or len(hosts) != len(self.known.hosts):
+        if not self._same or self._sites != self.known.sites:
             found: dict[Pair, int] = {}
             for at in range(0, len(hosts), _SLICE):
                 part = slice(at, at + _SLICE)
                 found.update(zip(zip(hosts[part], descriptions[part], strict=True), count(at + 1)))
                 yield
             of = found
-        self.places = Places(cast("list[Row]", self.table[1:]), hosts, descriptions, of)
+        rows = cast("list[Row]", self.table[1:])
+        self.places = Places(rows, hosts, descriptions, of, self._sites, self.states)
 
     def get(self, pair: Pair) -> Row | None:
         """Give the row of a service, if there is one."""

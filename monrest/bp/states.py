@@ -6,6 +6,7 @@ frontend-data.md, section 2.5, functions worst and best.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 OK, WARNING, CRITICAL, UNKNOWN, PENDING = range(5)
@@ -115,14 +116,10 @@ def listed(labels: Sequence[str]) -> str:
     return text
 
 
+@lru_cache(maxsize=32768)
 def first_line(text: str) -> str:
     """Give the first line of a status text without performance data."""
     return text.partition("\n")[0].partition("|")[0].strip()
-
-
-def first_lines(texts: Sequence[str]) -> list[str]:
-    """Give the first lines of many status texts."""
-    return [text.partition("\n")[0].partition("|")[0].strip() for text in texts]
 
 
 def counts(items: Sequence[Item]) -> list[int]:
