@@ -115,13 +115,13 @@ class Leaf:
         self.peers |= plan.peers
         found = [services.states[at] for at in places]
         left: list[Step] = []
-        if None in found:
-            for which, at in enumerate(places):
-                row = services.table[at]
-                if row is None:
-                    left.append(nodes[which][2])
-                elif found[which] is None:
-                    found[which] = services.states[at] = self._of_service(row)
+        for which in [at for at, state in enumerate(found) if state is None]:
+            at = places[which]
+            row = services.table[at]
+            if row is None:
+                left.append(nodes[which][2])
+            else:
+                found[which] = services.states[at] = self._of_service(row)
         if left:
             states.update((node[0], one) for node, one in zip(nodes, found, strict=True) if one)
         else:
