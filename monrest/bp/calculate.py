@@ -47,7 +47,8 @@ class Options:
 class Calculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
 
-    ``steps`` is to be run in slices; it gives the new result, whose ``time`` is that of before.
+    ``steps`` is to be run in slices; it gives the new result. ``took`` is asked in the end how many
+    seconds all of it took.
     """
 
     number: str
@@ -57,6 +58,7 @@ class Calculation:
     options: Options
     now: float
     known: Known
+    took: Callable[[], float] = lambda: 0.0
     definition: Definition = field(init=False)
     states: dict[str, NodeState] = field(factory=dict, init=False)
     root: Outcome | None = field(default=None, init=False)
@@ -203,7 +205,7 @@ class Calculation:
             status_text="no nodes" if root is None else self._text(root),
             last_check=now,
             last_state_change=before.last_state_change if status == before.status else now,
-            time=before.time,
+            time=self.took(),
             affected_peers=tuple(sorted(self.leaf.peers)),
             bp_backend=self._backend(),
             nodes=self.states,

@@ -36,7 +36,7 @@ class Exported:
 def exported(number: str, definition: Definition, app: str) -> Exported:
     """Give the objects of a process; ``app`` is the word in names of variables."""
     objects: list[CoreObject] = []
-    for node in definition.exported():
+    for node in definition.exported:
         if node.id == ROOT and definition.create_host_object:
             objects.append(CoreObject("host", _host(number, definition, node, app)))
         objects.append(CoreObject("service", _service(number, definition, node, app)))

@@ -40,7 +40,7 @@ def problems(definition: Definition, illegal: str) -> Iterator[str]:
         return
     at = {node.id: number for number, node in enumerate(definition.nodes)}
     names = [("name", definition.name)]
-    for node in definition.exported():
+    for node in definition.exported:
         where = f"nodes[{at[node.id]}]"
         names += [(f"{where}.label", node.label), (f"{where}.host_name", node.host_name)]
     for where, name in names:

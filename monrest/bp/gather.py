@@ -71,8 +71,8 @@ async def ask(
 ) -> Gathered:
     """Ask one question; that no site answers at all is no error."""
     recalls = None
-    if memory is not None and question.table == "services":
-        recalls = partial(_recall, memory)
+    if memory is not None and question.table in ("hosts", "services"):
+        recalls = partial(_recall, memory, question.table)
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         known = core.tables.get(question.table)
@@ -84,8 +84,8 @@ async def ask(
         return Gathered((), error.problems, 0.0)
 
 
-def _recall(memory: Memory, site: Site) -> Recall:
-    return memory.recall(site.id)
+def _recall(memory: Memory, table: str, site: Site) -> Recall:
+    return memory.recall(table, site.id)
 
 
 _CARRIERS: Mapping[str, Layout] = {

@@ -113,7 +113,7 @@ def add_needs(
     ``general`` are the filters of all nodes. ``members``: of groups the members are needed,
     whatever filters say.
     """
-    needs.hosts.update(definition.host_of(node) for node in definition.exported())
+    needs.hosts.update(definition.host_of(node) for node in definition.exported)
     needs.hosts.add(definition.name)
     for node in definition.nodes:
         name, arguments = node.function.name, node.function.arguments

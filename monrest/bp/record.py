@@ -33,7 +33,7 @@ _FILTER = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
 _NAMES = frozenset({"host_name", "service_description"})
 """What says which object it is, so that nothing else may."""
 
-_ATTEMPTS = re.compile(r"0*[1-9][0-9]{0,5}\Z")
+_ATTEMPTS = re.compile(r"[1-9][0-9]{0,5}\Z")
 _LONGEST = 1_000
 _LONGEST_NAME = 200
 _MOST_ITEMS = 1_000
@@ -115,6 +115,8 @@ class Definition:
     by_id: Mapping[str, Node] = field(init=False, eq=False, repr=False)
     order: tuple[Node, ...] = field(init=False, eq=False, repr=False)
     """The nodes, children before their parents."""
+    exported: tuple[Node, ...] = field(init=False, eq=False, repr=False)
+    """The nodes that are services of the core; a second one of a label is none."""
 
     @by_id.default
     def _ids(self) -> Mapping[str, Node]:
@@ -128,13 +130,13 @@ class Definition:
         """Give the nodes on which one depends; ids that no node has are left out."""
         return [self.by_id[one] for one in node.depends if one in self.by_id]
 
-    def exported(self) -> list[Node]:
-        """Give the nodes that are services of the core; a second one of a label is none."""
+    @exported.default
+    def _exported(self) -> tuple[Node, ...]:
         found: dict[tuple[str, str], Node] = {}
         for node in self.nodes:
             if node.create_obj:
                 found.setdefault((self.host_of(node), node.label), node)
-        return list(found.values())
+        return tuple(found.values())
 
     def host_of(self, node: Node) -> str:
         """Give the host to which the service of a node belongs."""
@@ -392,7 +394,6 @@ def _attributes(given: Mapping[str, Any], name: str, where: str) -> Mapping[str,
         raise BadRequest(
             f"invalid {name}", f"{_at(where, name)}: expected an object of attributes and texts"
         )
-    for key in value:
-        if key in _NAMES:
-            raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected no {key}")
+    for key in _NAMES.intersection(value):
+        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected no {key}")
     return {key: _text(value, key, _LONGEST, _at(where, name)) for key in value}

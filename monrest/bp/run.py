@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import tzinfo
 from typing import ClassVar
 
-from attrs import define, evolve, field
+from attrs import define, field
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -216,14 +216,14 @@ class Batch:
 
     def _one(self, process: Stored, calculation: Calculation) -> Generator[None]:
         began = self.timer()
+        calculation.took = lambda: round(self.asked + self.timer() - began, 6)
         try:
             result = yield from calculation.steps()
         except Exception as error:  # noqa: BLE001  the other processes go on
             self.failed(process, str(error) or type(error).__name__)
             return
-        took = round(self.asked + self.timer() - began, 6)
         self.states[process.id] = (process.definition, result.nodes)
-        self.done.append((process, evolve(result, time=took)))
+        self.done.append((process, result))
 
     def late(self, process: Stored, reason: str) -> None:
         """Note that a process keeps what it has because code of others takes too long."""

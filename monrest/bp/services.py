@@ -43,19 +43,20 @@ NOWHERE = Places()
 
 @define(eq=False)
 class Memory:
-    """What is kept of all services from one run to the next: answers of sites, and their places."""
+    """What is kept from one run to the next: answers of sites, and the places of services."""
 
     places: Places = NOWHERE
-    _recalls: dict[str, Recall] = field(factory=dict, init=False)
+    _recalls: dict[tuple[str, str], Recall] = field(factory=dict, init=False)
 
-    def recall(self, site: str) -> Recall:
-        """Give what a site answered before."""
-        return self._recalls.setdefault(site, Recall())
+    def recall(self, table: str, site: str) -> Recall:
+        """Give what a site answered before to the question for this table."""
+        return self._recalls.setdefault((table, site), Recall())
 
     def keep(self, places: Places, sites: Iterable[str]) -> None:
         """Remember where everything stands, and forget sites that are not asked any more."""
+        wanted = frozenset(sites)
         self.places = places
-        self._recalls = {site: self.recall(site) for site in sites}
+        self._recalls = {key: one for key, one in self._recalls.items() if key[1] in wanted}
 
 
 @define(eq=False)

@@ -51,12 +51,14 @@ class Stored:
 
 Known: TypeAlias = Mapping[int, Stored]
 
+_SEVERAL = select(
+    bp_processes.c.nr, bp_processes.c.draft, bp_processes.c.version, bp_results.c.stamp
+).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
+
 
 def several(known: Known, number: int | None = None) -> Work[dict[int, Stored]]:
     """Give all processes, or one, by number; what is ``known`` already is not read again."""
-    query = select(
-        bp_processes.c.nr, bp_processes.c.draft, bp_processes.c.version, bp_results.c.stamp
-    ).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
+    query = _SEVERAL
     if number is not None:
         query = query.where(bp_processes.c.nr == number)
 

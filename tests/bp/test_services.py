@@ -51,9 +51,10 @@ def test_names_that_are_none(name):
 
 def test_sites_that_are_not_asked_any_more_are_forgotten():
     memory = Memory()
-    one, two = memory.recall("one"), memory.recall("two")
+    one, two = memory.recall("services", "one"), memory.recall("services", "two")
     places = settled([["a", "x", 0]]).places
     memory.keep(places, ["two", "three"])
     assert memory.places is places
-    assert memory.recall("two") is two
-    assert memory.recall("one") is not one
+    assert memory.recall("services", "two") is two
+    assert memory.recall("hosts", "two") is not two
+    assert memory.recall("services", "one") is not one
