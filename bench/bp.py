@@ -52,9 +52,10 @@ def calculating(processes: Processes, hosts: int, services: int) -> Iterator[Lin
         raise BrokenRunError(f"business processes: {processes.log('bp')}")
     processes.running.remove(child)
     found = json.loads((processes.folder / "bp.log").read_text().splitlines()[-1])
+    what = f"{PROCESSES} business processes of {NODES} nodes over {services} services"
     for case, meanwhile in (("still", "nothing new"), ("busy", "a fifth checked since")):
         yield times(
-            f"{PROCESSES} business processes of {NODES} nodes over {services} services, {meanwhile}",
+            f"{what}, {meanwhile}",
             found[case]["ours"],
             found[case]["raw"],
             2,
