@@ -63,6 +63,7 @@ class Processes(Service):
 
     ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
     saving. ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
+    ``changed`` is called when ``statistics`` are others now.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -79,6 +80,7 @@ class Processes(Service):
     zone: tzinfo = UTC
     timer: Callable[[], float] = time.perf_counter
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
+    changed: Callable[[], object] = lambda: None
     _exports: Exports = field(init=False)
     _known: dict[int, Stored] = field(factory=dict, init=False)
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
@@ -223,6 +225,7 @@ class Processes(Service):
                 continue
         if changed is None:
             return None
+        self.changed()
         await self.commits.after(self.config, number, changed.before, changed.after)
         await self.export(number)
         return await self._after(number)
@@ -238,6 +241,7 @@ class Processes(Service):
         if not await self.database.change(statements.remove(number)):
             return False
         self._known.pop(number, None)
+        self.changed()
         await self.commits.removed(number)
         await self.export()
         return True
@@ -295,6 +299,7 @@ class Processes(Service):
         }
         # A duty that is another daemon's meanwhile: its results are newer, also for the core.
         await self._store(done, partial(self.duties.change, token), figures)
+        self.changed()
         await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
         await self.commits.refreshed(self.config)
 
