@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -51,7 +52,8 @@ class LiveView:
 
 
 def _named(row: Row | None, index: Mapping[str, int]) -> dict[str, Any] | None:
-    return None if row is None else {name: row[at] for name, at in index.items()}
+    # Rows are kept for the next run: nobody else's hands on what they hold.
+    return None if row is None else {name: deepcopy(row[at]) for name, at in index.items()}
 
 
 @frozen(eq=False)

@@ -73,6 +73,9 @@ class Runner:
         began = self.timer()
         needs = Needs()
         plans = {one.nr: self._plan(one) for one in processes}
+        if not strict:
+            # All that are live; those of others are not wanted any more.
+            self._plans = plans
         options = await self._options(plans)
         for made in plans.values():
             needs.add(made.needs)

@@ -116,10 +116,18 @@ def listed(labels: Sequence[str]) -> str:
     return text
 
 
-@lru_cache(maxsize=32768)
 def first_line(text: str) -> str:
     """Give the first line of a status text without performance data."""
+    return _known_line(text) if len(text) <= _SHORT else _line(text)
+
+
+def _line(text: str) -> str:
     return text.partition("\n")[0].partition("|")[0].strip()
+
+
+_known_line = lru_cache(maxsize=32768)(_line)
+_SHORT = 300
+"""Characters of texts whose first line is kept: nearly all, and no megabytes."""
 
 
 def counts(items: Sequence[Item]) -> list[int]:
