@@ -15,7 +15,7 @@ from monrest.bp.filters import NONE, Filters, filters_of
 from monrest.bp.live import PEER, Needs
 from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.search import columns_of
-from monrest.bp.services import NOWHERE, Pair, Services
+from monrest.bp.services import Pair, Services
 from monrest.bp.states import NodeState
 from monrest.bp.syntax import matching_of, text_at
 
@@ -54,7 +54,7 @@ class Plan:
     ids: tuple[str, ...] = field(init=False)
     last: Mapping[str, NodeState] | None = field(default=None, init=False)
     peers: frozenset[str] = field(default=frozenset(), init=False)
-    _known: Mapping[Pair, int] = field(default=NOWHERE.of, init=False)
+    _known: Mapping[Pair, int] | None = field(default=None, init=False)
     _places: Sequence[int] = field(default=(), init=False)
 
     @ids.default
