@@ -132,6 +132,10 @@ class Livestatus:
         wanted = tuple(f"GET {table}\n" for table in tables)
         return list(dict.fromkeys(text for text in requests if text.startswith(wanted)))
 
+    def minute(self) -> None:
+        """Let a minute pass at the site, in which it checks some of its services."""
+        self.body("GET bench_minute\nKeepAlive: on\n\n")
+
     def seconds(self, requests: list[str]) -> float:
         """How long reading and parsing the answers takes (switch the garbage collector off)."""
         started = time.perf_counter()

@@ -3,7 +3,9 @@
 Each distinct request is asked once at the core behind it; its bytes are replayed from then on.
 So what is measured with it is the client. A site may be ``latency`` seconds away, and a site
 without a core accepts connections and never answers. ``GET bench_seen`` tells, as a JSON list,
-which requests came since it was asked last.
+which requests came since it was asked last. ``GET bench_minute`` lets a minute pass, in which a
+fifth of all services are checked: they have another time, another number in their output, and one
+in a hundred of them another state.
 
     python -m bench.replay --latency 0.05 --site LISTEN=CORE --site LISTEN= …
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import socket
 import threading
 import time
@@ -23,6 +26,11 @@ from pathlib import Path
 HEADER = 16
 BACKLOG = 256
 SEEN = b"GET bench_seen"
+MINUTE = b"GET bench_minute"
+INTERVAL = 5
+"""Minutes between two checks of a service."""
+CHANGES = 100
+"""Checks of which one finds another state."""
 
 
 def framed(body: bytes) -> bytes:
@@ -56,6 +64,14 @@ class Core:
         self.path = path
         self.known: dict[bytes, bytes] = {}
         self.lock = threading.Lock()
+        self.minutes = 0
+
+    def minute(self) -> None:
+        """Let a minute pass."""
+        self.minutes += 1
+        for request, answer in self.known.items():
+            if request.startswith(b"GET services\n") and b"\nColumns: " in request:
+                self.known[request] = minute_later(request, answer, self.minutes)
 
     def answer(self, request: bytes) -> bytes:
         """The answer to ``request``, with its header, from memory if it was asked before."""
@@ -72,6 +88,24 @@ class Core:
                     return bytes(header + body)
                 self.known[request] = bytes(header + body)
             return self.known[request]
+
+
+def minute_later(request: bytes, answer: bytes, minute: int) -> bytes:
+    """What a core answers when those were checked that have their turn in this minute."""
+    columns = next(line for line in request.decode().split("\n") if line.startswith("Columns: "))
+    at = {name: place for place, name in enumerate(columns.split()[1:])}
+    rows = json.loads(answer[HEADER:])
+    for number in range(minute % INTERVAL, len(rows), INTERVAL):
+        row = rows[number]
+        if "last_check" in at:
+            row[at["last_check"]] += 60 * INTERVAL
+        if "plugin_output" in at:
+            output = row[at["plugin_output"]]
+            row[at["plugin_output"]] = re.sub(r"\d(?=\D*\Z)", str(minute % 10), output)
+        if "state" in at and (number // INTERVAL + minute) % CHANGES == 0:
+            row[at["state"]] ^= 1
+    lines = (json.dumps(row, separators=(",", ":"), ensure_ascii=False) for row in rows)
+    return framed(("[" + ",\n".join(lines) + "]\n").encode())
 
 
 class ReplaySite:
@@ -106,6 +140,10 @@ class ReplaySite:
                 if request.startswith(SEEN):
                     seen, self.seen = self.seen, []
                     connection.sendall(framed(json.dumps(seen).encode()))
+                    continue
+                if request.startswith(MINUTE) and self.core is not None:
+                    self.core.minute()
+                    connection.sendall(framed(b"[]"))
                     continue
                 self.seen.append(request.decode(errors="replace"))
                 if self.core is None:

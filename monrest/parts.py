@@ -167,6 +167,7 @@ class Parts:
                 folder=folder / "bp",
                 app=config.names.app,
             ),
+            changed=partial(self.figures.expire, "business processes"),
         )
 
         self.reports = Reports(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from monrest.bp import functions
 from monrest.bp.custom import EMPTY, Extensions
@@ -17,7 +17,7 @@ from monrest.bp.plan import Plan, Step
 from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.results import NOT_YET, Result
 from monrest.bp.search import Moment
-from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, Item, NodeState, listed
+from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, Item, NodeState, first_line, listed
 from monrest.bp.tree import Known, tree
 
 _SLICE = 20
@@ -47,7 +47,8 @@ class Options:
 class Calculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
 
-    ``steps`` is to be run in slices; it gives the new result, whose ``time`` is that of before.
+    ``steps`` is to be run in slices; it gives the new result. ``took`` is asked in the end how many
+    seconds all of it took.
     """
 
     number: str
@@ -57,6 +58,7 @@ class Calculation:
     options: Options
     now: float
     known: Known
+    took: Callable[[], float] = lambda: 0.0
     definition: Definition = field(init=False)
     states: dict[str, NodeState] = field(factory=dict, init=False)
     root: Outcome | None = field(default=None, init=False)
@@ -86,13 +88,31 @@ class Calculation:
                 yield
             node = step.node
             if node.function.name in _OF_CHILDREN and not step.filters.listening:
+                if self._stays(step):
+                    self.states[node.id] = self.before.nodes[node.id]
+                    continue
                 outcome = self._over(node, node.function.name, self._items(step), {})
             else:
                 outcome = yield from self._outcome(step)
             self.states[node.id] = self._noted(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
+        # Only now: when a calculation fails its process keeps the states of before.
+        plan.last = self.states
         return self._result()
+
+    def _stays(self, step: Step) -> bool:
+        """Whether a node keeps its state: nothing that it looks at is another than before."""
+        now, before = self.states, self.before.nodes
+        if self.plan.last is not before or step.node.id == ROOT:
+            return False
+        for number, _ in step.children:
+            new, old = now[number], before[number]
+            if new is not old and not (
+                new.same_state(old) and first_line(new.status_text) == first_line(old.status_text)
+            ):
+                return False
+        return True
 
     def _outcome(self, step: Step) -> Generator[None, None, Outcome]:
         node, filters = step.node, step.filters
@@ -115,7 +135,7 @@ class Calculation:
             outcome = extensions.after(one, context, self.definition, node, items, outcome)
         if filters.recursive_output:
             reached = Known({**self.known.all, self.number: (self.definition, self.states)})
-            outcome = evolve(outcome, long_output=tree(reached, self.number, node.id))
+            outcome = outcome._replace(long_output=tree(reached, self.number, node.id))
         return outcome
 
     def _over(
@@ -185,7 +205,7 @@ class Calculation:
             status_text="no nodes" if root is None else self._text(root),
             last_check=now,
             last_state_change=before.last_state_change if status == before.status else now,
-            time=before.time,
+            time=self.took(),
             affected_peers=tuple(sorted(self.leaf.peers)),
             bp_backend=self._backend(),
             nodes=self.states,

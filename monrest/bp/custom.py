@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attrs import asdict, evolve, field, frozen
+from attrs import field, frozen
 
 from monrest.bp.functions import Outcome, failed
 from monrest.bp.live import Live
@@ -51,7 +52,8 @@ class LiveView:
 
 
 def _named(row: Row | None, index: Mapping[str, int]) -> dict[str, Any] | None:
-    return None if row is None else {name: row[at] for name, at in index.items()}
+    # Rows are kept for the next run: nobody else's hands on what they hold.
+    return None if row is None else {name: deepcopy(row[at]) for name, at in index.items()}
 
 
 @frozen(eq=False)
@@ -113,7 +115,7 @@ class Extensions:
         outcome: Outcome,
     ) -> Outcome:
         """Let a filter change what the function found."""
-        changed = asdict(outcome)
+        changed = outcome._asdict()
         items = [_child(one) for one in children]
         if not self._filter(name, "output", context, process, node, items, changed):
             return outcome
@@ -144,7 +146,7 @@ def _outcome(given: Any) -> Outcome:
         text=str((more[0] if more else "") or ""),
     )
     extra = more[1] if len(more) > 1 else None
-    return found if not extra else evolve(found, **{k: extra[k] for k in _EXTRA if k in extra})
+    return found if not extra else found._replace(**{k: extra[k] for k in _EXTRA if k in extra})
 
 
 def _child(item: Item) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class Delivery:
     ) -> Generator[None]:
         now = int(self.clock.seconds())
         for definition, result, _ in done:
-            for node in definition.exported():
+            for node in definition.exported:
                 known = present.get((definition.host_of(node), node.label))
                 if known is not None:
                     state = result.node(node.id)

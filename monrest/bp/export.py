@@ -24,22 +24,33 @@ class CoreObject:
     attributes: Mapping[str, str]
 
 
-def objects_of(processes: Iterable[tuple[str, Definition]], app: str) -> tuple[CoreObject, ...]:
-    """Give the objects of all live processes: hosts by name, then services by host and name.
+@frozen
+class Exported:
+    """The objects of one live process; ``name`` is for people."""
 
-    ``processes`` are numbers with definitions; ``app`` is the word in names of variables.
-    """
-    hosts: dict[str, CoreObject] = {}
-    services: dict[tuple[str, str], CoreObject] = {}
-    for number, definition in processes:
-        for node in definition.exported():
-            host = definition.host_of(node)
-            if node.id == ROOT and definition.create_host_object:
-                hosts.setdefault(host, CoreObject("host", _host(number, definition, node, app)))
-            service = CoreObject("service", _service(number, definition, node, app))
-            services.setdefault((host, node.label), service)
-    ordered = (*(hosts[name] for name in sorted(hosts)), *(services[k] for k in sorted(services)))
-    return tuple(ordered)
+    number: str
+    name: str
+    objects: tuple[CoreObject, ...]
+
+
+def exported(number: str, definition: Definition, app: str) -> Exported:
+    """Give the objects of a process; ``app`` is the word in names of variables."""
+    objects: list[CoreObject] = []
+    for node in definition.exported:
+        if node.id == ROOT and definition.create_host_object:
+            objects.append(CoreObject("host", _host(number, definition, node, app)))
+        objects.append(CoreObject("service", _service(number, definition, node, app)))
+    return Exported(number, definition.name, tuple(objects))
+
+
+def together(processes: Iterable[Exported]) -> tuple[CoreObject, ...]:
+    """Give the objects of all: hosts by name, then services by host and name; the first counts."""
+    found: dict[tuple[str, str, str], CoreObject] = {}
+    for process in processes:
+        for one in process.objects:
+            service = one.attributes.get("service_description", "")
+            found.setdefault((one.type, one.attributes["host_name"], service), one)
+    return tuple(found[key] for key in sorted(found))
 
 
 def _host(number: str, definition: Definition, node: Node, app: str) -> dict[str, str]:

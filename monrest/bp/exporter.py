@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from attrs import define, field
 from twisted.logger import Logger
 
-from monrest.bp.export import CoreObject
-from monrest.bp.objectfile import text
+from monrest.bp.candidates import Candidates, FailedError, Refusal, RefusedError
+from monrest.bp.export import Exported
 from monrest.concurrency import Threads
 from monrest.config import BpConfig
 from monrest.errors import RestError
@@ -34,7 +34,7 @@ _ROOM = "(business processes)"
 _SECONDS = 30.0
 """How long a check or a reload may take."""
 
-Objects = Callable[[], Awaitable[Sequence[CoreObject]]]
+Objects = Callable[[], Awaitable[Sequence[Exported]]]
 
 
 @define(eq=False, kw_only=True)
@@ -48,48 +48,83 @@ class Exporter:
     var_dir: Path
     _unread: bool = field(default=False, init=False)
     """Whether the core has not read the file since it was written."""
+    _refused: dict[str, Refusal] = field(factory=dict, init=False)
 
-    async def export(self, config: BpConfig, site: Site | None, objects: Objects, who: str) -> None:
+    async def export(
+        self, config: BpConfig, site: Site | None, objects: Objects, who: str, writer: str = ""
+    ) -> tuple[str, ...]:
         """Make the file hold these objects, and have ``site`` read it if anything differs.
 
-        ``objects`` is asked while nobody else writes. Raises RestError with the message ``reload
-        command failed``: the file stays as it is then, unless the check command refused it.
+        ``objects`` is asked while nobody else writes. What the check command refuses of a process
+        is not written: the file keeps what it had of that one until it is changed. Gives a line
+        for each of these. Raises RestError with the message ``reload command failed`` if one of
+        them is ``writer``, and if the core does not read the file, which stays as it is then.
         """
         if not config.objects_save_file:
-            return
+            return ()
         given = environment(site=site.id if site else "", name=site.name if site else "", user=who)
         try:
-            if await self._write(config, site, objects, given):
+            wanted, changed = await self._write(config, site, objects, given, writer)
+            if changed:
                 await self._reload(config, site, given)
-        except _FailedError:
+        except FailedError:
             raise
         except (RestError, UnwritableError) as error:
-            raise _FailedError(str(error)) from None
+            raise FailedError(str(error)) from None
+        if writer in self._refused:
+            raise RefusedError(self._refused[writer].reason)
+        return tuple(
+            f"{one.name} ({one.number}): {self._refused[one.number].reason.strip()}"
+            for one in wanted
+            if one.number in self._refused
+        )
 
     async def _write(
-        self, config: BpConfig, site: Site | None, objects: Objects, given: Mapping[str, str]
-    ) -> bool:
-        """Write what differs; whether the core has to read it."""
+        self,
+        config: BpConfig,
+        site: Site | None,
+        objects: Objects,
+        given: Mapping[str, str],
+        writer: str,
+    ) -> tuple[Sequence[Exported], bool]:
+        """Write what differs; give all processes, and whether the core has to read the file."""
         path = Path(config.objects_save_file)
         run = self.threads.run
         room = await run(lambda: Room.of(self.var_dir, _ROOM))
         with ExitStack() as stack:
             await lock(self.reactor, stack, room, (str(path.parent),))
             wanted = await objects()
-            form = config.objects_save_format
-            old, new = await run(lambda: (_present(path), text(wanted, form)))
-            if new == old or (old is None and not wanted):
-                return self._unread
-            put = partial(self._put, room, str(path))
-            await run(lambda: put(old, new))
-            self._unread = True
-            refused = await self._refused(site, given)
-            if refused is not None:
+            self._forget(wanted, writer)
+            file = Candidates(
+                wanted=wanted,
+                old=await run(lambda: _present(path)),
+                form=config.objects_save_format,
+                threads=self.threads,
+                put=partial(self._put, room, str(path)),
+                check=partial(self._check, site, given),
+            )
+            new = await file.content(self._refused)
+            if new == file.old or (file.old is None and not wanted):
+                return wanted, self._unread
+            try:
+                reason = await file.tried(new)
+                if reason is not None:
+                    self._refused |= await file.accepted(self._refused, writer, reason)
+            except BaseException:
                 # A core would not start any more with a file that it refuses.
-                await run(lambda: put(new, old))
-                self._unread = False
-                raise _FailedError(f"the check command refuses the objects: {refused}")
-        return True
+                await file.write(file.old)
+                raise
+            self._unread = self._unread or file.current != file.old
+        return wanted, self._unread
+
+    def _forget(self, wanted: Sequence[Exported], writer: str) -> None:
+        """Forget what was refused of processes that are others now, or gone."""
+        present = {one.number: one.objects for one in wanted if one.number != writer}
+        self._refused = {
+            number: refusal
+            for number, refusal in self._refused.items()
+            if present.get(number) == refusal.objects
+        }
 
     def _put(self, room: Room, path: str, old: bytes | None, new: bytes | None) -> None:
         """Replace the whole file; blocks."""
@@ -97,7 +132,7 @@ class Exporter:
         allowed = Allowed(folders=(), files=frozenset({path}))
         write(room, (change,), allowed, note={"time": int(self.reactor.seconds())})
 
-    async def _refused(self, site: Site | None, given: Mapping[str, str]) -> str | None:
+    async def _check(self, site: Site | None, given: Mapping[str, str]) -> str | None:
         """What the check command of the site has against its files; None: nothing."""
         tool = site.config.configtool if site else None
         if tool is None or not tool.obj_check_cmd:
@@ -121,14 +156,7 @@ class Exporter:
             failed, output = False, ""
         self._unread = failed
         if failed:
-            raise _FailedError(output)
-
-
-class _FailedError(RestError):
-    """The objects did not reach the core."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__("reload command failed", reason.strip())
+            raise FailedError(output)
 
 
 def _present(path: Path) -> bytes | None:
@@ -137,4 +165,4 @@ def _present(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _FailedError(f"{path}: {error.strerror}") from None
+        raise FailedError(f"{path}: {error.strerror}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import frozen
 
@@ -26,8 +26,7 @@ from monrest.bp.syntax import text_at
 NO_CHILDREN = "no dependent nodes"
 
 
-@frozen(kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a function found; ``last_check`` and ``last_state_change`` are None for "now".
 
     ``output`` replaces the text of a process whose root this is, ``long_output`` follows it.
@@ -68,13 +67,14 @@ def worst_of(
         return failed(NO_CHILDREN)
     first = group[0][1]
     word, name = WORDS[first.status], "Best" if best else "Worst"
+    labels = [label for label, _ in group]
     details = "".join([f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group])
     ok, warning, critical, unknown, pending = counts(items)
     return Outcome(
         status=first.status,
         short=short or f"{name.lower()} of",
         text=(
-            f"{word} - {name} state is {word}: {listed([label for label, _ in group])}{details}"
+            f"{word} - {name} state is {word}: {listed(labels)}{details}"
             f"| services_ok={ok} services_warning={warning} services_unknown={unknown} "
             f"services_critical={critical} services_pending={pending}"
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 
 from attrs import frozen
 from twisted.internet.defer import Deferred, DeferredList
@@ -10,9 +11,10 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.bp.live import Layout, Live, Needs, Question
-from monrest.bp.services import NOWHERE, Places
+from monrest.bp.services import NOWHERE, Memory, Services
 from monrest.concurrency import sliced
 from monrest.errors import SitesFailed
+from monrest.livestatus.recall import Recall
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.pushdown import both
 from monrest.sites.fanout import Gathered, fan_out
@@ -32,18 +34,18 @@ class Answers:
 
 
 async def gather(
-    sites: Sequence[Site], needs: Needs, clock: IReactorTime, known: Places = NOWHERE
+    sites: Sequence[Site], needs: Needs, clock: IReactorTime, memory: Memory | None = None
 ) -> Answers:
     """Ask all sites at once; those that fail or lie are told as problems.
 
-    ``known`` says where services stood when they were asked before.
+    With a ``memory`` services that are as they were before are the same rows.
     """
     questions = needs.questions()
-    live = Live()
+    live = Live(services=Services(memory.places if memory else NOWHERE))
     problems: dict[str, SiteProblem] = {}
     if not sites or not questions:
         return Answers(live)
-    waiting = [Deferred.fromCoroutine(ask(sites, one, clock)) for one in questions]
+    waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory)) for one in questions]
     wanted = frozenset(needs.matched_hosts)
     outcomes = await DeferredList(waiting, consumeErrors=True)
     for question, (_, outcome) in zip(questions, outcomes, strict=True):
@@ -58,21 +60,32 @@ async def gather(
                 await sliced(work, clock)
             except (TypeError, ValueError):
                 problems[site.id] = SiteProblem(site.id, site.name, LIE)
-    await sliced(live.services.settle(known), clock)
+    await sliced(live.services.settle(), clock)
+    if memory is not None:
+        memory.keep(live.services.places, [site.id for site in sites])
     return Answers(live, tuple(problems.values()))
 
 
-async def ask(sites: Sequence[Site], question: Question, clock: IReactorTime) -> Gathered:
+async def ask(
+    sites: Sequence[Site], question: Question, clock: IReactorTime, memory: Memory | None = None
+) -> Gathered:
     """Ask one question; that no site answers at all is no error."""
+    recalls = None
+    if memory is not None and question.table in ("hosts", "services"):
+        recalls = partial(_recall, memory, question.table)
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         known = core.tables.get(question.table)
         return question.pushed(known) if known else None
 
     try:
-        return await fan_out(sites, plan, question.layout, clock)
+        return await fan_out(sites, plan, question.layout, clock, recalls=recalls)
     except SitesFailed as error:
         return Gathered((), error.problems, 0.0)
+
+
+def _recall(memory: Memory, table: str, site: Site) -> Recall:
+    return memory.recall(table, site.id)
 
 
 _CARRIERS: Mapping[str, Layout] = {

@@ -13,6 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from monrest.bp.filters import Filters
+from monrest.bp.found import Found, summary
 from monrest.bp.functions import Limited, Outcome, failed, limits, worst_of
 from monrest.bp.live import (
     ACKNOWLEDGED,
@@ -35,7 +36,7 @@ from monrest.bp.live import (
     text,
 )
 from monrest.bp.plan import Plan, Step
-from monrest.bp.search import Moment, shown, test_of, title_of
+from monrest.bp.search import Moment, shown, test_of
 from monrest.bp.states import CRITICAL, OK, UNKNOWN, WORDS, Item, NodeState
 from monrest.bp.syntax import expression_of, matching_of, text_at
 from monrest.query.regex import compile_pattern
@@ -43,8 +44,6 @@ from monrest.values import Row
 
 _NO_OUTPUT = "no plugin output yet"
 _HARD = 1
-_SHOWN_PROBLEMS = 10
-_LONGEST_OUTPUT = 50
 _HOST_WORDS = ("UP", "DOWN", "UNREACHABLE")
 _SLICE = 500
 _state_made = partial(tuple.__new__, NodeState)  # a third of the time of its constructor
@@ -107,41 +106,52 @@ class Leaf:
     def services(self, plan: Plan, states: dict[str, NodeState]) -> list[Step]:
         """Set the states of nodes about services whose soft states count and no filter looks at.
 
-        The same as ``status``, for all of them in one go. Gives the nodes whose service is missing.
+        The same as ``status``, for all of them in one go. What has the row of before has the state
+        of before. Gives the nodes whose service is missing.
         """
-        peers, made = self.peers, _state_made
-        missing: list[Step] = []
-        table, places = self.live.services.table, plan.places(self.live.services.places)
-        for (node, _, step), at in zip(plan.services, places, strict=True):
-            row = table[at]
+        services, nodes = self.live.services, plan.services
+        places = plan.places(services)
+        self.peers |= plan.peers
+        found = [services.states[at] for at in places]
+        left: list[Step] = []
+        for which in [at for at, state in enumerate(found) if state is None]:
+            at = places[which]
+            row = services.table[at]
             if row is None:
-                missing.append(step)
-                continue
-            peer = row[PEER]
-            peers.add(peer)
-            _, _, state, _, _, _, _, checked, changed, acknowledged, downtime, *more = row
-            output, long_output, variables, *_ = more
-            if type(state) is not int or not 0 <= state <= UNKNOWN:
-                state = UNKNOWN
-            if type(output) is not str or type(long_output) is not str:
-                output, long_output = text(output), text(long_output)
-            if type(checked) is not int or type(changed) is not int:
-                checked, changed = number(checked), number(changed)
-            reference = self._reference(variables) if variables else None
-            states[node] = made(
-                (
-                    state,
-                    f"{output}\n{long_output}",
-                    output,
-                    checked,
-                    changed,
-                    1 if acknowledged else 0,
-                    1 if downtime else 0,
-                    reference,
-                    peer if reference is not None else None,
-                )
+                left.append(nodes[which][2])
+            else:
+                found[which] = services.states[at] = self._of_service(row)
+        if left:
+            states.update((node[0], one) for node, one in zip(nodes, found, strict=True) if one)
+        else:
+            states.update(zip(plan.ids, found, strict=True))  # type: ignore[arg-type]  # no None
+        return left
+
+    def _of_service(self, row: Row) -> NodeState:
+        """Give the state of a node about a service, of which there may be tens of thousands."""
+        peer = row[PEER]
+        _, _, state, _, _, _, _, checked, changed, acknowledged, downtime, *more = row
+        output, long_output, variables, *_ = more
+        if type(state) is not int or not 0 <= state <= UNKNOWN:
+            state = UNKNOWN
+        if type(output) is not str or type(long_output) is not str:
+            output, long_output = text(output), text(long_output)
+        if type(checked) is not int or type(changed) is not int:
+            checked, changed = number(checked), number(changed)
+        reference = self._reference(variables) if variables else None
+        return _state_made(
+            (
+                state,
+                f"{output}\n{long_output}",
+                output,
+                checked,
+                changed,
+                1 if acknowledged else 0,
+                1 if downtime else 0,
+                reference,
+                peer if reference is not None else None,
             )
-        return missing
+        )
 
     def _row(self, row: Row, filters: Filters, previous: str, *, host: bool) -> Outcome:
         self.peers.add(row[PEER])
@@ -226,7 +236,7 @@ class Leaf:
             if hosts is not None and counts.worst_host > 0:
                 status = max(status, CRITICAL)
         up = (counts.hosts_up, counts.hosts) if hosts is not None else None
-        line = _summary(status, up, (counts.good, counts.total), counts.hosts_bad, counts.bad)
+        line = summary(status, up, (counts.good, counts.total), counts.hosts_bad, counts.bad)
         return Outcome(status=status, short=short, text=line)
 
     def _members(
@@ -283,7 +293,7 @@ class Leaf:
             status = by_limits or OK
         up = (counts.hosts_up, counts.hosts) if hosts is not None else None
         good = (counts.good, counts.total) if services is not None else None
-        line = _summary(status, up, good, counts.hosts_bad, counts.bad)
+        line = summary(status, up, good, counts.hosts_bad, counts.bad)
         sides = [
             side for side, asked in ((found.host_flags, hosts), (found.flags, services)) if asked
         ]
@@ -331,67 +341,3 @@ class Leaf:
             found.flags.add(row, problem=raw != OK, bad=state >= CRITICAL)
             if state:
                 found.problem(row, WORDS[state], hosts=False)
-
-
-@define
-class Flags:
-    """How many problems are acknowledged or in downtime, and how many objects are bad."""
-
-    acknowledged: int = 0
-    downtime: int = 0
-    bad: int = 0
-
-    def add(self, row: Row, *, problem: bool, bad: bool) -> None:
-        """Count one object."""
-        self.acknowledged += bool(problem and row[ACKNOWLEDGED])
-        self.downtime += bool(problem and row[DOWNTIME])
-        self.bad += bad
-
-    def handled(self, count: int) -> bool:
-        """Whether so many make up for all that is bad."""
-        return count > 0 and self.bad <= count
-
-
-@define
-class Found:
-    """What searches found."""
-
-    counts: Counts = field(factory=Counts)
-    host_flags: Flags = field(factory=Flags)
-    flags: Flags = field(factory=Flags)
-    present: set[int] = field(factory=set)
-    highest: int = OK
-    lines: list[str] = field(factory=list)
-    more: int = 0
-
-    def problem(self, row: Row, word: str, *, hosts: bool) -> None:
-        """Note a problem; the first ones are told."""
-        if len(self.lines) >= _SHOWN_PROBLEMS:
-            self.more += 1
-            return
-        output = text(row[OUTPUT])[:_LONGEST_OUTPUT]
-        self.lines.append(f"[{word}] {title_of(row, hosts=hosts)} - {output}")
-
-    def listed(self) -> str:
-        """Give the lines that follow the summary."""
-        lines = [*self.lines, *([f"found {self.more} more issues..."] if self.more else [])]
-        return "".join(f"\n{one}" for one in lines)
-
-
-def _summary(
-    status: int,
-    hosts: tuple[int, int] | None,
-    services: tuple[int, int] | None,
-    hosts_bad: int,
-    services_bad: int,
-) -> str:
-    """Give the line with counts and performance data of the sides that were looked at."""
-    words: list[str] = []
-    numbers: list[str] = []
-    if hosts is not None:
-        words.append(f"{hosts[0]}/{hosts[1]} hosts up")
-        numbers.append(f"hosts_up={hosts[0]} hosts_down={hosts_bad}")
-    if services is not None:
-        words.append(f"{services[0]}/{services[1]} services up")
-        numbers.append(f"services_up={services[0]} services_down={services_bad}")
-    return f"{WORDS[status]} - {', '.join(words)}|{' '.join(numbers)}"

@@ -8,7 +8,6 @@ know which it is about.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
@@ -265,20 +264,22 @@ class Live:
     ) -> Generator[None]:
         """Add the rows of one site, which come before those of sites that were taken earlier.
 
-        ``wanted`` are hosts whose services are looked for by a pattern. Raises TypeError and
-        ValueError for a site that lies about its types.
+        New ones get the site behind their values. ``wanted`` are hosts whose services are looked
+        for by a pattern. Raises TypeError and ValueError for a site that lies about its types.
         """
+        width = len(question.layout)
         if question.table == "hosts":
             self.host_index = _index(question.layout)
             for at in range(0, len(rows), _SLICE):
                 for row in rows[at : at + _SLICE]:
-                    row.append(site)
+                    if len(row) == width:
+                        row.append(site)
                     self.hosts[row[HOST]] = row
                     self.places.setdefault(row[HOST], set()).add(site)
                 yield
         elif question.table == "services":
             self.service_index = _index(question.layout)
-            yield from self._services(site, rows, wanted)
+            yield from self._services(site, rows, width, wanted)
         else:
             groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
             for row in rows:
@@ -287,14 +288,12 @@ class Live:
                 groups[name].peers.add(site)
             yield
 
-    def _services(self, site: str, rows: Sequence[Row], wanted: frozenset[str]) -> Generator[None]:
+    def _services(
+        self, site: str, rows: Sequence[Row], width: int, wanted: frozenset[str]
+    ) -> Generator[None]:
         for start in range(0, len(rows), _SLICE):
             some = rows[start : start + _SLICE]
-            for row in some:
-                row.append(site)
-            if any(set(map(type, map(itemgetter(at), some))) != {str} for at in (HOST, SERVICE)):
-                raise TypeError("a name is no text")
-            self.services.add(some)
+            self.services.add(some, site, width)
             yield
         if not wanted:
             return

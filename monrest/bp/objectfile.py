@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from monrest.bp.export import CoreObject
-from monrest.objectconfig.document import ConfigFile
+from monrest.objectconfig.block import Block
 
 NAGIOS, ICINGA2 = FORMATS = ("nagios", "icinga2")
 
@@ -14,30 +14,47 @@ _HEADER = (
     "mon: readonly",
     "Written by monrest from its business processes, and again whenever one of them changes.",
 )
+_OWNER = re.compile(
+    r"""^ +(?:vars\["[A-Z]\w*_BP_ID"\] = "|_[A-Z]\w*_BP_ID +)(\d+)"?$""", re.MULTILINE
+)
+_KIND = re.compile(r'(?:define|object) (\w+) (?:"(.*)")?')
+_HOST = re.compile(r'^  host_name(?: = "| +)(.*?)"?$', re.MULTILINE)
+_SERVICE = re.compile(r"^  service_description +(.*)$", re.MULTILINE)
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?\Z")
 _LISTS = {"contacts": "contacts", "contact_groups": "contact_groups"}
 _TEXTS = {"notification_period": "notification_period"}
 """What Icinga 2 has no attributes for: custom variables, for its rules of notifications."""
 
 
-def text(objects: Iterable[CoreObject], form: str) -> bytes:
-    """Give the content of the file. Raises UnwritableError for what no file can say."""
-    return _icinga2(objects) if form == ICINGA2 else _nagios(objects)
+def block(one: CoreObject, form: str) -> str:
+    """Give the text of one object. Raises UnwritableError for what no file can say."""
+    if form == ICINGA2:
+        return "\n".join(_object(one.type, one.attributes))
+    return Block.new(one.type, one.attributes, "", "\n").text.strip()
 
 
-def _nagios(objects: Iterable[CoreObject]) -> bytes:
-    header = "".join(f"# {line}\n" for line in _HEADER)
-    file = ConfigFile(path="", trailer=f"{header}\n")
-    for one in objects:
-        file.add(one.type, one.attributes)
-    return file.data()
+def joined(blocks: Iterable[str], form: str) -> bytes:
+    """Give the content of the file: hosts by name, then services by host and name."""
+    mark = "//" if form == ICINGA2 else "#"
+    header = "".join(f"{mark} {line}\n" for line in _HEADER)
+    return "".join([header, *(f"\n{one}\n" for one in sorted(blocks, key=_place))]).encode()
 
 
-def _icinga2(objects: Iterable[CoreObject]) -> bytes:
-    lines = [f"// {line}" for line in _HEADER]
-    for one in objects:
-        lines += ["", *_object(one.type, one.attributes)]
-    return ("\n".join(lines) + "\n").encode()
+def _place(text: str) -> tuple[str, ...]:
+    """Where an object stands in the file."""
+    kind, host, service = (pattern.search(text) for pattern in (_KIND, _HOST, _SERVICE))
+    word, named = (kind[1].lower(), kind[2] or "") if kind else ("", "")
+    return word, host[1] if host else named, service[1] if service else named
+
+
+def split(content: bytes | None) -> list[tuple[str, str]]:
+    """Give the objects of a file that ``joined`` made, each with the number of its process."""
+    found = []
+    for one in (content or b"").decode("utf-8", "replace").split("\n\n"):
+        number = _OWNER.search(one)
+        if number is not None:
+            found.append((number[1] or number[2], one.strip("\n")))
+    return found
 
 
 def _object(kind: str, attributes: Mapping[str, str]) -> Iterator[str]:

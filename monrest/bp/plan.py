@@ -6,16 +6,17 @@ apart there that stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field, frozen
 
 from monrest.bp.filters import NONE, Filters, filters_of
-from monrest.bp.live import Needs
+from monrest.bp.live import PEER, Needs
 from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.search import columns_of
-from monrest.bp.services import NOWHERE, Places
+from monrest.bp.services import Pair, Services
+from monrest.bp.states import NodeState
 from monrest.bp.syntax import matching_of, text_at
 
 
@@ -39,7 +40,7 @@ class Plan:
 
     ``services`` are those about services by name, ``others`` the rest and the root.
     ``extended``: code of one's own takes part, which may take any time. ``filters`` are the names
-    of all filters that process and nodes name.
+    of all filters that process and nodes name. ``last`` are the states that were calculated last.
     """
 
     definition: Definition
@@ -50,14 +51,27 @@ class Plan:
     needs: Needs
     extended: bool
     filters: frozenset[str]
-    _known: Places = field(default=NOWHERE, init=False)
+    ids: tuple[str, ...] = field(init=False)
+    last: Mapping[str, NodeState] | None = field(default=None, init=False)
+    peers: frozenset[str] = field(default=frozenset(), init=False)
+    _known: Mapping[Pair, int] | None = field(default=None, init=False)
     _places: Sequence[int] = field(default=(), init=False)
 
-    def places(self, known: Places) -> Sequence[int]:
-        """Give where the rows of ``services`` stand; 0 for one that is missing."""
-        if self._known is not known:
-            self._places = [known.of.get(pair, 0) for _, pair, _ in self.services]
-            self._known = known
+    @ids.default
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(node for node, _, _ in self.services)
+
+    def places(self, services: Services) -> Sequence[int]:
+        """Give where the rows of ``services`` stand, 0 for one that is missing.
+
+        Notes the sites that have them as ``peers``.
+        """
+        of, table = services.places.of, services.table
+        if self._known is not of:
+            self._known = of
+            self._places = [of.get(pair, 0) for _, pair, _ in self.services]
+            rows = (table[at] for at in self._places)
+            self.peers = frozenset(row[PEER] for row in rows if row is not None)
         return self._places
 
 
@@ -99,7 +113,7 @@ def add_needs(
     ``general`` are the filters of all nodes. ``members``: of groups the members are needed,
     whatever filters say.
     """
-    needs.hosts.update(definition.host_of(node) for node in definition.exported())
+    needs.hosts.update(definition.host_of(node) for node in definition.exported)
     needs.hosts.add(definition.name)
     for node in definition.nodes:
         name, arguments = node.function.name, node.function.arguments

@@ -24,9 +24,16 @@ ROOT = "node1"
 NEW_NAME = "New Business Process"
 MOST_NODES = 5_000
 
-_DELETED = str.maketrans("", "", "`~!$%^&*|'\"<>?,()=")
+ILLEGAL = "`~!$%^&*|'\"<>?,()="
+"""What names of hosts and services must not have, where a core does not say otherwise."""
+
+_DELETED = str.maketrans("", "", ILLEGAL)
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}\Z")
 _FILTER = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
+_NAMES = frozenset({"host_name", "service_description"})
+"""What says which object it is, so that nothing else may."""
+
+_ATTEMPTS = re.compile(r"[1-9][0-9]{0,5}\Z")
 _LONGEST = 1_000
 _LONGEST_NAME = 200
 _MOST_ITEMS = 1_000
@@ -108,6 +115,8 @@ class Definition:
     by_id: Mapping[str, Node] = field(init=False, eq=False, repr=False)
     order: tuple[Node, ...] = field(init=False, eq=False, repr=False)
     """The nodes, children before their parents."""
+    exported: tuple[Node, ...] = field(init=False, eq=False, repr=False)
+    """The nodes that are services of the core; a second one of a label is none."""
 
     @by_id.default
     def _ids(self) -> Mapping[str, Node]:
@@ -121,13 +130,13 @@ class Definition:
         """Give the nodes on which one depends; ids that no node has are left out."""
         return [self.by_id[one] for one in node.depends if one in self.by_id]
 
-    def exported(self) -> list[Node]:
-        """Give the nodes that are services of the core; a second one of a label is none."""
+    @exported.default
+    def _exported(self) -> tuple[Node, ...]:
         found: dict[tuple[str, str], Node] = {}
         for node in self.nodes:
             if node.create_obj:
                 found.setdefault((self.host_of(node), node.label), node)
-        return list(found.values())
+        return tuple(found.values())
 
     def host_of(self, node: Node) -> str:
         """Give the host to which the service of a node belongs."""
@@ -203,8 +212,7 @@ def read(document: Mapping[str, Any], *, name: str = "") -> Definition:
     if not found or len(found) > _LONGEST_NAME:
         raise BadRequest(
             "invalid name",
-            f"name: expected 1 to {_LONGEST_NAME} characters beside ` ~ ! $ % ^ & * | ' \" < > ? "
-            ", ( ) =",
+            f"name: expected 1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}",
         )
     rank = document.get("rankDir")
     if rank not in (None, "", "TB", "LR"):
@@ -281,6 +289,10 @@ def _node(given: Mapping[str, Any], number: str, where: str) -> Node:
             )
         },
     )
+    if node.max_check_attempts and not _ATTEMPTS.match(node.max_check_attempts):
+        raise BadRequest(
+            "invalid max_check_attempts", f"{where}.max_check_attempts: expected a number above 0"
+        )
     if node.id == ROOT and not node.create_obj:
         node = evolve(node, create_obj=1)
     for name in ("label", "host_name") if node.create_obj else ():
@@ -382,4 +394,6 @@ def _attributes(given: Mapping[str, Any], name: str, where: str) -> Mapping[str,
         raise BadRequest(
             f"invalid {name}", f"{_at(where, name)}: expected an object of attributes and texts"
         )
+    for key in _NAMES.intersection(value):
+        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected no {key}")
     return {key: _text(value, key, _LONGEST, _at(where, name)) for key in value}

@@ -49,22 +49,23 @@ def stored(result: Result) -> bytes:
         {
             **{name: getattr(result, name) for name in _GENERAL},
             "affected_peers": result.affected_peers,
-            # A slice is a plain tuple, which is a list in JSON.
-            "nodes": {number: one[:] for number, one in result.nodes.items()},
+            # Columns are written in half the time of rows, which are no plain tuples.
+            "states": [[*result.nodes], *zip(*result.nodes.values(), strict=True)],
         }
     )
 
 
 def restored(data: bytes | None) -> Result:
-    """Read what ``stored`` made; nothing at all is the result of a process never calculated."""
-    if not data:
+    """Read what ``stored`` made; anything else is the result of a process never calculated."""
+    document: dict[str, Any] = orjson.loads(data) if data else {}
+    if "states" not in document:
         return NOTHING
-    document: dict[str, Any] = orjson.loads(data)
+    numbers, *columns = document["states"]
     peers = document["affected_peers"]
     return Result(
         **{name: document[name] for name in _GENERAL},
         affected_peers=None if peers is None else tuple(peers),
-        nodes={number: NodeState(*values) for number, values in document["nodes"].items()},
+        nodes=dict(zip(numbers, map(NodeState._make, zip(*columns, strict=True)), strict=True)),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import tzinfo
 from typing import ClassVar
 
-from attrs import define, evolve, field
+from attrs import define, field
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -24,7 +24,7 @@ from monrest.bp.record import Definition
 from monrest.bp.references import Key, references
 from monrest.bp.results import Result
 from monrest.bp.search import Moment
-from monrest.bp.services import NOWHERE, Places
+from monrest.bp.services import Memory
 from monrest.bp.statements import Stored
 from monrest.bp.states import DEFAULT_ORDER, NodeState
 from monrest.bp.tree import Known
@@ -62,7 +62,7 @@ class Runner:
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
     _plans: dict[int, Plan] = field(factory=dict, init=False)
-    _places: Places = field(default=NOWHERE, init=False)
+    _memory: Memory = field(factory=Memory, init=False)
     _busy: set[int] = field(factory=set, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
@@ -73,13 +73,15 @@ class Runner:
         began = self.timer()
         needs = Needs()
         plans = {one.nr: self._plan(one) for one in processes}
+        if not strict:
+            # All that are live; those of others are not wanted any more.
+            self._plans = plans
         options = await self._options(plans)
         for made in plans.values():
             needs.add(made.needs)
-        answers = await gather(self.sites.select(), needs, self.clock, self._places)
-        if len(processes) > 1:
-            # That of one process is of other services, and cheap.
-            self._places = answers.live.services.places
+        # What somebody waits for is one process, of other services.
+        memory = None if strict else self._memory
+        answers = await gather(self.sites.select(), needs, self.clock, memory)
         away = frozenset(problem.site for problem in answers.problems)
         states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
         batch = Batch(
@@ -107,6 +109,11 @@ class Runner:
         for one, calculation in extended:
             await self._alone(batch, one, calculation)
         return list(batch.done), answers
+
+    def forget(self) -> None:
+        """Keep nothing for the next run, which is another daemon's."""
+        self._memory = Memory()
+        self._plans = {}
 
     async def _alone(self, batch: Batch, process: Stored, calculation: Calculation) -> None:
         """Calculate where code of others takes part: not on the reactor, and not for ever.
@@ -212,14 +219,14 @@ class Batch:
 
     def _one(self, process: Stored, calculation: Calculation) -> Generator[None]:
         began = self.timer()
+        calculation.took = lambda: round(self.asked + self.timer() - began, 6)
         try:
             result = yield from calculation.steps()
         except Exception as error:  # noqa: BLE001  the other processes go on
             self.failed(process, str(error) or type(error).__name__)
             return
-        took = round(self.asked + self.timer() - began, 6)
         self.states[process.id] = (process.definition, result.nodes)
-        self.done.append((process, evolve(result, time=took)))
+        self.done.append((process, result))
 
     def late(self, process: Stored, reason: str) -> None:
         """Note that a process keeps what it has because code of others takes too long."""

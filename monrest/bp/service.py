@@ -23,9 +23,9 @@ from twisted.logger import Logger
 
 from monrest.bp import statements
 from monrest.bp.commit import Commits
-from monrest.bp.deliver import Delivery, sole
-from monrest.bp.export import CoreObject, objects_of
+from monrest.bp.deliver import Delivery
 from monrest.bp.exporter import Exporter
+from monrest.bp.exports import Exports
 from monrest.bp.gather import Answers, carriers
 from monrest.bp.references import Key
 from monrest.bp.results import Result, stored
@@ -63,6 +63,7 @@ class Processes(Service):
 
     ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
     saving. ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
+    ``changed`` is called when ``statistics`` are others now.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -79,6 +80,8 @@ class Processes(Service):
     zone: tzinfo = UTC
     timer: Callable[[], float] = time.perf_counter
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
+    changed: Callable[[], object] = lambda: None
+    _exports: Exports = field(init=False)
     _known: dict[int, Stored] = field(factory=dict, init=False)
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
     _delivery: Delivery = field(init=False)
@@ -87,6 +90,7 @@ class Processes(Service):
     _last: tuple[Token | None, float] = field(default=(None, 0.0), init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._exports = Exports(sites=self.sites, threads=self.threads, exporter=self.exporter)
         self._delivery = Delivery(self.clock, self.threads)
         self._runner = Runner(
             clock=self.clock,
@@ -124,6 +128,7 @@ class Processes(Service):
         self.app = self.commits.app = app
         self.zone = zone
         self._runner.variable, self._runner.zone = self.variable, zone
+        self._runner.forget()
         if self.running:
             self._begin()
 
@@ -181,9 +186,10 @@ class Processes(Service):
 
         Raises BadRequest and Conflict for what is wrong, Unavailable.
         """
-        work = statements.create(document, start, self.clock.seconds())
+        check = await self._exports.check(self.config)
+        work = statements.create(document, start, self.clock.seconds(), check)
         number = await self.database.change(work)
-        await self.export()
+        await self.export(number)
         return await self._after(number)
 
     async def replace(self, number: int, document: Mapping[str, Any]) -> Stored | None:
@@ -203,14 +209,15 @@ class Processes(Service):
 
     async def _changed(self, number: int, made: statements.Made) -> Stored | None:
         expected: Mapping[str, Any] | None = None
+        check = await self._exports.check(self.config)
         while True:
             if self.config.pre_save_cmd:
-                expected = await self.database.run(statements.preview(number, made))
+                expected = await self.database.run(statements.preview(number, made, check))
                 if expected is None:
                     return None
                 await self.commits.before(self.config, number, expected)
             try:
-                work = statements.change(number, made, self.clock.seconds(), expected)
+                work = statements.change(number, made, self.clock.seconds(), check, expected)
                 changed = await self.database.change(work)
                 break
             except statements.OvertakenError:
@@ -218,8 +225,9 @@ class Processes(Service):
                 continue
         if changed is None:
             return None
+        self.changed()
         await self.commits.after(self.config, number, changed.before, changed.after)
-        await self.export()
+        await self.export(number)
         return await self._after(number)
 
     async def _after(self, number: int) -> Stored:
@@ -233,22 +241,22 @@ class Processes(Service):
         if not await self.database.change(statements.remove(number)):
             return False
         self._known.pop(number, None)
+        self.changed()
         await self.commits.removed(number)
         await self.export()
         return True
 
-    async def export(self) -> None:
+    async def export(self, writer: int | None = None) -> None:
         """Have the core's configuration hold the objects of all live processes.
 
-        Raises RestError when that fails; what is stored stays.
+        Raises RestError when that fails, also for ``writer`` alone; what is stored stays.
         """
-        site = sole(self.config.result_backend, self.sites.sites)
-        await shielded(self.exporter.export(self.config, site, self._objects, f"({self.app})"))
+        await self._exports.export(self.config, self.app, self.several, writer)
 
-    async def _objects(self) -> tuple[CoreObject, ...]:
-        known = await self._load()
-        live = [(one.id, one.definition) for one in known.values() if _usable(one)]
-        return objects_of(live, self.app)
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Live processes that the core's configuration could not have, with the reason."""
+        return self._exports.left_out
 
     # ---------------------------------------------------------------- calculating
 
@@ -256,6 +264,7 @@ class Processes(Service):
         """Calculate when the interval is over, or the duty came to this daemon."""
         token, (held, began) = self.duties.held(DUTY), self._last
         if token is None:
+            self._runner.forget()
             return
         now = self.clock.seconds()
         if held != token or now - began >= 60.0 * self.config.refresh_interval:
@@ -280,6 +289,7 @@ class Processes(Service):
         known = await self._load()
         live = [one for one in known.values() if _usable(one)]
         if not live:
+            self._runner.forget()
             return
         done, answers = await self._runner.run(live, known)
         figures = {
@@ -289,6 +299,7 @@ class Processes(Service):
         }
         # A duty that is another daemon's meanwhile: its results are newer, also for the core.
         await self._store(done, partial(self.duties.change, token), figures)
+        self.changed()
         await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
         await self.commits.refreshed(self.config)
 

@@ -6,12 +6,16 @@ so that places are kept for as long as the names in front of them are the same.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, count
+from operator import is_not
 from types import MappingProxyType
+from typing import cast
 
 from attrs import define, field, frozen
 
+from monrest.bp.states import NodeState
+from monrest.livestatus.recall import Recall
 from monrest.values import Row
 
 Pair = tuple[str, str]
@@ -20,56 +24,103 @@ _SLICE = 2000
 
 @frozen(eq=False)
 class Places:
-    """Hosts and descriptions of rows in their order, and where the last row of each pair stands."""
+    """Rows in their order, their hosts and descriptions, and where the last one of each stands.
 
+    ``sites`` are those of the rows with how many each has. ``states``: what calculations made of
+    the rows, None where nobody wanted to know it. Places count from 1.
+    """
+
+    rows: Sequence[Row] = ()
     hosts: Sequence[str] = ()
     descriptions: Sequence[str] = ()
     of: Mapping[Pair, int] = MappingProxyType({})
+    sites: Sequence[tuple[str, int]] = ()
+    states: list[NodeState | None] = field(factory=lambda: [None])
 
 
 NOWHERE = Places()
 
 
 @define(eq=False)
+class Memory:
+    """What is kept from one run to the next: answers of sites, and the places of services."""
+
+    places: Places = NOWHERE
+    _recalls: dict[tuple[str, str], Recall] = field(factory=dict, init=False)
+
+    def recall(self, table: str, site: str) -> Recall:
+        """Give what a site answered before to the question for this table."""
+        return self._recalls.setdefault((table, site), Recall())
+
+    def keep(self, places: Places, sites: Iterable[str]) -> None:
+        """Remember where everything stands, and forget sites that are not asked any more."""
+        wanted = frozenset(sites)
+        self.places = places
+        self._recalls = {key: one for key, one in self._recalls.items() if key[1] in wanted}
+
+
+@define(eq=False)
 class Services:
     """Rows by host and description; of equal ones the last counts. ``settle`` ends the adding.
 
-    ``table`` begins with None, which stands for whatever is missing.
+    ``table`` and ``states`` begin with None, which stands for whatever is missing. ``known`` is
+    where everything stood before: a row that is still the same object at the same place needs no
+    look and has its state.
     """
 
+    known: Places = NOWHERE
     table: list[Row | None] = field(factory=lambda: [None])
+    states: list[NodeState | None] = field(factory=lambda: [None])
     places: Places = NOWHERE
+    _hosts: list[str] = field(factory=list, init=False)
+    _descriptions: list[str] = field(factory=list, init=False)
+    _sites: list[tuple[str, int]] = field(factory=list, init=False)
+    _same: bool = field(default=True, init=False)
 
-    def add(self, rows: Sequence[Row]) -> None:
-        """Add rows; they can be found when ``settle`` is done."""
+    def add(self, rows: Sequence[Row], site: str, width: int) -> None:
+        """Add rows of so many values, behind which is put the site of new ones.
+
+        They can be found when ``settle`` is done. Raises TypeError for names that are none.
+        """
+        known, start = self.known, len(self._hosts)
+        part = slice(start, start + len(rows))
+        before, hosts = known.rows[part], [*known.hosts[part]]
+        descriptions = [*known.descriptions[part]]
+        states = known.states[start + 1 : start + 1 + len(rows)]
+        missing = len(rows) - len(before)
+        hosts += [""] * missing
+        descriptions += [""] * missing
+        states += [None] * missing
+        changed = compress(range(len(before)), map(is_not, rows, before))
+        for at in [*changed, *range(len(before), len(rows))]:
+            row = rows[at]
+            host, description = row[0], row[1]
+            if host != hosts[at] or description != descriptions[at]:
+                if type(host) is not str or type(description) is not str:
+                    raise TypeError("a name is no text")
+                self._same = False
+                hosts[at], descriptions[at] = host, description
+            states[at] = None
+            if len(row) == width:
+                row.append(site)
+        self._hosts += hosts
+        self._descriptions += descriptions
+        self._sites.append((site, len(rows)))
+        self.states += states
         self.table += rows
 
-    def settle(self, known: Places) -> Generator[None]:
-        """Find out where everything stands; ``known`` is how it was before, if it is still so.
-
-        Raises TypeError for names that are none.
-        """
-        hosts: list[str] = []
-        descriptions: list[str] = []
-        size, same = len(self.table), len(self.table) - 1 == len(known.hosts)
-        for at in range(1, size, _SLICE):
-            some = self.table[at : at + _SLICE]
-            hosts += [row[0] for row in some if row]
-            descriptions += [row[1] for row in some if row]
-            part = slice(at - 1, at - 1 + len(some))
-            same = same and (
-                hosts[part] == known.hosts[part] and descriptions[part] == known.descriptions[part]
-            )
-            yield
-        if same:
-            self.places = known
-            return
-        of: dict[Pair, int] = {}
-        for at in range(0, size - 1, _SLICE):
-            part = slice(at, at + _SLICE)
-            of.update(zip(zip(hosts[part], descriptions[part], strict=True), count(at + 1)))
-            yield
-        self.places = Places(hosts, descriptions, of)
+    def settle(self) -> Generator[None]:
+        """Find out where everything stands, unless that is known."""
+        hosts, descriptions, of = self._hosts, self._descriptions, self.known.of
+        if not self._same or self._sites != self.known.sites:
+            found: dict[Pair, int] = {}
+            for at in range(0, len(hosts), _SLICE):
+                part = slice(at, at + _SLICE)
+                found.update(zip(zip(hosts[part], descriptions[part], strict=True), count(at + 1)))
+                yield
+            of = found
+        rows = cast("list[Row]", self.table[1:])
+        self.places = Places(rows, hosts, descriptions, of, self._sites, self.states)
 
     def get(self, pair: Pair) -> Row | None:
         """Give the row of a service, if there is one."""

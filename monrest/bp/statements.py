@@ -51,12 +51,14 @@ class Stored:
 
 Known: TypeAlias = Mapping[int, Stored]
 
+_SEVERAL = select(
+    bp_processes.c.nr, bp_processes.c.draft, bp_processes.c.version, bp_results.c.stamp
+).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
+
 
 def several(known: Known, number: int | None = None) -> Work[dict[int, Stored]]:
     """Give all processes, or one, by number; what is ``known`` already is not read again."""
-    query = select(
-        bp_processes.c.nr, bp_processes.c.draft, bp_processes.c.version, bp_results.c.stamp
-    ).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
+    query = _SEVERAL
     if number is not None:
         query = query.where(bp_processes.c.nr == number)
 
@@ -109,12 +111,17 @@ def _defined(stored: Stored, name: str, document: Mapping[str, Any]) -> Stored:
 # -------------------------------------------------------------------- changing
 
 
-def create(document: Mapping[str, Any], start: int, now: float) -> Work[int]:
+Check: TypeAlias = Callable[[Definition], object]
+"""Raises BadRequest for a definition that cannot be used here."""
+
+
+def create(document: Mapping[str, Any], start: int, now: float, check: Check) -> Work[int]:
     """Store a draft under the first free number from ``start``; drafts of yesterday go.
 
     Raises BadRequest for a document that is wrong, Conflict for a cycle of links.
     """
     definition = read(document, name=NEW_NAME)
+    check(definition)
 
     def work(connection: Connection) -> int:
         old = (bp_processes.c.draft) & (bp_processes.c.changed < int(now) - DRAFT_SECONDS)
@@ -144,20 +151,26 @@ class OvertakenError(Exception):
     """The definition is not any more what the change was looked at for."""
 
 
-def preview(number: int, made: Made) -> Work[Mapping[str, Any] | None]:
+def preview(number: int, made: Made, check: Check) -> Work[Mapping[str, Any] | None]:
     """Give what ``change`` would store; None when there is none. Raises as ``change``."""
 
     def work(connection: Connection) -> Mapping[str, Any] | None:
         documents = _documents(connection)
         if number not in documents:
             return None
-        return _valid(number, read(made(documents.pop(number))), documents)
+        definition = read(made(documents.pop(number)))
+        check(definition)
+        return _valid(number, definition, documents)
 
     return work
 
 
 def change(
-    number: int, made: Made, now: float, expected: Mapping[str, Any] | None = None
+    number: int,
+    made: Made,
+    now: float,
+    check: Check,
+    expected: Mapping[str, Any] | None = None,
 ) -> Work[Changed | None]:
     """Store what ``made`` makes of a process, and make it live; None when there is none.
 
@@ -172,7 +185,9 @@ def change(
             return None
         draft = connection.execute(query).scalar_one()
         before = documents.pop(number)
-        document = _valid(number, read(made(before)), documents)
+        definition = read(made(before))
+        check(definition)
+        document = _valid(number, definition, documents)
         if expected is not None and document != expected:
             raise OvertakenError
         _put(connection, number, document, now, draft=False)

@@ -6,6 +6,7 @@ frontend-data.md, section 2.5, functions worst and best.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 OK, WARNING, CRITICAL, UNKNOWN, PENDING = range(5)
@@ -90,8 +91,13 @@ def good(items: Sequence[Item]) -> int:
 def worst_group(items: Sequence[Item], order: Sequence[str], *, best: bool = False) -> list[Item]:
     """Give the items of the first group that has any; with ``best`` from the other end."""
     kinds = [(state[0], state[5], state[6]) for _, state in items]
+    present = set(kinds)
+    if len(present) == 1:
+        # As it is nearly always: all of them are well.
+        status, acknowledged, downtime = kinds[0]
+        return [*items] if _GROUPS[status][2 * acknowledged + downtime] in order else []
     groups: dict[str, set[tuple[int, int, int]]] = {}
-    for kind in set(kinds):
+    for kind in present:
         status, acknowledged, downtime = kind
         groups.setdefault(_GROUPS[status][2 * acknowledged + downtime], set()).add(kind)
     for name in reversed(order) if best else order:
@@ -112,10 +118,21 @@ def listed(labels: Sequence[str]) -> str:
 
 def first_line(text: str) -> str:
     """Give the first line of a status text without performance data."""
+    return _known_line(text) if len(text) <= _SHORT else _line(text)
+
+
+def _line(text: str) -> str:
     return text.partition("\n")[0].partition("|")[0].strip()
+
+
+_known_line = lru_cache(maxsize=32768)(_line)
+_SHORT = 300
+"""Characters of texts whose first line is kept: nearly all, and no megabytes."""
 
 
 def counts(items: Sequence[Item]) -> list[int]:
     """How many items are in each state."""
-    states = [state[0] for _, state in items]
-    return [states.count(one) for one in range(len(WORDS))]
+    found = [0] * len(WORDS)
+    for _, state in items:
+        found[state[0]] += 1
+    return found

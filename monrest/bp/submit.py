@@ -26,7 +26,7 @@ def results(definition: Definition, result: Result, duration: float) -> Iterator
 
     The host of the root is always up, its services have the states of their nodes.
     """
-    for node in definition.exported():
+    for node in definition.exported:
         host = definition.host_of(node)
         state = result.node(node.id)
         text = result.status_text if node.id == ROOT else state.status_text or state.short_desc

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _LIMIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)(%?)\Z")
 
 
+@lru_cache(maxsize=4096)
 def number(text: str, total: int) -> float | None:
     """Give the number that a limit stands for; None when it is none.
 
@@ -21,6 +23,7 @@ def number(text: str, total: int) -> float | None:
     return total * value / 100 if value > 0 else 0.0
 
 
+@lru_cache(maxsize=4096)
 def shown(value: float) -> str:
     """Give a limit as it is printed in performance data."""
     return f"{value:.6f}"

@@ -11,6 +11,7 @@ from twisted.python.failure import Failure
 from monrest.livestatus.connection import Connection
 from monrest.livestatus.errors import BrokenConnectionError, LivestatusError, tls_error
 from monrest.livestatus.framing import AnswerReader, Transform
+from monrest.livestatus.recall import Recall, RecallParser
 from monrest.values import Row
 
 
@@ -20,7 +21,7 @@ class Exchange:
 
     ``started`` is a time of the pool's clock and ``timeout`` counts from it. ``retried``: it was
     lost on a kept connection and now needs a new one. ``slow``: the alarm was given already.
-    ``texts``: the request asks for CSV.
+    ``texts``: the request asks for CSV. ``recall``: what was answered before.
     """
 
     request: bytes
@@ -31,6 +32,7 @@ class Exchange:
     log: bool = False
     urgent: bool = False
     texts: bool = False
+    recall: Recall | None = None
     done: Deferred[list[Row]] = field(init=False)
     connection: Connection | None = None
     retried: bool = False
@@ -38,7 +40,9 @@ class Exchange:
 
     def reader(self) -> AnswerReader:
         """What reads the answer."""
-        return AnswerReader(self.width, self.transform, self.texts)
+        recall = self.recall
+        parser = RecallParser(self.width, self.transform, recall) if recall is not None else None
+        return AnswerReader(self.width, self.transform, self.texts, parser)
 
     def due(self, slow_after: float) -> float:
         """The next time at which something is to be done about it."""

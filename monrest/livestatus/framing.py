@@ -115,7 +115,8 @@ def _load(body: bytes | bytearray | memoryview) -> Any:
         return _lenient(body)
 
 
-def _checked(rows: Any, width: int | None, transform: Transform | None) -> list[Row]:
+def checked(rows: Any, width: int | None, transform: Transform | None) -> list[Row]:
+    """Give the rows as they are wanted, if they are what was announced. Raise ProtocolError."""
     if type(rows) is not list:
         raise ProtocolError("the answer is not a list of rows")
     if rows:
@@ -138,7 +139,7 @@ def parse_rows(
         rows = _load(body)
     except _Incomplete:
         raise ProtocolError("not valid JSON, it ends too early" if body else "no body") from None
-    return _checked(rows, width, transform)
+    return checked(rows, width, transform)
 
 
 def looks_damaged(body: bytes | bytearray) -> bool:
@@ -152,7 +153,7 @@ def parse_texts(body: bytes | bytearray, width: int | None = None) -> list[Row]:
     lines = str(body, "utf-8", "replace").split(row)
     if lines.pop():
         raise ProtocolError("the last row has no end")
-    return _checked([line.split(value) for line in lines], width, None)
+    return checked([line.split(value) for line in lines], width, None)
 
 
 class RowParser:
@@ -218,7 +219,7 @@ class RowParser:
             buffer[end + 1] = ord(",")
             return False
         self._look()
-        self._rows += _checked(rows, self._width, self._transform)
+        self._rows += checked(rows, self._width, self._transform)
         buffer[end + 2] = ord("[")
         del buffer[: end + 2]
         return True
@@ -239,13 +240,15 @@ class TextParser(RowParser):
 class AnswerReader:
     """One answer: header, then rows or a refusal; fed with bytes as they come.
 
-    ``texts``: the rows come as CSV. ``started``: some byte was seen. ``surplus``: more bytes came
-    than were announced, so that the connection cannot be used again.
+    ``texts``: the rows come as CSV. ``parser`` reads them, if it is not the usual one. ``started``:
+    some byte was seen. ``surplus``: more bytes came than were announced, so that the connection
+    cannot be used again.
     """
 
     __slots__ = (
         "_head",
         "_left",
+        "_own",
         "_parser",
         "_refused",
         "started",
@@ -256,8 +259,13 @@ class AnswerReader:
     )
 
     def __init__(
-        self, width: int | None = None, transform: Transform | None = None, texts: bool = False
+        self,
+        width: int | None = None,
+        transform: Transform | None = None,
+        texts: bool = False,
+        parser: RowParser | None = None,
     ) -> None:
+        self._own = parser
         self.width = width
         self.transform = transform
         self.texts = texts
@@ -284,10 +292,11 @@ class AnswerReader:
             data = data[HEADER_SIZE:]
             self._left = length
             if status == _OK:
-                if len(data) == length and not self.texts:
+                if len(data) == length and not self.texts and self._own is None:
                     rows = parse_rows(data, self.width, self.transform)
                     return Damaged(rows) if looks_damaged(data) else rows
-                self._parser = (TextParser if self.texts else RowParser)(self.width, self.transform)
+                parser = TextParser if self.texts else RowParser
+                self._parser = self._own or parser(self.width, self.transform)
             else:
                 self._refused = status
                 self._head = b""

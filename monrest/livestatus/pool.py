@@ -36,6 +36,7 @@ from monrest.livestatus.errors import (
 )
 from monrest.livestatus.exchange import Exchange, Opening, why_lost
 from monrest.livestatus.framing import Transform
+from monrest.livestatus.recall import Recall
 from monrest.values import Row
 
 
@@ -93,16 +94,18 @@ class Pool:
         log: bool = False,
         urgent: bool = False,
         texts: bool = False,
+        recall: Recall | None = None,
     ) -> Deferred[list[Row]]:
         """Send ``request`` and give its rows; ``timeout`` seconds include waiting and connecting.
 
         Every row must have ``width`` columns; ``transform`` is applied while they arrive.
         ``log``: one of the queries that run one at a time. ``urgent``: goes first and may exceed
         the limit by one connection, so that a busy site can still be probed. ``texts``: asks for
-        CSV. Fails with LivestatusError. Cancelling closes the connection at work on it.
+        CSV. ``recall``: what was answered before. Fails with LivestatusError. Cancelling closes
+        the connection at work on it.
         """
         now = self.clock.seconds()
-        exchange = Exchange(request, timeout, now, width, transform, log, urgent, texts)
+        exchange = Exchange(request, timeout, now, width, transform, log, urgent, texts, recall)
         done: Deferred[list[Row]] = Deferred(partial(self._cancelled, exchange))
         exchange.done = done
         if self._stopped is not None:

@@ -146,6 +146,18 @@ def discover(tool: ConfigTool) -> FileSet:
     return search.result()
 
 
+def setting(core_conf: str, name: str) -> str | None:
+    """Give what the main file of a core says last about a setting; empty: nothing. Blocks.
+
+    None for a main file that cannot be read.
+    """
+    search = _Search(ConfigTool(core_conf=core_conf))
+    search.main_file(core_conf, 0)
+    if search.problems or search.foreign:
+        return None
+    return next((value for key, value in reversed(search.lines) if key == name), "")
+
+
 def find_in(folder: str) -> Iterator[tuple[str, bool]]:
     """Paths of all ``*.cfg`` files below a folder, and whether a symbolic link leads there.
 

@@ -185,8 +185,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         raise BadRequest("invalid id", "id: expected a number above 0, the first one to try")
     made = await context.bp.create(values, start)
     audit(request.identity, request.caller, "bp create", target=made.id, name=made.definition.name)
-    value = {"message": "business process sucessfully created", "data": record(made)}
-    return Document(value=value)
+    return _done(context, "business process sucessfully created", data=record(made))
 
 
 async def replace(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -216,7 +215,7 @@ async def _change(
     if after is None:
         raise _no_such_process()
     _audit(request, "bp change", after)
-    return Document(value={"message": "business process sucessfully updated"})
+    return _done(context, "business process sucessfully updated")
 
 
 async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -226,7 +225,15 @@ async def delete(context: Context, request: RestRequest, where: tuple[str, ...])
     if not await context.bp.delete(before.nr):
         raise _no_such_process()
     _audit(request, "bp delete", before)
-    return Document(value={"message": "business process sucessfully removed"})
+    return _done(context, "business process sucessfully removed")
+
+
+def _done(context: Context, message: str, **more: Any) -> Document:
+    """Say what was done, and which processes the core's configuration could not have."""
+    value = {"message": message, **more}
+    if context.bp.left_out:
+        value["description"] = f"not exported: {'; '.join(context.bp.left_out)}"
+    return Document(value=value)
 
 
 def _audit(request: RestRequest, action: str, one: Stored, result: str = "ok") -> None:
@@ -294,6 +301,12 @@ _ATTRIBUTES = (
 _ID = Parameter(name="id", description="first number to try; default 1", type="integer")
 _MESSAGE = (Column("message", "string", "", "what was done"),)
 _DATA = (Column("data", "object", "", "the business process"), *_MESSAGE)
+_LEFT_OUT = Column(
+    "description",
+    "string",
+    "",
+    "processes that are not in the core's configuration, with the reason; absent if there are none",
+)
 _OTHERS = "Attributes that are not listed are not kept. "
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -317,7 +330,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=create,
         shape="object",
         parameters=(_ID, *_ATTRIBUTES),
-        columns=_DATA,
+        columns=(*_DATA, _LEFT_OUT),
         roles=(ROLE,),
         structured=True,
     ),
@@ -337,7 +350,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=replace,
         shape="object",
         parameters=_ATTRIBUTES,
-        columns=_MESSAGE,
+        columns=(*_MESSAGE, _LEFT_OUT),
         roles=(ROLE,),
         structured=True,
     ),
@@ -350,7 +363,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=patch,
         shape="object",
         parameters=_ATTRIBUTES,
-        columns=_MESSAGE,
+        columns=(*_MESSAGE, _LEFT_OUT),
         roles=(ROLE,),
         structured=True,
     ),
@@ -361,7 +374,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=delete,
         shape="object",
         parameters=(),
-        columns=_MESSAGE,
+        columns=(*_MESSAGE, _LEFT_OUT),
         roles=(ROLE,),
     ),
     Endpoint(

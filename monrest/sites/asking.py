@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.framing import Transform
 from monrest.livestatus.lql import build
+from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.federation.questions import question
 from monrest.sites.normalise import Layout, normaliser, with_companions
@@ -22,13 +23,15 @@ class Ask:
     For a core behind another instance these are the path and query below its site.
 
     ``width``: values per row as the core sends them. ``transform`` makes the wanted rows of them.
-    ``log``: takes long and must not run beside another of its kind.
+    ``log``: takes long and must not run beside another of its kind. ``recall``: what was answered
+    before, for rows that are kept.
     """
 
     request: bytes
     width: int
     transform: Transform | None = None
     log: bool = False
+    recall: Recall | None = None
 
 
 _MOST_KEPT = 512

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.asking import Ask, prepare
 from monrest.sites.normalise import Layout
@@ -52,16 +53,18 @@ async def fan_out(
     layout: Layout | None,
     clock: IReactorTime,
     progress: Progress = nobody_follows,
+    recalls: Callable[[Site], Recall] | None = None,
 ) -> Gathered:
     """Ask all ``sites`` at once, each within its own time-out.
 
     A site that is down costs nothing. Raise BadRequest when there is no site, SitesFailed
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
     raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
+    ``recalls`` have the rows of the time before: those that are the same are given again.
     """
     if not sites:
         raise BadRequest("no backend selected", "backends: expected at least one configured site")
-    return await _Gathering(sites, plan, layout, clock, progress).start()
+    return await _Gathering(sites, plan, layout, clock, progress, recalls).start()
 
 
 @define(eq=False)
@@ -71,6 +74,7 @@ class _Gathering:
     layout: Layout | None
     clock: IReactorTime
     progress: Progress
+    recalls: Callable[[Site], Recall] | None = None
     done: Deferred[Gathered] = field(init=False)
     answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
@@ -114,6 +118,10 @@ class _Gathering:
         except Exception:  # noqa: BLE001  the whole request fails with it
             self._break(Failure())
             return
+        if self.recalls is not None:
+            recall = self.recalls(site)
+            recall.use(ask.request, ask.transform)
+            ask = evolve(ask, recall=recall)
         sent = self.clock.seconds()
         running = site.query(ask)
         self.open[at] = running

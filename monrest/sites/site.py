@@ -172,7 +172,12 @@ class Site:
             timeout = LOG_TIMEOUT
         sent = self.reactor.seconds()
         done = self.pool.query(
-            ask.request, timeout, width=ask.width, transform=ask.transform, log=ask.log
+            ask.request,
+            timeout,
+            width=ask.width,
+            transform=ask.transform,
+            log=ask.log,
+            recall=ask.recall,
         )
         return done.addCallbacks(
             self._answered, self._failed, callbackArgs=(ask,), errbackArgs=(sent,)

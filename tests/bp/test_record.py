@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.bp.export import objects_of
+from monrest.bp.export import exported, together
 from monrest.bp.links import check_links
 from monrest.bp.record import cleaned, read, unique
 from monrest.bp.syntax import matching_of, parse
@@ -159,7 +159,7 @@ def test_objects_of_the_core():
         }
     )
     other = read({"name": "Above", "create_host_object": 0, "nodes": [{"label": "All"}]})
-    found = objects_of([("7", shop), ("2", other)], "mon")
+    found = together([exported("7", shop, "mon"), exported("2", other, "mon")])
     assert [(one.type, dict(one.attributes)) for one in found] == [
         (
             "host",

@@ -27,12 +27,12 @@ class Exporter:
     def __init__(self):
         self.given, self.error = [], None
 
-    async def export(self, config, site, objects, who):
+    async def export(self, config, site, objects, who, writer):
         assert who == "(mon)"
-        found = await objects()
-        self.given.append([one.attributes["host_name"] for one in found if one.type == "host"])
+        self.given.append([one.name for one in await objects()])
         if self.error:
             raise self.error
+        return ()
 
 
 class Setting:
@@ -281,6 +281,17 @@ def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting,
     wait(service.regularly())
     assert wait(service.replace(1, FIXED)).broken == ""
     assert wait(service.refresh(wait(service.get(1)))).process.result.status == 2
+
+
+def test_without_any_site_nothing_is_found(setting):
+    nodes = [
+        {"label": "r", "function": "worst()", "depends": ["a"]},
+        {"id": "a", "label": "a", "function": "status('h', 's')"},
+    ]
+    live = setting.alive({"name": "P", "nodes": nodes})
+    for _ in range(2):
+        result = setting.wait(setting.service.refresh(live)).process.result
+        assert (result.status, result.nodes["a"].status_text) == (3, "no such service")
 
 
 def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads, tmp_path):

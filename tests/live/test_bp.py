@@ -3,138 +3,25 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 
 import pytest
-from harness.cores import OBJECTS, EmbeddedCore
-from harness.daemon import Daemon, site
 from harness.expect import ODD, refused
+from harness.processes import (
+    LINKED,
+    SHOP,
+    admin,
+    alive,
+    by_id,
+    core,
+    create,
+    daemon,
+    patch,
+    refreshed,
+)
 from harness.waiting import until
 
-EXPORTED = """
-define host {
-    use        quiet-host
-    host_name  Web Shop
-    address    127.0.0.9
-    contact_groups  webteam
-    _MON_BP_ID 1
-}
-define service {
-    use        quiet-service
-    host_name  Web Shop
-    service_description Shop
-    contact_groups  webteam
-    _MON_BP_ID 1
-}
-define service {
-    use        quiet-service
-    host_name  Web Shop
-    service_description Front ends
-    _MON_BP_ID 1
-}
-define host {
-    use        quiet-host
-    host_name  Company
-    address    127.0.0.10
-    _MON_BP_ID 2
-}
-define service {
-    use        quiet-service
-    host_name  Company
-    service_description Company
-    _MON_BP_ID 2
-}
-"""
-"""What stands for two processes in the core."""
-
-SHOP = {
-    "name": "Web Shop",
-    "nodes": [
-        {"label": "Shop", "function": "worst()", "depends": ["fronts", "db"]},
-        {
-            "id": "fronts",
-            "label": "Front ends",
-            "function": "at_least(2, 1)",
-            "depends": ["w1", "w2"],
-            "create_obj": 1,
-        },
-        {"id": "w1", "label": "web01", "function": "status('web01', 'http')"},
-        {"id": "w2", "label": "web02", "function": "status('web02', 'http')"},
-        {"id": "db", "label": "Database", "function": "status('db01', 'ping')"},
-    ],
-}
-
-
-@pytest.fixture(scope="module")
-def core(tmp_path_factory, ready):
-    folder = tmp_path_factory.mktemp("objects")
-    shutil.copy(OBJECTS / "site.cfg", folder / "site.cfg")
-    (folder / "bp.cfg").write_text(EXPORTED)
-    core = EmbeddedCore(tmp_path_factory.mktemp("core"), folder)
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
-
-
-@pytest.fixture(scope="module")
-def daemon(core, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("bp"),
-        [site("s1", f"unix:{core.socket}")],
-        sections={
-            "bp": {"refresh_interval": 0},
-            "auth.roles": {"business_processes": ["bea"], "all_host_commands": ["hugo"]},
-        },
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
-
-
-@pytest.fixture
-def admin(daemon):
-    """The administrator, of a daemon without processes."""
-    with daemon.client() as client:
-        for one in client.rows("/mon/bp"):
-            assert client.request("DELETE", f"/mon/bp/{one['id']}").status == 200
-        yield client
-
-
-def patch(client, number, document):
-    return client.request(
-        "PATCH",
-        f"/mon/bp/{number}",
-        body=json.dumps(document),
-        headers={"Content-Type": "application/json"},
-    )
-
-
-def create(client, document):
-    response = client.post_json("/mon/bp", document)
-    assert response.status == 200, response
-    assert response.json["message"] == "business process sucessfully created"
-    return response.json["data"]
-
-
-def alive(client, document):
-    """Make a process and make it live."""
-    made = create(client, document)
-    assert patch(client, made["id"], {}).json == {"message": "business process sucessfully updated"}
-    return made["id"]
-
-
-def refreshed(client, number):
-    response = client.post_json(f"/mon/bp/{number}/refresh", {})
-    assert response.status == 200, response
-    assert response.json["message"] == "business process sucessfully refreshed"
-    return response.json["data"]
-
-
-def by_id(process):
-    return {node["id"]: node for node in process["nodes"]}
+__all__ = ["admin", "core", "daemon"]
 
 
 def test_a_draft_has_every_field(admin):
@@ -335,118 +222,6 @@ def test_forms_are_taken_too(admin):
     refused(admin.post_form("/mon/bp", [("nodes", "{")]), 400, "invalid nodes", "nodes")
 
 
-LINKED = {
-    "name": "Company",
-    "nodes": [
-        {"label": "Company", "function": "worst", "depends": ["shop", "host"]},
-        {"id": "shop", "label": "the shop", "function": "status('Web Shop', 'Shop')"},
-        {"id": "host", "label": "database", "function": "status('db01')"},
-    ],
-}
-
-
-def test_linked_processes_and_their_objects(admin):
-    alive(admin, SHOP)
-    alive(admin, LINKED)
-    node = by_id(refreshed(admin, 2))["shop"]
-    assert (node["bp_ref"], node["bp_ref_peer"]) == ("1", "s1")
-    rows = admin.rows("/mon/bp/2/objects")
-    assert [(row["_type"], row["host_name"], row.get("description")) for row in rows] == [
-        ("service", "Web Shop", "Shop"),
-        ("host", "db01", None),
-    ]
-    assert rows[1]["name"] == "db01"
-    assert rows[1]["state"] == 0
-    assert rows[1]["_SIZE"] == "10"
-    assert "description" not in rows[1]
-    rows = admin.rows("/mon/bp/2/objects/recursive?columns=_type,host_name,description")
-    assert [(row["_type"], row["host_name"], row["description"]) for row in rows] == [
-        ("service", "Web Shop", "Shop"),
-        ("host", "db01", None),
-        ("service", "db01", "ping"),
-        ("service", "web01", "http"),
-        ("service", "web02", "http"),
-    ]
-    rows = admin.rows("/mon/bp/2/objects/recursive?_type=service&state[gt]=0&sort=-host_name")
-    assert [row["host_name"] for row in rows if row["host_name"] != "Web Shop"] == [
-        "web02",
-        "web01",
-    ]
-    assert admin.get("/csv/mon/bp/2/objects?columns=host_name").text.splitlines() == [
-        "#host_name",
-        "Web Shop",
-        "db01",
-    ]
-    create(admin, {"name": "Nothing"})
-    assert admin.rows("/mon/bp/3/objects") == []
-    refused(admin.get("/mon/bp/4/objects"), 404, "no such business process")
-
-
-def test_groups_patterns_and_searches_refer_to_objects(admin):
-    alive(
-        admin,
-        {
-            "nodes": [
-                {"label": "a", "function": "groupstatus('hostgroup', 'web')"},
-                {"label": "b", "function": "groupstatus('servicegroup', 'pings')"},
-                {"label": "c", "function": "status('router1', 'up*')"},
-                {
-                    "label": "d",
-                    "function": [
-                        "statusfilter",
-                        "worst",
-                        "hosts",
-                        [{"text_filter": [{"type": "host", "value": "leaf01"}]}],
-                    ],
-                },
-            ]
-        },
-    )
-    rows = admin.rows("/mon/bp/1/objects?columns=_type,host_name,description")
-    found = {(row["host_name"], row["description"]) for row in rows}
-    assert {host for host, service in found if service is None} == {"web01", "web02", "leaf01"}
-    pings = {(row["host_name"], "ping") for row in admin.rows("/services?description=ping")}
-    web = {
-        (row["host_name"], row["description"])
-        for row in admin.rows("/services?host_groups[gte]=web")
-    }
-    assert {one for one in found if one[1]} == pings | web | {("router1", "uplink 1+1")}
-    nodes = refreshed(admin, 1)["nodes"]
-    assert nodes[0]["status_text"] == (
-        "CRITICAL - 1/2 hosts up, 4/6 services up|"
-        "hosts_up=1 hosts_down=1 services_up=4 services_down=2"
-    )
-    assert nodes[1]["status_text"] == "CRITICAL - 3/5 services up|services_up=3 services_down=2"
-    assert nodes[2]["short_desc"] == "worst of router1: ~ up*"
-    assert nodes[3]["status_text"] == (
-        "CRITICAL - 0/1 hosts up|hosts_up=0 hosts_down=1"
-        "\n[UNREACHABLE] leaf01 - DOWN - behind a router"
-    )
-    assert nodes[3]["short_desc"] == "host=leaf01"
-
-
-def test_cycles_are_refused_and_named(admin):
-    alive(admin, SHOP)
-    alive(admin, LINKED)
-    back = {"nodes": {"4": {"function": "status('Company', 'Company')"}}}
-    error = patch(admin, 1, back)
-    refused(error, 409, "linked business processes form a cycle", "Company (2)")
-    assert "Web Shop (1) -> Company (2) -> Web Shop (1)" in error.json["description"]
-    assert by_id(admin.rows("/mon/bp/1"))["db"]["function_args"] == ["db01", "ping"]
-    itself = {"name": "me", "nodes": [{"label": "x", "function": "status('me', 'x')"}]}
-    refused(admin.post_json("/mon/bp", itself), 409, "linked", "me (3) -> me (3)")
-    ring = [
-        {"label": "a", "depends": ["b"], "function": "worst()"},
-        {"id": "b", "label": "b", "depends": ["node1"], "function": "worst()"},
-    ]
-    refused(
-        admin.post_json("/mon/bp", {"nodes": ring}),
-        400,
-        "circular dependency",
-        "node1 -> b -> node1",
-    )
-
-
 def test_who_may_see_and_change_what(daemon, admin):
     alive(admin, SHOP)
     alive(admin, LINKED)
@@ -500,6 +275,8 @@ def test_who_may_see_and_change_what(daemon, admin):
         ({"nodes": [{"label": "a", "function": ["statusfilter", "worst", "all"]}]}, "argument 2"),
         ({"nodes": [{"label": "a", "function": ["statusfilter", "worst", "both"]}]}, "argument 3"),
         ({"nodes": [{"label": "a;b"}]}, "nodes[0].label"),
+        ({"nodes": [{"label": "a", "max_check_attempts": "few"}]}, "nodes[0].max_check_attempts"),
+        ({"nodes": [{"service_object_attributes": {"host_name": "x"}}]}, "expected no host_name"),
         ({"nodes": [{"label": "a", "depends": "b", "contacts": [1]}]}, "nodes[0].contacts"),
     ],
 )
@@ -546,156 +323,3 @@ def test_many_write_at_once(daemon, admin):
         one.join()
     assert sorted(int(one["id"]) for one in answers) == list(range(1, 41))
     assert len({one["name"] for one in answers}) == 40
-
-
-def test_what_was_acknowledged_is_there_after_a_kill(made, core):
-    daemon = made([site("s1", f"unix:{core.socket}")], sections={"bp": {"refresh_interval": 0}})
-    daemon.start()
-    with daemon.client() as client:
-        alive(client, SHOP)
-        before = refreshed(client, 1)
-    daemon.stop(9)
-    daemon.start()
-    with daemon.client() as client:
-        assert client.rows("/mon/bp/1") == before
-
-
-def test_live_ones_are_calculated_by_themselves(made, core):
-    daemon = made([site("s1", f"unix:{core.socket}")])
-    daemon.start()
-    with daemon.client() as client:
-        alive(client, SHOP)
-        create(client, {"name": "draft", "nodes": [{"label": "a", "function": "fixed(0)"}]})
-    daemon.stop()
-    daemon.start()
-    with daemon.client() as client:
-        found = until(
-            lambda: (one := client.rows("/mon/bp/1"))["last_check"] and one,
-            "the process is calculated after the start",
-        )
-        assert found["status"] == 2
-        assert client.rows("/mon/bp/2")["last_check"] == 0
-
-
-def test_a_dead_site_is_told_and_waited_for(made, core, slow):
-    daemon = made(
-        [site("s1", f"unix:{core.socket}"), site("s2", f"unix:{slow.path}", timeout=2)],
-        sections={"bp": {"refresh_interval": 0}},
-    )
-    daemon.start()
-    with daemon.client() as client:
-        alive(client, {"nodes": [{"label": "a", "function": "status('web02', 'http')"}]})
-        assert refreshed(client, 1)["affected_peers"] == ["s1"]
-        alive(client, {"nodes": [{"label": "a", "function": "status('leaf01')"}]})
-        slow.close()
-        response = client.post_json("/mon/bp/1/refresh", {})
-        assert response.status == 200
-        assert response.headers["x-mon-failed-sites"]
-        assert response.json["data"]["status"] == 1
-
-
-def test_read_only_for_all(made, core):
-    daemon = made([site("s1", f"unix:{core.socket}")], sections={"bp": {"read_only": True}})
-    daemon.start()
-    with daemon.client() as client:
-        refused(client.post_json("/mon/bp", SHOP), 403, "read-only", "bp.read_only")
-        assert client.rows("/mon/bp") == []
-
-
-def test_flags_of_nodes_reach_the_core(made, core):
-    daemon = made(
-        [site("s1", f"unix:{core.socket}")],
-        sections={"bp": {"refresh_interval": 0, "sync_downtime_ack_state": 2}},
-    )
-    daemon.start()
-    nodes = [
-        {"label": "Shop", "function": "worst()", "depends": ["f"]},
-        {
-            "id": "f",
-            "label": "Front ends",
-            "function": "worst()",
-            "depends": ["w"],
-            "create_obj": 1,
-        },
-        {"id": "w", "label": "w", "function": "status('web01', 'http')"},
-    ]
-
-    def flags():
-        rows = core.ask(
-            "GET services\nColumns: description acknowledged\nFilter: host_name = Web Shop"
-        )
-        return dict(rows)
-
-    with daemon.client() as client:
-        alive(client, {"name": "Web Shop", "nodes": nodes})
-        assert refreshed(client, 1)["nodes"][1]["acknowledged"] == 1
-        until(lambda: flags() == {"Shop": 1, "Front ends": 1}, "both are acknowledged")
-        (comment, *_) = core.ask(
-            "GET comments\nColumns: author comment\nFilter: host_name = Web Shop\n"
-            "Filter: service_description = Front ends"
-        )
-        assert comment == ["(mon)", "automatic acknowledgment, all child nodes are acknowledged."]
-        assert (
-            patch(client, 1, {"nodes": {"2": {"function": "status('web02', 'http')"}}}).status
-            == 200
-        )
-        refreshed(client, 1)
-        until(lambda: flags() == {"Shop": 0, "Front ends": 0}, "the acknowledgements are gone")
-
-
-def test_a_function_that_hangs_holds_up_nobody(made, core, tmp_path):
-    """The process is told of, keeps what it has, and the others go on."""
-    folder, gate = tmp_path / "functions", tmp_path / "go"
-    folder.mkdir()
-    (folder / "own.py").write_text(
-        "import os, time\n"
-        "def slow_function(context, process, node, args, children, livedata):\n"
-        f"    while not os.path.exists({str(gate)!r}):\n"
-        "        time.sleep(0.05)\n"
-        "    return 1, 'at last'\n"
-    )
-    daemon = made(
-        [site("s1", f"unix:{core.socket}")],
-        sections={"bp": {"refresh_interval": 0, "functions_dir": str(folder)}},
-    )
-    nodes = [{"label": "a", "function": "custom('slow_function')"}]
-    with daemon.start().client() as client:
-        alive(client, {"name": "hung", "nodes": nodes})
-        alive(client, {"name": "well", "nodes": [{"label": "a", "function": "fixed(0)"}]})
-        response = client.post_json("/mon/bp/1/refresh", {})
-        refused(response, 500, "calculation failed", "not done within")
-        refused(
-            client.post_json("/mon/bp/1/refresh", {}), 500, "calculation failed", "not returned"
-        )
-        assert refreshed(client, 2)["status"] == 0
-        assert client.rows("/mon/bp/1")["last_check"] == 0
-        gate.touch()
-        found = until(
-            lambda: (one := client.post_json("/mon/bp/1/refresh", {})).status == 200 and one.json,
-            "it has returned",
-        )
-        assert found["data"]["status_text"] == "at last"
-
-
-def test_downtimes_of_nodes_come_and_go_in_the_core(made, core):
-    """A downtime of all children is one of the service, once; without it it is deleted."""
-    daemon = made(
-        [site("s1", f"unix:{core.socket}")],
-        sections={"bp": {"refresh_interval": 0, "sync_downtime_ack_state": 2}},
-    )
-    ours = "GET downtimes\nColumns: service_description comment\nFilter: author = (mon)"
-    nodes = [
-        {"label": "Shop", "function": "worst()", "depends": ["w"]},
-        {"id": "w", "label": "w", "function": "status('web02')"},
-    ]
-    text = "automatic downtime, all child nodes are in downtime."
-    with daemon.start().client() as client:
-        alive(client, {"name": "Web Shop", "nodes": nodes})
-        assert refreshed(client, 1)["nodes"][0]["scheduled_downtime_depth"] == 1
-        until(lambda: core.ask(ours) == [["Shop", text]], "the service is in a downtime")
-        refreshed(client, 1)
-        change = {"nodes": {"1": {"function": "status('db01')"}}}
-        assert core.ask(ours) == [["Shop", text]]
-        assert patch(client, 1, change).status == 200
-        refreshed(client, 1)
-        until(lambda: core.ask(ours) == [], "it is gone")

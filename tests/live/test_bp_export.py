@@ -155,6 +155,54 @@ def test_what_the_core_refuses_is_taken_back_and_told(core, file, server):
         assert set(states(core)) == {"Shop", 'Front "ends" \\ ü'}
 
 
+def test_one_that_is_refused_holds_up_no_other(core, file, server):
+    """Its objects stay as they were, also after a restart of the daemon, until it is mended."""
+    with server.start().client() as client:
+        alive(client, SHOP)
+        wrong = {"template": "no-such-template", "nodes": [{"label": "Renamed"}]}
+        refused(patch(client, 1, wrong), 500, "reload command failed", "no-such-template")
+        for name in ("Mail", "News"):
+            answer = client.post_json("/mon/bp", {"name": name, "nodes": [{"label": "all"}]})
+            response = patch(client, answer.json["data"]["id"], {})
+            assert response.status == 200, response
+            assert "Web Shop (1)" in response.json["description"]
+            assert "no-such-template" in response.json["description"]
+            assert set(states(core)) == {"Whole shop", 'Front "ends" \\ ü'}
+            assert core.ask(f"GET services\nColumns: description\nFilter: host_name = {name}")
+            server.stop()
+            server.start()
+        assert server.log.count("business process not exported: Web Shop (1)") == 2
+        response = patch(client, 1, {"template": None})
+        assert response.json == {"message": "business process sucessfully updated"}
+        assert set(states(core)) == {"Renamed", 'Front "ends" \\ ü'}
+
+
+def test_labels_that_the_core_forbids(core, file, server):
+    """Refused when they are written; those of before hold up nobody."""
+    with server.start().client() as client:
+        alive(client, SHOP)
+        main = core.files.main
+        main.write_text(f"{main.read_text()}illegal_object_name_chars=`~!$%^&*|'\"<>?,()=\n")
+        words = ("nodes[1].label", 'Front "ends"', "expected none of")
+        refused(patch(client, 1, {"rankDir": "LR"}), 400, "invalid name", *words)
+        refused(client.post_json("/mon/bp", SHOP), 400, "invalid name", *words)
+        inner = {
+            "name": "Inner",
+            "nodes": [SHOP["nodes"][0], {**SHOP["nodes"][1], "create_obj": 0}],
+        }
+        response = client.post_json("/mon/bp", inner)
+        assert "nodes[1].label" in response.json["description"], "the old one is named"
+        response = patch(client, 2, {})
+        assert response.status == 200, response
+        assert "Web Shop (1): nodes[1].label" in response.json["description"]
+        assert "Inner" in file.read_text()
+        nodes = {"nodes": [{}, {"host_name": "a*b", "label": "Front"}]}
+        refused(patch(client, 1, nodes), 400, "invalid name", "nodes[1].host_name")
+        response = patch(client, 1, {"nodes": [{}, {"label": "Front"}]})
+        assert response.json == {"message": "business process sucessfully updated"}
+        assert set(states(core)) == {"Whole shop", "Front"}
+
+
 def test_a_core_that_does_not_reload_is_told_of_again(core, file, server, tmp_path):
     """The file stays changed; the next change has it read, even if the file is the same."""
     gate = tmp_path / "open"
@@ -288,6 +336,8 @@ def test_icinga2_reads_them_in_its_language(tmp_path, ready, made):
             alive(client, SHOP)
             label = 'Front "ends" \\ ü'
             assert set(states(core)) == {"Whole shop", label}
+            exclaimed = patch(client, 1, {"nodes": [{"label": "Shop!"}]})
+            refused(exclaimed, 400, "invalid name", "nodes[0].label: expected none of !")
             (host,) = core.ask(
                 "GET hosts\nColumns: custom_variable_names custom_variable_values "
                 "max_check_attempts\nFilter: name = Web Shop"

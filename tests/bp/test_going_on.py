@@ -1,0 +1,110 @@
+"""A calculation that goes on from the one before finds what one that begins anew finds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.bp.calculate import Calculation, Options
+from monrest.bp.live import SERVICE_COLUMNS, Live, Question
+from monrest.bp.plan import plan
+from monrest.bp.record import read
+from monrest.bp.results import NOTHING
+from monrest.bp.services import NOWHERE, Services
+from monrest.bp.tree import Known
+
+NAMES = "abcd"
+PROCESS = read(
+    {
+        "name": "P",
+        "nodes": [
+            {"label": "root", "function": "worst()", "depends": ["W", "B", "N", "Q"]},
+            {"id": "W", "label": "worst", "function": "worst()", "depends": [*NAMES]},
+            {"id": "B", "label": "best", "function": "best()", "depends": ["a", "b1", "W"]},
+            {"id": "N", "label": "two", "function": "at_least(2, 1)", "depends": ["a", "b1", "c"]},
+            {"id": "Q", "label": "no", "function": "equals(0)", "filter": ["downtime_filter"]},
+            {"id": "b1", "label": "b1", "function": "status('h', 'b')"},
+            *({"id": one, "label": one, "function": f"status('h', '{one}')"} for one in NAMES),
+        ],
+    }
+)
+PLACE = {name: at for at, (name, _) in enumerate(SERVICE_COLUMNS)}
+CHANGES = {
+    "state": st.sampled_from([0, 1, 2, 3, "2", None, 9]),
+    "acknowledged": st.sampled_from([0, 1]),
+    "scheduled_downtime_depth": st.sampled_from([0, 2]),
+    "last_check": st.integers(1, 9),
+    "plugin_output": st.sampled_from(["", "fine", "fine|a=1", "bad", 5]),
+    "host_custom_variables": st.sampled_from([{}, {"MON_BP_ID": "3"}]),
+}
+"""What the core says of one service, wrong types too."""
+ROW = st.tuples(
+    st.sampled_from(["s1", "s2"]), st.sampled_from(NAMES), st.fixed_dictionaries(CHANGES)
+)
+ANSWERS = st.lists(st.lists(ROW, max_size=5, unique_by=lambda one: one[:2]), min_size=1, max_size=5)
+
+
+def made(description, values):
+    row = [{"string": "", "dict": {}}.get(kind, 0) for _, kind in SERVICE_COLUMNS]
+    for name, value in {"host_name": "h", "description": description, **values}.items():
+        row[PLACE[name]] = value
+    return row
+
+
+def drained(work):
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
+
+
+class Run:
+    """Calculations of one process, one after the other."""
+
+    def __init__(self, *, remembers):
+        self.remembers, self.known = remembers, NOWHERE
+        self.rows, self.plan, self.result = {}, plan(PROCESS, ()), NOTHING
+
+    def calculate(self, answer, now):
+        live = Live(services=Services(self.known))
+        for site in ("s2", "s1"):
+            mine = [(name, values) for at, name, values in answer if at == site]
+            rows = [self.row(site, at, *one) for at, one in enumerate(mine)]
+            drained(live.take(Question("services", SERVICE_COLUMNS, None), site, rows, frozenset()))
+        drained(live.services.settle())
+        if self.remembers:
+            self.known = live.services.places
+        else:
+            self.plan = plan(PROCESS, ())
+        calculation = Calculation(
+            number="1",
+            plan=self.plan,
+            before=self.result,
+            live=live,
+            options=Options(variable="MON_BP_ID", choose=int),
+            now=now,
+            known=Known({}),
+        )
+        self.result = drained(calculation.steps())
+        return self.result
+
+    def row(self, site, at, name, values):
+        """The row of before if it stood there and says the same."""
+        new = made(name, values)
+        if not self.remembers:
+            return new
+        old = self.rows.get((site, at))
+        if old is not None and old[:-1] == new:
+            return old
+        self.rows[site, at] = new
+        return new
+
+
+@given(ANSWERS)
+def test_it_finds_the_same(answers):
+    going, anew = Run(remembers=True), Run(remembers=False)
+    for at, answer in enumerate(answers):
+        for _ in range(2):
+            found, wanted = going.calculate(answer, 100 + at), anew.calculate(answer, 100 + at)
+            assert found == wanted
