@@ -14,7 +14,7 @@ from monrest.bp.export import Exported, exported
 from monrest.bp.exporter import Exporter
 from monrest.bp.statements import Check, Stored
 from monrest.concurrency import Threads, shielded
-from monrest.config.values import BpConfig
+from monrest.config import BpConfig
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 

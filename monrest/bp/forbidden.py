@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from monrest.bp.objectfile import ICINGA2
 from monrest.bp.record import ILLEGAL, Definition
-from monrest.config.values import BpConfig, ConfigTool
+from monrest.config import BpConfig, ConfigTool
 from monrest.errors import BadRequest
 from monrest.objectconfig.files import setting
 

@@ -26,7 +26,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from monrest.concurrency import after
-from monrest.livestatus.connection import ConnectionFactory
+from monrest.livestatus.connection import ConnectionFactory, write_now
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.errors import (
     BrokenConnectionError,
@@ -110,6 +110,13 @@ class CommandConnection(Protocol):
         """It can be used."""
         self.ready = True
         self.channel.made(self)
+
+    def send(self, lines: bytes) -> None:
+        """Send what was allowed a moment ago; no turn of the reactor may lie in between.
+
+        A daemon that is stopped there would tell the core when others have done it already.
+        """
+        write_now(self.transport, lines)
 
     def dataReceived(self, data: bytes) -> None:
         """The core says something."""
@@ -234,9 +241,9 @@ class CommandChannel:
             if connection.reader is None:
                 connection.reader = reader_for(current.kind)
             end = len(current.lines) if pipelines(current.kind) else current.written + 1
-            for line in current.lines[current.written : end]:
-                current.written += 1
-                cast("ITCPTransport", connection.transport).write(request(line, current.kind))
+            lines = current.lines[current.written : end]
+            current.written = end
+            connection.send(b"".join(request(line, current.kind) for line in lines))
 
     def _connect(self) -> None:
         connection = (TLSCommandConnection if self.tls else CommandConnection)(self)

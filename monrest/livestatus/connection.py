@@ -38,6 +38,17 @@ class Owner(Typing):
         """It is gone, whether or not it was in use."""
 
 
+def write_now(transport: Any, data: bytes) -> None:
+    """Write without waiting for a turn of the reactor, as far as the system takes it.
+
+    What does not fit, or fails, is left to the reactor as usual; over TLS everything is.
+    """
+    transport.write(data)
+    flush = getattr(transport, "doWrite", None)
+    if flush is not None:
+        flush()
+
+
 class Connection(Protocol):
     """A kept connection.
 
@@ -45,8 +56,6 @@ class Connection(Protocol):
     ``surplus`` says that the last one was longer than announced; ``idle_since`` is a time of the
     owner's clock.
     """
-
-    _write_now = True
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
@@ -63,12 +72,8 @@ class Connection(Protocol):
     def send(self, request: bytes, reader: AnswerReader) -> None:
         """Send a request; its answer goes into ``reader``."""
         self.reader = reader
-        transport: Any = self.transport
-        transport.write(request)
-        if self._write_now and (flush := getattr(transport, "doWrite", None)) is not None:
-            # A request is short and the core waits for it: sending it here saves a turn of the
-            # reactor. What does not fit, or fails, is left to the reactor as usual.
-            flush()
+        # A request is short and the core waits for it.
+        write_now(self.transport, request)
 
     def dataReceived(self, data: bytes) -> None:
         """Read on; the owner hears of it when the answer is complete or hopeless."""

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.livestatus.command_channel import Outcome
 from monrest.livestatus.framing import Transform
+from monrest.livestatus.recall import Recall
 from monrest.values import Row
 
 
@@ -36,6 +37,7 @@ class Queries(Protocol):
         log: bool = False,
         urgent: bool = False,
         texts: bool = False,
+        recall: Recall | None = None,
     ) -> Deferred[list[Row]]:
         """Give the rows of an answer; fails with LivestatusError."""
 

@@ -20,8 +20,8 @@ __all__ = ["postgres_server"]
 MANY = 60
 DOWNTIMES, LOGS = "recurring downtimes", "log cache"
 TAKEN_OVER = 120.0
-IN_BUFFERS = 20
-"""What a node tells at the same time, and may have passed the last look when it is paused."""
+IN_BUFFERS = 1
+"""Lines that may be between the last look and the system call when a node is paused."""
 
 
 @pytest.fixture(scope="module")

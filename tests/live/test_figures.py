@@ -167,7 +167,7 @@ def test_the_configuration(made, tmp_path):
         "install": "get --password 'hush hush' it", "cleanup": "curl https://hush@s1/",
     }  # fmt: skip
     daemon = made(
-        [site("s1", "unix:/no/such/socket", auth_key="hush")],
+        [site("s1", "http://127.0.0.1:1/mon", auth_key="hush")],
         sections={
             "auth": {"max_api_keys_per_user": 3},
             "mail": {
