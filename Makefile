@@ -22,7 +22,7 @@ types: $(VENV)/.tools
 unit: $(VENV)/.tools
 	sh tests/install-icinga2.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
-	$(BIN)/python -m pytest -q --numprocesses logical --dist loadfile
+	$(BIN)/python -m pytest -q --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder
 
 bench: $(VENV)/.tools
 	$(BIN)/python -m bench

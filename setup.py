@@ -71,7 +71,7 @@ setup(
             "pytest>=9.2",
             "pytest-timeout>=2.4",
             "pytest-twisted>=1.14.3",
-            "pytest-xdist>=3.6",
+            "pytest-xdist>=3.8",
             "ruff>=0.14",
             "setuptools>=65",
         ]

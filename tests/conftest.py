@@ -1,6 +1,7 @@
 """What every test gets: a logged failure or an error that nobody handled fails the test."""
 
 import gc
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,14 @@ settings.load_profile("busy")
 
 # A condition on a column, and no class of tests, wherever it is imported.
 Test.__test__ = False
+
+
+_LIVE = Path(__file__).parent / "live"
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of whole daemons come first: they wait long, while others can work beside them."""
+    items.sort(key=lambda item: not item.path.is_relative_to(_LIVE))
 
 
 @pytest.fixture(autouse=True, scope="module")

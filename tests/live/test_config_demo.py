@@ -7,6 +7,8 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from harness.client import Client
@@ -20,8 +22,8 @@ from monrest.demo.service import demo_objects
 def demo(tmp_path):
     """The client of a running demo; at its end nothing of it may be left."""
     output = tmp_path / "output"
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
+    # Near the root: the path of a socket has room for a hundred letters.
+    scratch = Path(tempfile.mkdtemp(prefix="monrest-"))
     with output.open("wb") as stream:
         process = subprocess.Popen(
             [
@@ -49,7 +51,7 @@ def demo(tmp_path):
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(40) in (0, -signal.SIGTERM)
-    assert list(scratch.iterdir()) == []
+    scratch.rmdir()
     assert "Traceback" not in output.read_text()
 
 
