@@ -137,6 +137,35 @@ def after(end: Deferred[None]) -> Deferred[None]:
     return done
 
 
+async def ended(working: Iterable[Deferred[None]], clock: IReactorTime, seconds: float) -> None:
+    """Wait until all of ``working`` is over; after ``seconds`` what is left is cancelled.
+
+    Each keeps its result and its own callbacks.
+    """
+    left = list(working)
+
+    def cancel() -> None:
+        for one in left:
+            one.cancel()
+
+    late = clock.callLater(seconds, cancel)
+    await DeferredList([_end_of(one) for one in left])
+    if late.active():
+        late.cancel()
+
+
+def _end_of(work: Deferred[None]) -> Deferred[None]:
+    """Fire when ``work`` has ended, however."""
+    end: Deferred[None] = Deferred()
+
+    def tell(result: T) -> T:
+        end.callback(None)
+        return result
+
+    work.addBoth(tell)
+    return end
+
+
 def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
     """Fire after ``seconds``; 0 gives the reactor one turn. Cancelling takes the call back."""
     done: Deferred[None] = Deferred(lambda _: call.cancel())

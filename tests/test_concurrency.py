@@ -13,6 +13,7 @@ from monrest.concurrency import (
     Periodic,
     Threads,
     ask_all,
+    ended,
     pause,
     shielded,
     sliced,
@@ -118,6 +119,39 @@ def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures, refusal):
     shielded(work()).addErrback(lambda _: None).cancel()
     inner.callback(None)
     assert stray_failures == []  # and the fixture finds no failure in the log
+
+
+# ---------------------------------------------------------------- ended
+
+
+def test_the_end_of_work_is_waited_for_and_each_keeps_its_result(clock):
+    first, second = Deferred(), Deferred()
+    results = [outcome(first), outcome(second)]
+    end = outcome(Deferred.fromCoroutine(ended([first, second], clock, 4.0)))
+    first.callback("done")
+    assert end == []
+    second.errback(ValueError())
+    assert end == [None]
+    assert results[0] == ["done"]
+    assert results[1][0].check(ValueError)
+    assert not clock.getDelayedCalls()
+
+
+def test_work_that_does_not_end_in_time_is_cancelled(clock):
+    stubborn, gone = Deferred(lambda _: None), outcome(work := Deferred())
+    end = outcome(Deferred.fromCoroutine(ended([stubborn, work], clock, 4.0)))
+    left = outcome(stubborn)
+    clock.advance(3.9)
+    assert (gone, left, end) == ([], [], [])
+    clock.advance(0.1)
+    assert gone[0].check(CancelledError)
+    assert left[0].check(CancelledError)
+    assert end == [None]
+
+
+def test_nothing_to_wait_for_is_over_at_once(clock):
+    assert outcome(Deferred.fromCoroutine(ended([], clock, 4.0))) == [None]
+    assert not clock.getDelayedCalls()
 
 
 # ---------------------------------------------------------------- sliced

@@ -267,8 +267,12 @@ def _properties(mask: int, index: Mapping[str, int], prefix: str) -> list[RowTes
             continue
         column = index[f"{prefix}{name}"]
         wanted = first if bits == 1 else not first
-        parts.append(lambda row, column=column, wanted=wanted: bool(row[column]) is wanted)  # type: ignore[misc]  # bound now
+        parts.append(_whether(column, wanted=wanted))
     return parts
+
+
+def _whether(column: int, *, wanted: bool) -> RowTest:
+    return lambda row: bool(row[column]) is wanted
 
 
 def _text_filter(

@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
-import orjson
 from attrs import field, frozen
 
 from monrest.broadcasts import texts
 from monrest.errors import BadRequest
 from monrest.query.times import parse_time
+from monrest.store.storable import require_storable
 
 ANNOTATIONS = ("", "info", "warning")
 COMPUTED = frozenset(
@@ -104,12 +104,7 @@ def checked(given: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any
         record[name] = _date(name, given.get(name), now, zone)
     for name in _FLAGS:
         record[name] = _flag(name, given.get(name))
-    try:
-        size = len(orjson.dumps(record))
-    except orjson.JSONEncodeError:
-        raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
-    if size > _LONGEST:
-        raise BadRequest("record is too long", f"expected at most {_LONGEST} bytes as JSON")
+    require_storable(record, _LONGEST)
     return record
 
 

@@ -18,13 +18,13 @@ class Process(Protocol):
     """A daemon that has a number, as those that run jobs."""
 
     @property
-    def id(self) -> int: ...  # noqa: D102
+    def id(self) -> int: ...  # noqa: D102  the name says it
     @property
-    def run(self) -> int: ...  # noqa: D102
+    def run(self) -> int: ...  # noqa: D102  the name says it
     @property
-    def host(self) -> str: ...  # noqa: D102
+    def host(self) -> str: ...  # noqa: D102  the name says it
     @property
-    def pid(self) -> int: ...  # noqa: D102
+    def pid(self) -> int: ...  # noqa: D102  the name says it
 
 
 @frozen(kw_only=True)

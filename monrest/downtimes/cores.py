@@ -14,8 +14,8 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.commands.values import Target
 from monrest.downtimes.record import SERVICE, Downtime
-from monrest.downtimes.schedule import cron
 from monrest.errors import BadRequest, SitesFailed
+from monrest.schedule import cron
 from monrest.sites.site import Site
 from monrest.values import SiteProblem
 

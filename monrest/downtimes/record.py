@@ -9,14 +9,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from attrs import field, frozen
 
+from monrest import schedule
 from monrest.commands import texts
 from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
-from monrest.downtimes import schedule
 from monrest.errors import BadRequest
+from monrest.store.storable import require_storable
 
 HOST, HOSTGROUP, SERVICE, SERVICEGROUP = "host", "hostgroup", "service", "servicegroup"
 TARGETS = (HOST, HOSTGROUP, SERVICE, SERVICEGROUP)
@@ -137,17 +137,8 @@ def checked(given: Mapping[str, Any], config: CommandsConfig) -> dict[str, Any]:
     record["fixed"] = _number("fixed", record["fixed"], 0, 1)
     record["childoptions"] = _number("childoptions", record["childoptions"], 0, 2)
     record["comment"] = _comment(record["comment"])
-    _check_size(record)
+    require_storable(record, _LONGEST)
     return record
-
-
-def _check_size(record: Mapping[str, Any]) -> None:
-    try:
-        size = len(orjson.dumps(record))
-    except orjson.JSONEncodeError:
-        raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
-    if size > _LONGEST:
-        raise BadRequest("record is too long", f"expected at most {_LONGEST} bytes as JSON")
 
 
 def _target(value: Any, record: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ somebody else was at it, the cores are asked first what they have followed alrea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, ClassVar, Protocol
 
@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.audit import audit
-from monrest.concurrency import Periodic
+from monrest.concurrency import Periodic, ended
 from monrest.downtimes import cores, effect, statements
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
 from monrest.downtimes.record import Downtime
@@ -318,32 +318,11 @@ class RecurringDowntimes(Service):
     async def _stop(self) -> None:
         for one in self._periodic:
             await one.stopService()
-        working = list(self._working.values())
-        late = self.clock.callLater(_PATIENCE, _cancel, working)
-        await DeferredList([_end_of(work) for work in working])
-        if late.active():
-            late.cancel()
+        await ended(self._working.values(), self.clock, _PATIENCE)
 
 
 def _lines(problems: Sequence[str]) -> str | None:
     return "\n".join(dict.fromkeys(problems)) or None
-
-
-def _cancel(working: Iterable[Deferred[None]]) -> None:
-    for one in working:
-        one.cancel()
-
-
-def _end_of(work: Deferred[None]) -> Deferred[None]:
-    """Fire when ``work`` has ended, whose own callbacks go on."""
-    ended: Deferred[None] = Deferred()
-
-    def tell(result: Any) -> Any:
-        ended.callback(None)
-        return result
-
-    work.addBoth(tell)
-    return ended
 
 
 def _left(

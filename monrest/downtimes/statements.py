@@ -10,7 +10,8 @@ from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from monrest.downtimes.record import Downtime
-from monrest.downtimes.schedule import between, following
+from monrest.schedule import between, following
+from monrest.store import recurring
 from monrest.store.tables import downtime_occurrences as occurrences
 from monrest.store.tables import recurring_downtimes as downtimes
 
@@ -192,8 +193,7 @@ def _plan(connection: Connection, downtime: Downtime, first: int, now: float, zo
 
 def is_due(now: float) -> Work[bool]:
     """Whether any time has come that has no occurrence."""
-    query = select(downtimes.c.number).where(downtimes.c.next_at <= int(now)).limit(1)
-    return lambda connection: connection.execute(query).first() is not None
+    return recurring.is_due(downtimes, now)
 
 
 def plan(now: float, zone: tzinfo) -> Work[dict[int, int]]:
@@ -222,19 +222,7 @@ def plan(now: float, zone: tzinfo) -> Work[dict[int, int]]:
 
 def plan_again(now: float, zone: tzinfo) -> Work[None]:
     """Work out anew when everything comes next that has not come: the clocks may be others."""
-    query = select(downtimes).where(downtimes.c.next_at.is_(None) | (downtimes.c.next_at > now))
-
-    def work(connection: Connection) -> None:
-        for row in connection.execute(query).all():
-            next_at = following(downtime_of(row).crons(), now, zone)
-            if next_at != row.next_at:
-                connection.execute(
-                    update(downtimes)
-                    .where(downtimes.c.number == row.number)
-                    .values(next_at=next_at)
-                )
-
-    return work
+    return recurring.plan_again(downtimes, lambda row: downtime_of(row).crons(), now, zone)
 
 
 def unfinished(connection: Connection) -> list[Occurrence]:

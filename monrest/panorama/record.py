@@ -8,10 +8,10 @@ from copy import deepcopy
 from enum import IntEnum
 from typing import Any
 
-import orjson
 from attrs import field, frozen
 
 from monrest.errors import BadRequest
+from monrest.store.storable import require_storable
 
 FILE_VERSION = 2
 NEW_TITLE = "Dashboard"
@@ -123,12 +123,7 @@ def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
     ``user`` owns it unless it says otherwise. Older forms become the present one. BadRequest
     that names the field.
     """
-    try:
-        size = len(orjson.dumps(given))
-    except orjson.JSONEncodeError:
-        raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
-    if size > _LONGEST:
-        raise BadRequest("record is too long", f"expected at most {_LONGEST} bytes as JSON")
+    require_storable(given, _LONGEST)
     fields: dict[str, Any] = deepcopy(dict(given))
     version = fields.pop("file_version", None)
     if version not in (None, 1, FILE_VERSION, "1", str(FILE_VERSION)):

@@ -14,10 +14,11 @@ from typing import Any, Literal
 import orjson
 from attrs import field, frozen
 
-from monrest.downtimes import schedule
+from monrest import schedule
 from monrest.errors import BadRequest
 from monrest.reports.settings import Settings, completed, read
 from monrest.reports.templates import TEMPLATE_NAME, Template, Templates
+from monrest.store.storable import require_storable
 from monrest.values import ADMIN, Identity
 
 NOT_STORED = frozenset(
@@ -137,12 +138,7 @@ def checked(
         "permissions": permissions,
         "is_public": int(public or any(EVERYBODY in one["name"] for one in permissions)),
     }
-    try:
-        size = len(orjson.dumps(record))
-    except orjson.JSONEncodeError:
-        raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
-    if size > _LONGEST:
-        raise BadRequest("record is too long", f"expected at most {_LONGEST} bytes as JSON")
+    require_storable(record, _LONGEST)
     return record
 
 

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 from attrs import define, field, frozen
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.concurrency import Periodic, Shared, Threads
+from monrest.concurrency import Periodic, Shared, Threads, ended
 from monrest.config import MailConfig, ReportsConfig
 from monrest.errors import RestError, Unavailable
 from monrest.jobs.live import Work
@@ -324,25 +324,4 @@ class Reports(Service):
 
     async def _stop(self) -> None:
         await self._periodic.stopService()
-        working = list(self._working.values())
-        late = self.clock.callLater(_PATIENCE, _cancel, working)
-        await DeferredList([_end_of(work) for work in working])
-        if late.active():
-            late.cancel()
-
-
-def _cancel(working: Iterable[Deferred[None]]) -> None:
-    for one in working:
-        one.cancel()
-
-
-def _end_of(work: Deferred[None]) -> Deferred[None]:
-    """Fire when ``work`` has ended, whose own callbacks go on."""
-    ended: Deferred[None] = Deferred()
-
-    def tell(result: Any) -> Any:
-        ended.callback(None)
-        return result
-
-    work.addBoth(tell)
-    return ended
+        await ended(self._working.values(), self.clock, _PATIENCE)

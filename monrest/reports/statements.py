@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from monrest.downtimes.schedule import between, following
 from monrest.reports.letter import Letter
 from monrest.reports.record import Report
+from monrest.schedule import between, following
+from monrest.store import recurring
 from monrest.store.tables import report_runs as runs
 from monrest.store.tables import reports
 
@@ -200,8 +201,7 @@ def _plan(connection: Connection, report: Report, first: int, now: float, zone: 
 
 def is_due(now: float) -> Work[bool]:
     """Whether any time has come that has no run."""
-    query = select(reports.c.number).where(reports.c.next_at <= int(now)).limit(1)
-    return lambda connection: connection.execute(query).first() is not None
+    return recurring.is_due(reports, now)
 
 
 def plan(now: float, zone: tzinfo) -> Work[list[int]]:
@@ -227,17 +227,7 @@ def plan(now: float, zone: tzinfo) -> Work[list[int]]:
 
 def plan_again(now: float, zone: tzinfo) -> Work[None]:
     """Work out anew when everything comes next that has not come: the clocks may be others."""
-    query = select(reports).where(reports.c.next_at.is_(None) | (reports.c.next_at > now))
-
-    def work(connection: Connection) -> None:
-        for row in connection.execute(query).all():
-            next_at = following(report_of(row).crons(), now, zone)
-            if next_at != row.next_at:
-                connection.execute(
-                    update(reports).where(reports.c.number == row.number).values(next_at=next_at)
-                )
-
-    return work
+    return recurring.plan_again(reports, lambda row: report_of(row).crons(), now, zone)
 
 
 def unfinished(now: float) -> Work[list[Run]]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.downtimes.schedule import between, cron, expressions, following, read
 from monrest.errors import BadRequest
+from monrest.schedule import between, cron, expressions, following, read
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING = datetime(2026, 3, 28, 12, tzinfo=BERLIN)

@@ -1,0 +1,20 @@
+"""What may be stored as a record of JSON. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from monrest.errors import BadRequest
+
+
+def require_storable(record: Mapping[str, Any], longest: int) -> None:
+    """BadRequest for what no JSON can hold, and for more than ``longest`` bytes of it."""
+    try:
+        size = len(orjson.dumps(record))
+    except orjson.JSONEncodeError:
+        raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
+    if size > longest:
+        raise BadRequest("record is too long", f"expected at most {longest} bytes as JSON")
