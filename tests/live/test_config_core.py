@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from base64 import b64encode
 from hashlib import sha1
 
 import pytest
 from harness.configured import ConfiguredCore, Files
-from harness.cores import CORES
 from harness.daemon import Daemon, site
 from harness.expect import refused
-from harness.waiting import until
-
-NEW = {":TYPE": "host", ":FILE": "new/n1.cfg", "host_name": "n1", "use": "quiet-host"}
+from harness.staging import NEW, post, saved
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +65,6 @@ def ann(daemon):
 def ben(daemon):
     with daemon.client("ben") as client:
         yield client
-
-
-def post(client, path):
-    response = client.request("POST", path)
-    assert response.status == 200, response
-    return response.json
-
-
-def saved(client):
-    answer = post(client, "/config/save")
-    assert answer == {"message": "successfully saved changes for 1 site.", "count": 1}
 
 
 # -------------------------------------------------------------------- end to end
@@ -341,236 +326,6 @@ def test_two_people_who_edit_and_save_all_the_time(daemon, core):
         assert client.rows("/config/precheck")[0]["errors"] == []
 
 
-# -------------------------------------------------------------------- what survives
-
-
-def test_staged_changes_survive_a_kill(made, tmp_path):
-    files = Files(tmp_path / "core")
-    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
-    daemon = made(sites).start(connected=())
-    with daemon.client() as client:
-        row = client.json("POST", "/config/objects", NEW).json["objects"][0]
-        client.json("PATCH", "/hosts/web01/config", {"alias": "kept"})
-    daemon.stop(signal.SIGKILL)
-    daemon.start(connected=())
-    with daemon.client() as client:
-        assert client.rows("/config/objects?host_name=n1") == [row]
-        assert client.rows("/hosts/web01/config")[0]["alias"] == "kept"
-        assert len(client.rows("/config/diff")) == 2
-        saved(client)
-        (now,) = client.rows("/config/objects?host_name=n1")
-        assert now[":ID"] == row[":ID"]
-
-
-def test_a_kill_while_saving_leaves_all_or_nothing(made, tmp_path):
-    files = Files(tmp_path / "core")
-    paths = [files.write(f"f{number}.cfg", host(number, "old")) for number in range(8)]
-    stop = tmp_path / "stop"
-    # Killed by the command after saving, and by chance while the files are written.
-    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
-    daemon = made(sites).start(connected=())
-    with daemon.client() as client:
-        path = "/config/objects?:TYPE=host&host_name[~]=^k"
-        assert client.json("PATCH", path, {"alias": "new"}).json["count"] == 8
-        threading.Thread(target=saves, args=(daemon, stop)).start()
-        until(lambda: "new" in paths[0].read_text() or stop.exists(), "the first file is written")
-        daemon.process.kill()
-        daemon.process.wait(20)
-    until(stop.exists, "the request has ended")
-    daemon.stop(signal.SIGKILL)
-    daemon.start(connected=())
-    with daemon.client() as client:
-        states = {("new" in path.read_text()) for path in paths}
-        assert len(states) == 1
-        assert {row["alias"] for row in client.rows("/config/objects?host_name[~]=^k")} == {"new"}
-        saved(client)
-    assert all("new" in path.read_text() for path in paths)
-    assert sorted(path.name for path in files.objects.iterdir()) == sorted(
-        ["site.cfg", *(path.name for path in paths)]
-    )
-
-
-def host(number, alias):
-    return f"define host {{\n  host_name k{number}\n  alias {alias}\n  use quiet-host\n}}\n"
-
-
-def saves(daemon, stop):
-    try:
-        with daemon.client() as client:
-            client.request("POST", "/config/save")
-    except OSError:
-        pass
-    finally:
-        stop.touch()
-
-
-# -------------------------------------------------------------------- commands
-
-
-@pytest.fixture(scope="module")
-def scripted(tmp_path_factory):
-    """A daemon whose commands are scripts that tests write: files, client, and how to write one."""
-    folder = tmp_path_factory.mktemp("commands")
-    files = Files(folder / "core")
-    sites = [
-        site(
-            "s1",
-            "unix:/nonexistent/live",
-            configtool=files.tool(obj_check_cmd=f"sh {folder}/check"),
-        ),
-        site("s2", "unix:/nonexistent/live", configtool=files.tool(obj_check_cmd="")),
-    ]
-    hooks = {"pre_obj_save_cmd": f"sh {folder}/pre", "post_obj_save_cmd": f"sh {folder}/post"}
-    daemon = Daemon(folder, sites, sections={"configtool": hooks})
-
-    def script(name, text):
-        (folder / name).write_text(text + "\n")
-
-    try:
-        daemon.start(connected=())
-        with daemon.client() as client:
-            yield files, client, script
-    finally:
-        daemon.stop()
-
-
-@pytest.fixture
-def commanding(scripted):
-    """The same with commands that do nothing yet, and files as they were when it ends."""
-    files, client, script = scripted
-    for name in ("pre", "post", "check"):
-        script(name, "")
-    before = files.state()
-    yield scripted
-    post(client, "/config/revert")
-    files.restore(before)
-
-
-def test_commands_around_a_save(commanding, tmp_path):
-    files, client, script = commanding
-    log = tmp_path / "log"
-    for name in ("pre", "post"):
-        script(
-            name,
-            f'echo "$1 $2 $REMOTE_USER $MON_BACKEND_ID $MON_REQ_URL" >> {log}\n'
-            f'grep -h alias "$2/site.cfg" | head -1 >> {log}',
-        )
-    client.json("PATCH", "/sites/s1/timeperiods/24x7/config", {"alias": "Ever"})
-    assert post(client, "/sites/s1/config/save")["count"] == 1
-    lines = log.read_text().splitlines()
-    where = f"{files.objects} admin s1 /config/save"
-    assert lines[0] == f"pre {where}"
-    assert lines[1].split() == ["alias", "Always"]
-    assert lines[2] == f"post {where}"
-    assert lines[3].split() == ["alias", "Ever"]
-
-
-def test_a_command_before_saving_that_fails_stops_it(commanding):
-    files, client, script = commanding
-    script("pre", "echo not today; exit 1")
-    before = files.state()
-    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
-    answer = post(client, "/sites/s1/config/save")
-    assert answer["count"] == 0
-    assert answer["message"] == "successfully saved changes for 0 sites."
-    assert answer["failed"] is True
-    assert answer["errors"][0]["peer_key"] == "s1"
-    assert "not today" in answer["errors"][0]["message"]
-    assert files.state() == before
-    assert client.rows("/config/diff")
-
-
-def test_a_command_after_saving_that_fails_is_told(commanding):
-    files, client, script = commanding
-    script("post", "echo too late; exit 1")
-    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
-    answer = post(client, "/sites/s1/config/save")
-    assert (answer["count"], answer["failed"]) == (0, True)
-    assert "too late" in answer["errors"][0]["message"]
-    assert "alias                          x" in files.site.read_text()
-    assert client.rows("/config/diff") == []
-
-
-def test_a_check_without_a_command(commanding):
-    _, client, _ = commanding
-    assert post(client, "/sites/s2/config/check") == [
-        {"peer_key": "s2", "failed": True, "output": "obj_check_cmd is not set for this site"}
-    ]
-
-
-def test_names_of_people_reach_commands_unchanged(commanding):
-    _, client, script = commanding
-    script("check", 'printf "%s" "$REMOTE_USER"')
-    assert post(client, "/sites/s1/config/check")[0]["output"] == "admin"
-
-
-@pytest.fixture
-def commanded(made, tmp_path):
-    """A function that makes a daemon with these settings, and gives its client."""
-    clients = []
-
-    def make(tool, server=(), **settings):
-        files = Files(tmp_path / "core")
-        sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool(**tool))]
-        sections = {"configtool": settings, "server": dict(server)}
-        daemon = made(sites, sections=sections).start(connected=())
-        clients.append(daemon.client())
-        return clients[-1]
-
-    yield make
-    for client in clients:
-        client.close()
-
-
-def test_a_check_that_hangs_is_ended(commanded):
-    client = commanded({"obj_check_cmd": "echo begun; sleep 600"}, command_timeout=0.3)
-    (answer,) = post(client, "/config/check")
-    assert answer["failed"] is True
-    assert answer["output"].startswith("begun\n")
-    assert "time limit" in answer["output"]
-
-
-def test_a_check_as_a_job_has_more_time_than_a_request(commanded):
-    tool, server = {"obj_check_cmd": "sleep 0.5; echo good"}, {"request_timeout": 1.2}
-    client = commanded(tool, server, command_timeout=60)
-    (answer,) = post(client, "/config/check")
-    assert (answer["failed"], "time limit" in answer["output"]) == (True, True)
-    job = post(client, "/config/check?background=1")["job_id"]
-    until(lambda: not client.rows(f"/mon/jobs/{job}")["is_running"], "the job has ended")
-    done = client.get(f"/mon/jobs/{job}/output")
-    assert done.json == [{"peer_key": "s1", "failed": False, "output": "good\n"}]
-
-
-# -------------------------------------------------------------------- where is written
-
-
-def test_nothing_is_written_through_links(made, tmp_path):
-    files = Files(tmp_path / "core")
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    target = outside / "real.cfg"
-    target.write_text("define host {\n  host_name linked\n  use quiet-host\n}\n")
-    (files.objects / "link.cfg").symlink_to(target)
-    (files.objects / "linked").symlink_to(outside)
-    before = target.read_bytes()
-    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
-    daemon = made(sites).start(connected=())
-    with daemon.client() as client:
-        for row in client.rows("/config/objects?host_name=linked"):
-            assert row[":READONLY"] == 1
-        refused(client.json("PATCH", "/hosts/linked/config", {"alias": "x"}), 403, "readonly")
-        for name in ("linked/new.cfg", "link.cfg", f"{outside}/new.cfg"):
-            response = client.json("POST", "/config/objects", {**NEW, ":FILE": name})
-            assert response.status in (400, 403), (name, response)
-        # A folder that becomes a link after the change was staged.
-        body = {**NEW, ":FILE": "later/new.cfg"}
-        assert client.json("POST", "/config/objects", body).status == 200
-        (files.objects / "later").symlink_to(outside)
-        assert client.request("POST", "/config/save").status in (403, 409)
-    assert target.read_bytes() == before
-    assert [path.name for path in outside.iterdir()] == ["real.cfg"]
-
-
 def test_mode_and_owner_of_files_stay(core, admin):
     core.files.site.chmod(0o640)
     before = core.files.site.stat()
@@ -578,33 +333,3 @@ def test_mode_and_owner_of_files_stay(core, admin):
     saved(admin)
     now = core.files.site.stat()
     assert (now.st_mode, now.st_uid, now.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
-
-
-def test_files_of_icinga2_are_refused_clearly(made, tmp_path):
-    files = Files(tmp_path / "core")
-    files.main.write_text('include "constants.conf"\nobject Host "a" {\n  address = "1"\n}\n')
-    daemon = made([site("s1", "unix:/nonexistent/live", configtool=files.tool())])
-    daemon.start(connected=())
-    with daemon.client() as client:
-        refused(client.get("/config/objects"), 400, "Icinga 2")
-        refused(client.json("POST", "/config/objects", NEW), 400, "Icinga 2")
-
-
-@pytest.mark.icinga2
-def test_an_icinga2_is_refused_clearly(made, ready, tmp_path_factory, tmp_path):
-    """Even if its settings name files that could be read."""
-    icinga = ready(CORES["icinga2"](tmp_path_factory.mktemp("icinga2")))
-    try:
-        files = Files(tmp_path / "core")
-        daemon = made([site("s1", f"unix:{icinga.socket}", configtool=files.tool())]).start()
-        with daemon.client() as client:
-            for method, path in (
-                ("GET", "/config/objects"),
-                ("GET", "/hosts/web01/config"),
-                ("DELETE", "/config/objects"),
-                ("POST", "/config/save"),
-                ("POST", "/config/reload"),
-            ):
-                refused(client.request(method, path), 400, "Icinga 2", "S1")
-    finally:
-        icinga.stop()

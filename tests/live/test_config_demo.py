@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from harness.client import Client
 from harness.daemon import REPOSITORY
+from harness.staging import post
 from harness.waiting import until
 
 from monrest.demo.service import demo_objects
@@ -53,12 +54,6 @@ def demo(tmp_path):
         assert process.wait(40) in (0, -signal.SIGTERM)
     scratch.rmdir()
     assert "Traceback" not in output.read_text()
-
-
-def post(client, path):
-    response = client.request("POST", path)
-    assert response.status == 200, response
-    return response.json
 
 
 def reloaded(client):

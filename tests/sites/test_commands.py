@@ -5,34 +5,26 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.commands.values import CoreCommand
-from monrest.config.values import SiteConfig
 from monrest.errors import BadRequest
 from monrest.sites.commands import MOST_LINES, send
-from monrest.sites.registry import Registry
 from tests.fakes.livestatus import (
     Script,
     close_without_answer,
     fall_silent,
     framed,
-    hang,
     raw,
     refused,
     reset,
-    serve_unix,
 )
 from tests.fakes.sites import Town, outcome
+from tests.sites.orders import log
 
 NOTHING = {"refused": {}, "doubtful": {}, "unsent": (), "problem": None, "uncertain": False}
 LMD_COLUMNS = [["hosts", "peer_key", "string"], ["status", "program_start", "int"]]
 ICINGA = ["r2.13.6-1", "r2.13.6-1-icinga2", 1_700_000_000, 1]
-
-
-def log(*numbers):
-    return tuple(CoreCommand("LOG", (f"n{number}",), "text") for number in numbers)
 
 
 def texts(*numbers, at=0):
@@ -382,44 +374,6 @@ def test_every_line_is_accounted_for(requests, orders):
         heard = iter(lines[key])
         assert all(text in heard for text in script.commands), "in order, and none twice"
     town.stop()
-
-
-# ---------------------------------------------------------------- real sockets
-
-
-async def test_real_sockets_and_a_daemon_that_stops(tmp_path):
-    script, hanging = Script(), Script(orders=[hang])
-    served = [
-        serve_unix(reactor, tmp_path / "good", script),
-        serve_unix(reactor, tmp_path / "hanging", hanging),
-    ]
-    names = ("good", "hanging", "gone")
-    configs = [
-        SiteConfig(id=name, name=name, address=f"unix:{tmp_path / name}", timeout=2)
-        for name in names
-    ]
-    registry = Registry(reactor, configs)
-    registry.startService()
-    good, _, gone = registry.sites
-    hanging.orders[0] = fall_silent
-    sent = await send([(site, log(*range(250))) for site in registry.sites], reactor)
-    assert [len(one.lines) for one in sent] == [250, 100, 0]
-    assert [one.uncertain for one in sent] == [False, True, False]
-    assert sent[0].problem is None
-    assert sent[1].problem.timed_out
-    assert sent[2].problem.reason == "no such socket"
-    assert [text.partition("] ")[2] for text in script.commands] == [
-        f"LOG;n{number}" for number in range(250)
-    ]
-    under_way = Deferred.fromCoroutine(send([(good, log("last"))], reactor))
-    stopped = registry.stopService()
-    (sent,) = await under_way
-    await stopped
-    assert (len(sent.lines), sent.uncertain, sent.problem) == (1, False, None)
-    assert good.quiet
-    assert gone.quiet
-    for site in served:
-        await site.stop()
 
 
 def test_what_is_not_allowed_any_more_stays_unsent(town):

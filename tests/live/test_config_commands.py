@@ -1,0 +1,143 @@
+"""Commands around checking and saving: what they hear and see, and how long they may take."""
+
+from __future__ import annotations
+
+import pytest
+from harness.configured import Files
+from harness.daemon import Daemon, site
+from harness.staging import post
+from harness.waiting import until
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory):
+    """A daemon whose commands are scripts that tests write: files, client, and how to write one."""
+    folder = tmp_path_factory.mktemp("commands")
+    files = Files(folder / "core")
+    sites = [
+        site(
+            "s1",
+            "unix:/nonexistent/live",
+            configtool=files.tool(obj_check_cmd=f"sh {folder}/check"),
+        ),
+        site("s2", "unix:/nonexistent/live", configtool=files.tool(obj_check_cmd="")),
+    ]
+    hooks = {"pre_obj_save_cmd": f"sh {folder}/pre", "post_obj_save_cmd": f"sh {folder}/post"}
+    daemon = Daemon(folder, sites, sections={"configtool": hooks})
+
+    def script(name, text):
+        (folder / name).write_text(text + "\n")
+
+    try:
+        daemon.start(connected=())
+        with daemon.client() as client:
+            yield files, client, script
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture
+def commanding(scripted):
+    """The same with commands that do nothing yet, and files as they were when it ends."""
+    files, client, script = scripted
+    for name in ("pre", "post", "check"):
+        script(name, "")
+    before = files.state()
+    yield scripted
+    post(client, "/config/revert")
+    files.restore(before)
+
+
+def test_commands_around_a_save(commanding, tmp_path):
+    files, client, script = commanding
+    log = tmp_path / "log"
+    for name in ("pre", "post"):
+        script(
+            name,
+            f'echo "$1 $2 $REMOTE_USER $MON_BACKEND_ID $MON_REQ_URL" >> {log}\n'
+            f'grep -h alias "$2/site.cfg" | head -1 >> {log}',
+        )
+    client.json("PATCH", "/sites/s1/timeperiods/24x7/config", {"alias": "Ever"})
+    assert post(client, "/sites/s1/config/save")["count"] == 1
+    lines = log.read_text().splitlines()
+    where = f"{files.objects} admin s1 /config/save"
+    assert lines[0] == f"pre {where}"
+    assert lines[1].split() == ["alias", "Always"]
+    assert lines[2] == f"post {where}"
+    assert lines[3].split() == ["alias", "Ever"]
+
+
+def test_a_command_before_saving_that_fails_stops_it(commanding):
+    files, client, script = commanding
+    script("pre", "echo not today; exit 1")
+    before = files.state()
+    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
+    answer = post(client, "/sites/s1/config/save")
+    assert answer["count"] == 0
+    assert answer["message"] == "successfully saved changes for 0 sites."
+    assert answer["failed"] is True
+    assert answer["errors"][0]["peer_key"] == "s1"
+    assert "not today" in answer["errors"][0]["message"]
+    assert files.state() == before
+    assert client.rows("/config/diff")
+
+
+def test_a_command_after_saving_that_fails_is_told(commanding):
+    files, client, script = commanding
+    script("post", "echo too late; exit 1")
+    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
+    answer = post(client, "/sites/s1/config/save")
+    assert (answer["count"], answer["failed"]) == (0, True)
+    assert "too late" in answer["errors"][0]["message"]
+    assert "alias                          x" in files.site.read_text()
+    assert client.rows("/config/diff") == []
+
+
+def test_a_check_without_a_command(commanding):
+    _, client, _ = commanding
+    assert post(client, "/sites/s2/config/check") == [
+        {"peer_key": "s2", "failed": True, "output": "obj_check_cmd is not set for this site"}
+    ]
+
+
+def test_names_of_people_reach_commands_unchanged(commanding):
+    _, client, script = commanding
+    script("check", 'printf "%s" "$REMOTE_USER"')
+    assert post(client, "/sites/s1/config/check")[0]["output"] == "admin"
+
+
+@pytest.fixture
+def commanded(made, tmp_path):
+    """A function that makes a daemon with these settings, and gives its client."""
+    clients = []
+
+    def make(tool, server=(), **settings):
+        files = Files(tmp_path / "core")
+        sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool(**tool))]
+        sections = {"configtool": settings, "server": dict(server)}
+        daemon = made(sites, sections=sections).start(connected=())
+        clients.append(daemon.client())
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+def test_a_check_that_hangs_is_ended(commanded):
+    client = commanded({"obj_check_cmd": "echo begun; sleep 600"}, command_timeout=0.3)
+    (answer,) = post(client, "/config/check")
+    assert answer["failed"] is True
+    assert answer["output"].startswith("begun\n")
+    assert "time limit" in answer["output"]
+
+
+def test_a_check_as_a_job_has_more_time_than_a_request(commanded):
+    tool, server = {"obj_check_cmd": "sleep 0.5; echo good"}, {"request_timeout": 1.2}
+    client = commanded(tool, server, command_timeout=60)
+    (answer,) = post(client, "/config/check")
+    assert (answer["failed"], "time limit" in answer["output"]) == (True, True)
+    job = post(client, "/config/check?background=1")["job_id"]
+    until(lambda: not client.rows(f"/mon/jobs/{job}")["is_running"], "the job has ended")
+    done = client.get(f"/mon/jobs/{job}/output")
+    assert done.json == [{"peer_key": "s1", "failed": False, "output": "good\n"}]

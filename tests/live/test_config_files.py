@@ -1,0 +1,131 @@
+"""Files of the configuration: what survives a kill, where is written, what is not read."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+from harness.configured import Files
+from harness.cores import CORES
+from harness.daemon import site
+from harness.expect import refused
+from harness.staging import NEW, saved
+from harness.waiting import until
+
+
+def test_staged_changes_survive_a_kill(made, tmp_path):
+    files = Files(tmp_path / "core")
+    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
+    daemon = made(sites).start(connected=())
+    with daemon.client() as client:
+        row = client.json("POST", "/config/objects", NEW).json["objects"][0]
+        client.json("PATCH", "/hosts/web01/config", {"alias": "kept"})
+    daemon.stop(signal.SIGKILL)
+    daemon.start(connected=())
+    with daemon.client() as client:
+        assert client.rows("/config/objects?host_name=n1") == [row]
+        assert client.rows("/hosts/web01/config")[0]["alias"] == "kept"
+        assert len(client.rows("/config/diff")) == 2
+        saved(client)
+        (now,) = client.rows("/config/objects?host_name=n1")
+        assert now[":ID"] == row[":ID"]
+
+
+def test_a_kill_while_saving_leaves_all_or_nothing(made, tmp_path):
+    files = Files(tmp_path / "core")
+    paths = [files.write(f"f{number}.cfg", host(number, "old")) for number in range(8)]
+    stop = tmp_path / "stop"
+    # Killed by the command after saving, and by chance while the files are written.
+    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
+    daemon = made(sites).start(connected=())
+    with daemon.client() as client:
+        path = "/config/objects?:TYPE=host&host_name[~]=^k"
+        assert client.json("PATCH", path, {"alias": "new"}).json["count"] == 8
+        threading.Thread(target=saves, args=(daemon, stop)).start()
+        until(lambda: "new" in paths[0].read_text() or stop.exists(), "the first file is written")
+        daemon.process.kill()
+        daemon.process.wait(20)
+    until(stop.exists, "the request has ended")
+    daemon.stop(signal.SIGKILL)
+    daemon.start(connected=())
+    with daemon.client() as client:
+        states = {("new" in path.read_text()) for path in paths}
+        assert len(states) == 1
+        assert {row["alias"] for row in client.rows("/config/objects?host_name[~]=^k")} == {"new"}
+        saved(client)
+    assert all("new" in path.read_text() for path in paths)
+    assert sorted(path.name for path in files.objects.iterdir()) == sorted(
+        ["site.cfg", *(path.name for path in paths)]
+    )
+
+
+def host(number, alias):
+    return f"define host {{\n  host_name k{number}\n  alias {alias}\n  use quiet-host\n}}\n"
+
+
+def saves(daemon, stop):
+    try:
+        with daemon.client() as client:
+            client.request("POST", "/config/save")
+    except OSError:
+        pass
+    finally:
+        stop.touch()
+
+
+def test_nothing_is_written_through_links(made, tmp_path):
+    files = Files(tmp_path / "core")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = outside / "real.cfg"
+    target.write_text("define host {\n  host_name linked\n  use quiet-host\n}\n")
+    (files.objects / "link.cfg").symlink_to(target)
+    (files.objects / "linked").symlink_to(outside)
+    before = target.read_bytes()
+    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
+    daemon = made(sites).start(connected=())
+    with daemon.client() as client:
+        for row in client.rows("/config/objects?host_name=linked"):
+            assert row[":READONLY"] == 1
+        refused(client.json("PATCH", "/hosts/linked/config", {"alias": "x"}), 403, "readonly")
+        for name in ("linked/new.cfg", "link.cfg", f"{outside}/new.cfg"):
+            response = client.json("POST", "/config/objects", {**NEW, ":FILE": name})
+            assert response.status in (400, 403), (name, response)
+        # A folder that becomes a link after the change was staged.
+        body = {**NEW, ":FILE": "later/new.cfg"}
+        assert client.json("POST", "/config/objects", body).status == 200
+        (files.objects / "later").symlink_to(outside)
+        assert client.request("POST", "/config/save").status in (403, 409)
+    assert target.read_bytes() == before
+    assert [path.name for path in outside.iterdir()] == ["real.cfg"]
+
+
+def test_files_of_icinga2_are_refused_clearly(made, tmp_path):
+    files = Files(tmp_path / "core")
+    files.main.write_text('include "constants.conf"\nobject Host "a" {\n  address = "1"\n}\n')
+    daemon = made([site("s1", "unix:/nonexistent/live", configtool=files.tool())])
+    daemon.start(connected=())
+    with daemon.client() as client:
+        refused(client.get("/config/objects"), 400, "Icinga 2")
+        refused(client.json("POST", "/config/objects", NEW), 400, "Icinga 2")
+
+
+@pytest.mark.icinga2
+def test_an_icinga2_is_refused_clearly(made, ready, tmp_path_factory, tmp_path):
+    """Even if its settings name files that could be read."""
+    icinga = ready(CORES["icinga2"](tmp_path_factory.mktemp("icinga2")))
+    try:
+        files = Files(tmp_path / "core")
+        daemon = made([site("s1", f"unix:{icinga.socket}", configtool=files.tool())]).start()
+        with daemon.client() as client:
+            for method, path in (
+                ("GET", "/config/objects"),
+                ("GET", "/hosts/web01/config"),
+                ("DELETE", "/config/objects"),
+                ("POST", "/config/save"),
+                ("POST", "/config/reload"),
+            ):
+                refused(client.request(method, path), 400, "Icinga 2", "S1")
+    finally:
+        icinga.stop()
