@@ -182,6 +182,12 @@ class Answer:
     backend_seconds: float = 0.0
     headers: tuple[tuple[str, str], ...] = ()
     """Further response headers, such as a cookie."""
+    warnings: tuple[str, ...] = ()
+    """What the client should know of a good answer, such as a column that no row has.
+
+    They are in the header ``X-Mon-Warnings``, in ``meta`` of wrapped JSON and on the standard
+    error of the command line.
+    """
 
 
 Expand: TypeAlias = Callable[[Row], Mapping[str, Any]]

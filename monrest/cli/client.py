@@ -17,14 +17,14 @@ from http.client import (
     HTTPSConnection,
 )
 from time import monotonic
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 from zlib import MAX_WBITS, decompressobj
 from zlib import error as CompressionError  # noqa: N812  a class by another module's rules
 
 from monrest import __version__
 from monrest.cli.address import Address
 from monrest.cli.options import DEFAULT_URL
-from monrest.cli.problems import ClientError
+from monrest.cli.problems import ClientError, plain
 from monrest.cli.settings import Settings
 
 _CHUNK = 65536
@@ -82,6 +82,11 @@ class Reply:
             raise UnreachableError(f"{self._where}: the answer broke off: {_told(error)}") from None
         finally:
             self._connection.close()
+
+    def warnings(self, app: str) -> list[str]:
+        """What the daemon, whose application is called ``app``, warns of."""
+        told = self.headers.get(f"X-{app}-Warnings", "")
+        return [plain(unquote(one)) for one in told.split("; ") if one]
 
     def read(self) -> bytes:
         """The whole body."""

@@ -142,6 +142,9 @@ def _asked(call: Call, client: Client) -> Reply:
         for line in hints(client, call.source, reply, failed, api=call.kind == "api"):
             client.settings.hint(line)
         raise _RefusedError(failed)
+    if call.kind == "api":
+        for warning in reply.warnings(client.settings.address.app):
+            client.settings.hint(f"monrest: {warning}")
     return reply
 
 

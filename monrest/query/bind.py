@@ -34,7 +34,8 @@ from monrest.query.model import (
     Ref,
 )
 from monrest.query.regex import compile_pattern
-from monrest.query.resolve import Core, Names, PerfValue, Source, View
+from monrest.query.resolve import Core, Names, PerfValue, Source, Variable, View
+from monrest.query.scan import printable
 from monrest.query.times import parse_duration, parse_time
 from monrest.values import Column
 
@@ -95,6 +96,23 @@ class BoundSort:
     descending: bool = False
 
 
+@frozen
+class Named:
+    """A column that a client named in ``parameter``, which is ``columns`` or ``sort``.
+
+    ``whole`` is the calculation that names it, for a label such as ``used-pct`` looks like one.
+    """
+
+    parameter: str
+    name: str
+    whole: str = ""
+
+    @property
+    def warning(self) -> str:
+        """What the client is told when no row has it."""
+        return f"{self.parameter}: no row has a column {printable(self.name)}"
+
+
 @frozen(kw_only=True)
 class Bound:
     """A query ready to be planned and finished. ``needed`` are core and constant columns."""
@@ -116,6 +134,10 @@ class Bound:
     """Whether the selection aggregates."""
     timeless: bool = False
     """Whether it means the same at any moment, so that it may be used again."""
+    unknown: tuple[Named, ...] = ()
+    """Names in ``columns`` and ``sort`` that nothing on this collection has."""
+    doubtful: tuple[Named, ...] = ()
+    """Those that only the rows can tell: labels of performance data and custom variables."""
 
 
 def bind(
@@ -136,6 +158,8 @@ class _Binder:
     view: View
     moment: Moment
     needed: dict[str, None] = field(factory=dict)
+    unknown: dict[Named, None] = field(factory=dict)
+    doubtful: dict[Named, None] = field(factory=dict)
     timeless: bool = True
 
     def bound(self, extra: tuple[FilterTree, ...]) -> Bound:
@@ -147,12 +171,12 @@ class _Binder:
             stages[_stage(checked)].append(checked)
         if unknown:
             raise typo(unknown)
-        sort = tuple(self._sort())
         unpack = None
         aggregates = False
         for one in selected or ():
             unpack = unpack or unpacked(one.item.expression)
             aggregates = aggregates or one.kind != "value"
+        sort = tuple(self._sort(aggregates=aggregates))
         if self.names.schema.merge == "groups" or not aggregates:
             # Rows come in the default order, and groups of several sites are joined by name.
             for name in self.names.schema.order:
@@ -171,6 +195,8 @@ class _Binder:
             unpack=unpack,
             aggregates=aggregates,
             timeless=self.timeless,
+            unknown=tuple(self.unknown),
+            doubtful=tuple(self.doubtful),
         )
 
     # ------------------------------------------------------------ selection
@@ -187,24 +213,29 @@ class _Binder:
             if expression.function in ("count", "uniq"):
                 # Neither looks at its argument, except that elements of a list are rows first.
                 if inner is not None and unpacked(inner):
-                    self._use(inner)
+                    self._use(inner, "columns")
             elif inner is not None:
-                self._use(inner)
+                self._use(inner, "columns")
             kind = expression.function
             column = self._describe(expression, item.key)
             return Selected(item=item, kind=kind, inner=inner, column=column)  # type: ignore[arg-type]  # AGGREGATES holds exactly these words
-        self._use(expression)
+        whole = item.text if isinstance(expression, Calculation) else ""
+        self._use(expression, "columns", whole)
         return Selected(
             item=item, kind="value", inner=expression, column=self._describe(expression, item.key)
         )
 
-    def _use(self, expression: Expression) -> None:
+    def _use(self, expression: Expression, parameter: str, whole: str = "") -> None:
         self.timeless = self.timeless and not uses_clock(expression)
         for ref in references(self.plus(expression)):
             source = self.names.find(ref.name)
-            if source is not None:
-                for name in needs(source, self.view):
-                    self.needed.setdefault(name)
+            if source is None:
+                self.unknown.setdefault(Named(parameter, ref.name))
+                continue
+            if isinstance(source, PerfValue | Variable):
+                self.doubtful.setdefault(Named(parameter, ref.name, whole))
+            for name in needs(source, self.view):
+                self.needed.setdefault(name)
 
     def plus(self, expression: Expression) -> Expression:
         return blank_is_plus(expression, self.names)
@@ -328,7 +359,7 @@ class _Binder:
 
     # ------------------------------------------------------------ sort
 
-    def _sort(self) -> Iterable[BoundSort]:
+    def _sort(self, *, aggregates: bool) -> Iterable[BoundSort]:
         items = self.query.items or ()
         for key in self.query.sort:
             for position, item in enumerate(items):
@@ -336,8 +367,12 @@ class _Binder:
                     yield BoundSort(item=position, descending=key.descending)
                     break
             else:
+                if aggregates:
+                    # Groups have the selected columns and no others.
+                    self.unknown.setdefault(Named("sort", key.name))
+                    continue
                 expression = Ref(key.name, quoted=True)
-                self._use(expression)
+                self._use(expression, "sort")
                 yield BoundSort(expression=expression, descending=key.descending)
 
 

@@ -43,9 +43,34 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | D
         return (yield from _aggregated(bound, shape, parts))
     rows, index = yield from _base(bound, shape, parts)
     reader = Reader(bound, index)
+    warnings = yield from _warnings(bound, reader, rows)
     # One core may have sorted already; rows of several are sorted together.
     presorted = len(parts) == 1 and parts[0].plan.sorted and bound.names.schema.merge == "concat"
-    return (yield from _cut_and_select(bound, shape, reader, rows, presorted=presorted))
+    answer = yield from _cut_and_select(bound, shape, reader, rows, presorted=presorted)
+    return evolve(answer, warnings=warnings)
+
+
+def _warnings(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[tuple[str, ...]]:
+    """Names in ``columns`` and ``sort`` that no row has, for they may be typing errors.
+
+    Without any row nobody can say that of a label of performance data or a custom variable.
+    """
+    left = {
+        one: [reader.read(Ref(name, quoted=True)) for name in (one.name, one.whole) if name]
+        for one in bound.doubtful
+        if rows
+    }
+    for start in range(0, len(rows), CAREFUL):
+        if not left:
+            break
+        for row in rows[start : start + CAREFUL]:
+            found = [
+                one for one, reads in left.items() if any(read(row) is not None for read in reads)
+            ]
+            for one in found:
+                del left[one]
+        yield
+    return tuple(one.warning for one in (*bound.unknown, *left))
 
 
 # -------------------------------------------------------------------- rows before selection
@@ -143,12 +168,14 @@ def _unpacked(
 def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
     groups = Groups(bound)
     whole = [part for part in parts if not part.plan.pushed.stats]
+    warnings = tuple(one.warning for one in bound.unknown)
     for part in parts:
         if part.plan.pushed.stats:
             yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
     if whole:
         rows, index = yield from _base(bound, shape, whole)
         reader = Reader(bound, index)
+        warnings = yield from _warnings(bound, reader, rows)
         yield from groups.rows_into(reader, rows)
     result: list[Row] = []
     if groups.groups or not groups.grouped:
@@ -163,7 +190,7 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
     result = yield from _filter_groups(bound, position, result)
     if not groups.grouped:
         value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
-        return Document(value=value, columns=columns, order=tuple(value))
+        return Document(value=value, columns=columns, order=tuple(value), warnings=warnings)
     for key in reversed(bound.sort):
         if key.item in position:
             result = yield from by_value(
@@ -172,7 +199,7 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
                 descending=key.descending,
                 textual=_textual(bound, key),
             )
-    return Rows(columns=columns, rows=_slice(bound, result))
+    return Rows(columns=columns, rows=_slice(bound, result), warnings=warnings)
 
 
 def _filter_groups(bound: Bound, position: Mapping[int, int], rows: list[Row]) -> Steps[list[Row]]:

@@ -119,11 +119,14 @@ class Reader:
         return lambda row: test(read(row))
 
 
-def select_from_object(value: Mapping[str, Any], bound: Bound) -> dict[str, Any]:
+def select_from_object(
+    value: Mapping[str, Any], bound: Bound
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Step 9 of the evaluation for an object: renames, functions and calculations of its keys.
 
     ``bound`` must be bound to names that declare no core column, so that each name reads a key.
-    Raises BadRequest for a disaggregation, which makes rows of rows.
+    With the new object come warnings of names that the old one does not have. Raises BadRequest
+    for a disaggregation, which makes rows of rows.
     """
     if bound.unpack is not None:
         raise BadRequest(
@@ -133,11 +136,12 @@ def select_from_object(value: Mapping[str, Any], bound: Bound) -> dict[str, Any]
     row = list(value.values())
     reader = ObjectReader(bound, {name: at for at, name in enumerate(value)})
     assert bound.selected is not None
-    return {
+    selected = {
         one.item.key: reader.item(one)(row)
         for one in bound.selected
         if one.kind == "value" and one.inner is not None
     }
+    return selected, tuple(one.warning for one in bound.unknown if one.name not in value)
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 ``meta`` is ``{"columns": [{"name", "type", "config": {"unit"}}, …]}`` without the keys about
 which nothing is known. When sites failed, ``meta.failed_sites`` lists them as
-``{"peer_key", "peer_name", "reason", "timed_out"}``.
+``{"peer_key", "peer_name", "reason", "timed_out"}``. ``meta.warnings`` is there when there are any.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def _of_document(answer: Document) -> list[dict[str, Any]]:
 def meta(answer: Rows | Document) -> dict[str, Any]:
     """Make the whole ``meta`` object; reads the first row, so call it before rows are let go."""
     columns = _of_rows(answer) if isinstance(answer, Rows) else _of_document(answer)
-    return {"columns": columns, **_failures(answer)}
+    warnings = {"warnings": list(answer.warnings)} if answer.warnings else {}
+    return {"columns": columns, **_failures(answer), **warnings}
 
 
 def _failures(answer: Answer) -> dict[str, Any]:

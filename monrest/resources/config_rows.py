@@ -66,15 +66,17 @@ async def select_objects(
     query = parse_query(parameters)
     if query.items is not None:
         return await _queried(context, query, every)
-    chosen = await _whole(context, query, every)
+    answer = await _queried(context, evolve(query, items=(_WHOLE,)), every)
+    assert isinstance(answer, Rows)
+    chosen: list[Record] = [row[0] for row in answer.rows]
     if request.format in ("json", "wrapped_json"):
         pick = itemgetter(*[one.name for one in meta])
         rows = [[*pick(record), record] for record in chosen]
-        return Rows(columns=tuple(meta), rows=rows, expand=itemgetter(len(meta)))
+        return evolve(answer, columns=tuple(meta), rows=rows, expand=itemgetter(len(meta)))
     # A table has one head for all rows.
     names = sorted(await sliced(_names(chosen), context.clock))
     rows = await sliced(_table(chosen, names), context.clock)
-    return Rows(columns=tuple(_column(name) for name in names), rows=rows)
+    return evolve(answer, columns=tuple(_column(name) for name in names), rows=rows)
 
 
 def bound_filter(context: Context, parameters: Parameters, names: Iterable[str]) -> Bound:
@@ -87,12 +89,6 @@ def passing(bound: Bound, records: Iterable[Record]) -> list[Record]:
     shape = _shape(bound)
     rows = [_row(record, shape) for record in records]
     answer = finished(finish(bound, shape, [_part(rows)]))
-    assert isinstance(answer, Rows)
-    return [row[0] for row in answer.rows]
-
-
-async def _whole(context: Context, query: Query, records: Sequence[Record]) -> list[Record]:
-    answer = await _queried(context, evolve(query, items=(_WHOLE,)), records)
     assert isinstance(answer, Rows)
     return [row[0] for row in answer.rows]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from urllib.parse import quote
+
 from attrs import evolve
 
 from monrest.auth.visibility import visible_sites
@@ -13,6 +16,9 @@ from monrest.resources.registry import router
 from monrest.values import Answer, RestRequest
 
 _OF_SITES = SITE_PARAMETERS[0]
+_MOST_WARNINGS = 10
+_PLAIN = " !\"#$&'()*+,/:<=>?@[\\]^`{|}"
+"""Signs that a header shows as they are, beside letters and digits; ``;`` separates warnings."""
 
 
 async def dispatch(context: Context, request: RestRequest) -> Answer:
@@ -42,4 +48,19 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
         context, sites = for_instance(context, request.identity, sites)
     if sites is not context.sites:
         context = evolve(context, sites=sites)
-    return await match.endpoint.handler(context, request, match.arguments)
+    answer = await match.endpoint.handler(context, request, match.arguments)
+    if not answer.warnings:
+        return answer
+    header = (context.names.header("Warnings"), spelled(answer.warnings))
+    return evolve(answer, headers=(*answer.headers, header))
+
+
+def spelled(warnings: Sequence[str]) -> str:
+    """Spell warnings for a header: joined with ``; ``, the first ten and how many more there are.
+
+    What is not ASCII, ``%`` and ``;`` are percent-encoded.
+    """
+    shown = [quote(one, safe=_PLAIN) for one in warnings[:_MOST_WARNINGS]]
+    if len(warnings) > _MOST_WARNINGS:
+        shown.append(f"and {len(warnings) - _MOST_WARNINGS} more")
+    return "; ".join(shown)

@@ -154,6 +154,7 @@ def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
             expand=result.expand,
             failed_sites=gathered.problems,
             backend_seconds=gathered.seconds,
+            warnings=result.warnings,
         )
     return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
 
@@ -324,5 +325,5 @@ def reselect(context: Context, request: RestRequest, answer: Document) -> Docume
         view_of(context, request.identity),
         context.moment(),
     )
-    value = select_from_object(answer.value, bound)
-    return evolve(answer, value=value, order=tuple(value))
+    value, warnings = select_from_object(answer.value, bound)
+    return evolve(answer, value=value, order=tuple(value), warnings=(*answer.warnings, *warnings))

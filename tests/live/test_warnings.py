@@ -1,0 +1,106 @@
+"""Typing errors in ``columns`` and ``sort`` are told: header, wrapped JSON, command line, jobs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from harness.waiting import until
+
+NAM = "columns: no row has a column nam"
+
+CASES = [
+    # a collection with performance data, where only the rows can tell
+    ("/hosts", {"columns": "name,nam"}, NAM),
+    ("/hosts", {"columns": "upper(nam) as x"}, NAM),
+    ("/hosts", {"columns": "nam:name"}, NAM),
+    ("/hosts", {"columns": "count(*),nam"}, NAM),
+    ("/hosts", {"columns": "avg(nam)"}, NAM),
+    ("/hosts", {"columns": "state+nam"}, NAM),
+    ("/hosts", {"columns": "name", "sort": "-nam"}, "sort: no row has a column nam"),
+    ("/hosts", {"columns": "nam", "sort": "nan"}, f"{NAM}; sort: no row has a column nan"),
+    ("/hosts", {"sort": "nam"}, "sort: no row has a column nam"),
+    ("/hosts", {"columns": "count(*),state", "sort": "name"}, "sort: no row has a column name"),
+    ("/hosts", {"columns": "_WORKR"}, "columns: no row has a column _WORKR"),
+    ("/hosts", {"columns": "größe%;"}, "columns: no row has a column gr%C3%B6%C3%9Fe%25%3B"),
+    ("/hosts", {"columns": "name,rta,pl_unit,_WORKER,peer_key", "sort": "rta"}, None),
+    ("/hosts", {"columns": "count(*),state", "sort": "count(*)"}, None),
+    ("/hosts", {"columns": "name,rta", "name": "nowhere"}, None),
+    ("/hosts", {"columns": "name,rta", "limit": "1"}, None),
+    ("/hosts", {}, None),
+    # collections without, where the declaration can
+    ("/hostgroups", {"columns": "nam"}, NAM),
+    ("/hostgroups", {"columns": "nam", "name": "nowhere"}, NAM),
+    # records of the front end, single objects, statistics
+    ("/sites", {"columns": "id,nam"}, NAM),
+    ("/sites", {"sort": "nam"}, "sort: no row has a column nam"),
+    ("/hosts/totals", {"columns": "up,nam"}, NAM),
+    ("/mon/whoami", {"columns": "id,nam"}, NAM),
+    ("/mon/whoami", {"columns": "id"}, None),
+]
+
+
+def test_the_header_names_what_no_row_has(client):
+    wrong = []
+    for path, parameters, expected in CASES:
+        answer = client.get(path, parameters)
+        told = answer.headers.get("x-mon-warnings")
+        if (answer.status, told) != (200, expected):
+            wrong.append((path, parameters, answer.status, told, expected))
+    assert not wrong
+
+
+def test_ten_are_named_and_the_others_counted(client):
+    answer = client.get("/hosts", {"columns": ",".join(f"x{at}" for at in range(12))})
+    told = answer.headers["x-mon-warnings"].split("; ")
+    assert told[0] == "columns: no row has a column x0"
+    assert len(told) == 11
+    assert told[-1] == "and 2 more"
+
+
+@pytest.mark.parametrize("path", ["/hosts", "/hostgroups", "/sites", "/hosts/totals"])
+def test_wrapped_json_has_them_in_its_meta(client, path):
+    assert client.rows(f"/wrapped_json{path}", {"columns": "nam"})["meta"]["warnings"] == [NAM]
+    assert "warnings" not in client.rows(f"/wrapped_json{path}")["meta"]
+
+
+def test_the_result_of_a_job_has_them_too(client):
+    started = client.rows("/hosts", {"columns": "nam", "background": "1"})
+    path = started["result_url"].removeprefix(client.root)
+    answer = until(
+        lambda: (got := client.get(path)).status == 200 and got, "the job is done", seconds=30
+    )
+    assert answer.headers["x-mon-warnings"] == NAM
+
+
+def test_the_command_line_tells_them_on_standard_error(daemon, tmp_path):
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("MONREST_")}
+    environment = {
+        **kept,
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "MONREST_URL": f"http://127.0.0.1:{daemon.port}",
+        "MONREST_KEY": daemon.key,
+        "MONREST_USER": "admin",
+    }
+
+    def told(*words):
+        main = "import sys; from monrest.cli.main import main; sys.exit(main())"
+        ran = subprocess.run(
+            [sys.executable, "-c", main, "r", *words],
+            env=environment,
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+        return ran.stdout.decode(), ran.stderr.decode()
+
+    url = "/hosts?columns=nam,größe&name=web01"
+    wanted = f"monrest: {NAM}\nmonrest: columns: no row has a column größe\n"
+    output, errors = told(url)
+    assert errors == wanted
+    assert "null" in output
+    assert told("-o", "{0}", url)[1] == wanted
+    assert told("--quiet", url)[1] == ""
+    assert told("/hosts?columns=name")[1] == ""
