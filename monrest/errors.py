@@ -7,6 +7,7 @@ An error is raised where it is understood and becomes the document
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -140,3 +141,17 @@ class NotClustered(RestError):
     """A question to a cluster where there is none (frontend-data.md, section 8.3)."""
 
     code = 501
+
+
+def error_value(
+    code: int,
+    message: str,
+    description: str,
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """The members of an error document: ``code``, ``message``, ``description``, and ``extra``.
+
+    ``failed`` is there, and true, for codes above 400 (docs/spec/http.md).
+    """
+    failed = {"failed": True} if code > BadRequest.code else {}
+    return {**extra, **failed, "code": code, "message": message, "description": description}

@@ -184,7 +184,7 @@ class Daemon(Service):
             dispatch=answer,
             allowed=routes.allowed,
             public=routes.public,
-            responder=Responder(self.reactor, parts.threads),
+            responder=Responder(self.reactor, parts.threads, ascii_json=config.server.ascii_json),
             clock=self.reactor,
         ).resource()
 

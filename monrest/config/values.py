@@ -39,7 +39,8 @@ NamesConfig: TypeAlias = Names
 class ServerConfig:
     """The table ``[server]``; times in seconds, sizes in bytes.
 
-    ``demo_mode``: every request that is no GET is refused.
+    ``ascii_json``: JSON has every character beyond ASCII as an escape sequence. ``demo_mode``:
+    every request that is no GET is refused.
     """
 
     listen: tuple[str, ...] = ("tcp:8080:interface=127.0.0.1",)
@@ -49,6 +50,7 @@ class ServerConfig:
     workers: int = 1
     max_url: int = 131072
     max_body: int = 33554432
+    ascii_json: bool = False
     demo_mode: bool = False
 
 

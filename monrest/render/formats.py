@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from monrest.errors import error_value
 from monrest.render.csv import csv
 from monrest.render.json import document_json, rows_json
 from monrest.render.text import text_table
@@ -98,13 +99,11 @@ def error_document(
     options: RenderOptions,
     extra: Mapping[str, Any] = MappingProxyType({}),
 ) -> Rendered:
-    """Render an error in the asked format: ``code``, ``message``, ``description``, and ``extra``.
+    """Render an error in the asked format: what ``error_value`` says.
 
     Wrapped JSON gives the plain document: an error is never wrapped (section 14.2).
     """
-    document = Document(
-        value={**extra, "code": code, "message": message, "description": description}, status=code
-    )
+    document = Document(value=error_value(code, message, description, extra), status=code)
     plain: OutputFormat = "json" if options.format == "wrapped_json" else options.format
     return render(
         document,

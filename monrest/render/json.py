@@ -7,6 +7,7 @@ that no value of a core can make an answer fail.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from attrs import define, field
 from monrest.render.slices import PIECE, batches, gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from monrest.values import Column, Document, Expand, Row, Rows
 
@@ -79,6 +80,34 @@ def dumps(value: Any, *, pretty: bool = False) -> bytes:
         return orjson.dumps(value, option=option)
     except orjson.JSONEncodeError:
         return orjson.dumps(_representable(value), option=option)
+
+
+def ascii_only(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """JSON in ``pieces`` with every character beyond ASCII as an escape sequence."""
+    escape = AsciiWriter()
+    for piece in pieces:
+        yield escape(piece)
+
+
+class AsciiWriter:
+    """Escapes what is beyond ASCII in the pieces of one JSON text, which may cut characters."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Give the next piece; the rest of a character that it cuts comes with the next one."""
+        return self._decoder.decode(piece).encode("ascii", _ESCAPED)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    units = error.object[error.start : error.end].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)), error.end
+
+
+_ESCAPED = "monrest.json"
+codecs.register_error(_ESCAPED, _escaped)
 
 
 def indented(piece: bytes, level: int) -> bytes:

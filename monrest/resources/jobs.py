@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from monrest.audit import audit
 from monrest.concurrency import sliced
-from monrest.errors import BadRequest, NotFound
+from monrest.errors import BadRequest, NotFound, error_value
 from monrest.jobs.record import Job, id_of, visible
 from monrest.query.parse import RESERVED
 from monrest.resources.background import result_url
@@ -152,12 +152,7 @@ async def output(context: Context, request: RestRequest, where: tuple[str, ...])
         return _again(context, request, found)
     outcome = found.outcome
     if outcome.status is None:
-        value = {
-            "code": 500,
-            "failed": True,
-            "message": "background job failed",
-            "description": outcome.stderr,
-        }
+        value = error_value(500, "background job failed", outcome.stderr)
         return Document(value=value, status=500)
     return Stream(
         status=outcome.status,

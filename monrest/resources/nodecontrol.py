@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.audit import audit
 from monrest.concurrency import shielded
-from monrest.errors import BadRequest, NotFound, RestError
+from monrest.errors import BadRequest, NotFound, RestError, error_value
 from monrest.jobs.live import Work
 from monrest.names import Names
 from monrest.nodecontrol.record import BROKEN, FLAGS, GATHER, Log, Node, shown
@@ -242,7 +242,7 @@ def _work(request: RestRequest, call: Callable[[Progress], Awaitable[Answer]]) -
 def _result(operation: str, problem: str, more: Mapping[str, Any]) -> Document:
     """Say how an operation ended; what failed on the node makes the job fail."""
     if problem:
-        value = {"code": 502, "message": f"{operation} failed", "description": problem, **more}
+        value = {**error_value(502, f"{operation} failed", problem), **more}
         return Document(value=value, status=502)
     return Document(value={"code": 200, "message": f"{operation} is done", **more})
 

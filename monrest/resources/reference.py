@@ -34,7 +34,8 @@ Generated from the declarations in `monrest/resources`: change those, then run `
 
 Paths follow the root `/mon/r`. A POST to a path that has only GET is the GET with its parameters
 from the body, PUT is POST, HEAD is GET without a body. A name in a path is percent-encoded, a
-slash in it as `%2F`. A failure is an object with `code`, `message` and `description`.
+slash in it as `%2F`. A failure is an object with `code`, `message` and `description`, and with
+`"failed": true` when the code is above 400.
 
 Types: `time` is Unix time in seconds; flags are the numbers 0 and 1, also where the type says
 `boolean`. `array_of_strings` is any list; what its elements are, the description says. A column

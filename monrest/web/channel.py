@@ -6,6 +6,7 @@ or header, a body whose declared length is over the limit.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,6 +15,7 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
+from monrest.errors import error_value
 from monrest.web.caller import Peer, peer_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,12 @@ _REQUEST_LINE = 64  # method, blanks and version around the URL
 _HEADERS = 65536
 _LINGER_SECONDS = 2
 _LINGER_BYTES = 1 << 20
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _REASONS = {400: b"Bad Request", 413: b"Content Too Large"}
+
+
+def _percent_encoded(match: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % match[0][0]
 
 
 class ApiChannel(HTTPChannel):
@@ -71,9 +78,13 @@ class ApiChannel(HTTPChannel):
             self.cut_off()
 
     def lineReceived(self, line: bytes) -> None:
-        """Read a line of the head."""
-        if not self._refused:
-            super().lineReceived(line)
+        """Read a line of the head; letters beyond ASCII in a URL are as good as encoded ones."""
+        if self._refused:
+            return
+        if not self.requests and not line.isascii():
+            method, blank, rest = line.partition(b" ")
+            line = method + blank + _BEYOND_ASCII.sub(_percent_encoded, rest)
+        super().lineReceived(line)
 
     def rawDataReceived(self, data: bytes) -> None:
         """Read a part of a body."""
@@ -114,8 +125,8 @@ class ApiChannel(HTTPChannel):
             return
         self._refused = True
         body = orjson.dumps(
-            {"code": code, "description": description, "message": message},
-            option=orjson.OPT_APPEND_NEWLINE,
+            error_value(code, message, description),
+            option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SORT_KEYS,
         )
         transport: Any = self.transport
         transport.write(

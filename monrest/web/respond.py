@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from attrs import define
+from attrs import define, evolve
 
 from monrest.concurrency import Threads
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
+from monrest.render.json import AsciiWriter, ascii_only
 from monrest.values import Document, Rows, Stream
 from monrest.web.flow import Flow
 from monrest.web.producer import Body
@@ -63,10 +64,14 @@ def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 @define(eq=False)
 class Responder:
-    """Sends answers and errors. ``stall``: seconds after which a reader counts as gone."""
+    """Sends answers and errors. ``stall``: seconds after which a reader counts as gone.
+
+    ``ascii_json``: JSON has nothing beyond ASCII in it.
+    """
 
     clock: IReactorTime
     threads: Threads
+    ascii_json: bool = False
     stall: float = 60.0
     timer: Callable[[], float] = time.perf_counter
 
@@ -89,6 +94,8 @@ class Responder:
             )
         else:
             rendered = render(answer, options)
+        if self._escapes(rendered.content_type):
+            rendered = evolve(rendered, pieces=ascii_only(rendered.pieces))
         request.answered()
         sending = self.send(request, rendered)
         if sending is not None:
@@ -107,20 +114,26 @@ class Responder:
         )
         headers = request.responseHeaders
         packer = None
+        escape = AsciiWriter() if self._escapes(answer.content_type) else None
         if self._headers(request, rendered) and answer.size > _WORTH_COMPRESSING:
             headers.setRawHeaders(b"Content-Encoding", [b"gzip"])
             packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
-        else:
+        elif escape is None:
             headers.setRawHeaders(b"Content-Length", [b"%d" % answer.size])
         request.answered()
         if request.method == b"HEAD":
             request.write(b"")
             return
+
+        def encoded(piece: bytes) -> bytes:
+            piece = escape(piece) if escape else piece
+            return packer.compress(piece) if packer else piece
+
         flow = Flow(self.clock, request, stall=self.stall)
         try:
-            await flow.write(packer.compress(first) if packer else first)
+            await flow.write(encoded(first))
             async for piece in answer.pieces:
-                await flow.write(packer.compress(piece) if packer else piece)
+                await flow.write(encoded(piece))
             if packer:
                 await flow.write(packer.flush())
         finally:
@@ -138,7 +151,9 @@ class Responder:
             problem.code, problem.message, problem.description, options, problem.extra
         )
         self._headers(request, rendered)
-        self._whole(request, b"".join(rendered.pieces))
+        escapes = self._escapes(rendered.content_type)
+        pieces = ascii_only(rendered.pieces) if escapes else rendered.pieces
+        self._whole(request, b"".join(pieces))
 
     def send(self, request: ApiRequest, rendered: Rendered) -> Deferred[None] | None:
         """Send a body: at once if it is small, else while it is made (None: all is written)."""
@@ -167,6 +182,10 @@ class Responder:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
             whole = gzipped(whole)
         return Body(self.clock, request, whole, stall=self.stall, timer=self.timer).send()
+
+    def _escapes(self, content_type: str) -> bool:
+        """Whether a body of this type must be in ASCII."""
+        return self.ascii_json and "json" in content_type.partition(";")[0]
 
     def _headers(self, request: ApiRequest, rendered: Rendered) -> bool:
         """Set what describes the body; whether it is to be compressed."""

@@ -94,7 +94,7 @@ def basic(user, password):
 def test_forged_headers_are_nobody(guarded, forged):
     status, headers, document = ask(guarded, forged)
     assert status == 401
-    assert set(document) == {"code", "message", "description"}
+    assert set(document) == {"code", "failed", "message", "description"}
     line = access_line(guarded, headers)
     assert " user=- " in line
     assert " client=127.0.0.1 " in line

@@ -154,6 +154,6 @@ def test_bodies_over_the_limit(narrow):
         received = raw(narrow.port, request)
         start, _blank, answer = received.partition(b"\r\n\r\n")
         assert start.startswith(b"HTTP/1.1 413"), received
-        assert set(json.loads(answer)) == {"code", "message", "description"}
+        assert set(json.loads(answer)) == {"code", "failed", "message", "description"}
     with narrow.client() as client:
         assert client.post_form("/hosts", {"name": "web01", "columns": "name"}).status == 200

@@ -114,7 +114,7 @@ def test_only_the_liar_selected_is_an_error(client, liar):
     liar.lie("invalid json")
     response = client.get("/sites/liar/hosts?columns=name", timeout=IN_TIME)
     assert response.status == 502, response
-    assert set(response.json) == {"code", "message", "description"}
+    assert set(response.json) == {"code", "failed", "message", "description"}
     assert "liar" in response.json["description"]
     assert str(liar.path) not in response.text
     assert [row["peer_key"] for row in client.rows("/sites/good/hosts?columns=peer_key")] == [

@@ -147,7 +147,7 @@ def test_a_request_that_takes_too_long(made, slow):
     slow.hold()
     response = InFlight(daemon, "/services").result()
     assert response.status == 504
-    assert set(response.json) == {"code", "message", "description"}
+    assert set(response.json) == {"code", "failed", "message", "description"}
     assert "background" in response.json["description"]
 
 

@@ -134,7 +134,7 @@ def test_errors_are_sheets_too():
     rendered = error_document(404, "unknown rest path: /x", "why", EXCEL)
     book = openpyxl.load_workbook(io.BytesIO(b"".join(rendered.pieces)))
     assert list(book["data"].values) == [
-        ("key", "value"), ("code", 404), ("description", "why"),
+        ("key", "value"), ("code", 404), ("description", "why"), ("failed", "true"),
         ("message", "unknown rest path: /x"),
     ]  # fmt: skip
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.render.formats import JSON, RenderOptions, render
+from monrest.render.json import ascii_only
 from monrest.render.slices import PIECE, gathered
 from monrest.values import Column, Document, Rows
 
@@ -212,3 +213,16 @@ def test_more_combinations_of_expanded_keys_than_are_kept():
     text = text_of(answer)
     assert json.loads(text) == [{f"a{n}": 2, "m": n, f"z{n}": 1} for (n,) in rows]
     assert '{"a199":2,"m":199,"z199":1}' in text
+
+
+@given(st.recursive(st.text() | st.integers(), st.lists), st.integers(1, 7))
+def test_ascii_is_the_same_json(value, size):
+    raw = b"".join(render(Document(value=value), RenderOptions()).pieces)
+    pieces = [raw[at : at + size] for at in range(0, len(raw), size)]
+    escaped = b"".join(ascii_only(pieces))
+    assert escaped.isascii()
+    assert json.loads(escaped) == json.loads(raw)
+
+
+def test_what_ascii_looks_like():
+    assert b"".join(ascii_only(['["ü€😀\\n"]'.encode()])) == b'["\\u00fc\\u20ac\\ud83d\\ude00\\n"]'

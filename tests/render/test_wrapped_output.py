@@ -182,7 +182,7 @@ def test_errors_are_never_wrapped():
         404, "unknown rest path: /x", "", RenderOptions(format="wrapped_json")
     )
     assert b"".join(rendered.pieces) == (
-        b'{"code":404,"description":"","message":"unknown rest path: /x"}\n'
+        b'{"code":404,"description":"","failed":true,"message":"unknown rest path: /x"}\n'
     )
 
 

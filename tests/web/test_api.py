@@ -28,6 +28,7 @@ PROBLEM = SiteProblem("lab", "Lab", "connection refused")
 
 def refused(reply, code, message):
     document = json.loads(reply.body)
+    assert document.pop("failed", False) is (code > 400)
     assert set(document) == {"code", "message", "description"}
     assert (reply.status, document["code"]) == (code, code)
     assert document["message"] == message
@@ -294,7 +295,7 @@ def test_errors_come_in_the_asked_format(room, ask):
     wrapped = ask(f"{ROOT}/wrapped_json/hosts")
     refused(wrapped, 404, "no such thing")
     pretty = ask(f"{ROOT}/hosts?pretty=1")
-    assert len(pretty.body.splitlines()) == 5
+    assert len(pretty.body.splitlines()) == 6
 
 
 @pytest.mark.parametrize(

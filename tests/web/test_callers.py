@@ -75,6 +75,7 @@ def test_an_error_document_has_further_members(room, ask):
     room.answers["/no"] = Forbidden("no", "never", extra={"problems": [1], "code": 1})
     assert json.loads(ask(f"{ROOT}/no").body) == {
         "code": 403,
+        "failed": True,
         "message": "no",
         "description": "never",
         "problems": [1],

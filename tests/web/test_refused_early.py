@@ -11,6 +11,7 @@ def explained(reply, code):
     status, headers, body = reply
     document = json.loads(body)
     assert (status, document["code"]) == (code, code)
+    assert document.pop("failed", False) is (code > 400)
     assert set(document) == {"code", "message", "description"}
     assert headers["content-type"] == "application/json; charset=utf-8"
     assert headers["cache-control"] == "no-store"
@@ -28,6 +29,23 @@ async def test_urls_up_to_the_limit_are_read(serve):
     assert not client.closed
 
 
+async def test_raw_utf8_in_a_url_is_utf8(serve):
+    served = serve()
+    client = await served.connect()
+    for raw, path, parameters in (
+        ("/hosts/münchen", "/hosts/m%C3%BCnchen", ()),
+        ("/hosts?name=Web·ü&größe=😀", "/hosts", (("name", "Web·ü"), ("größe", "😀"))),
+        ('/hosts?q=***name%20=%20"é"***', "/hosts", (("q", '***name = "é"***'),)),
+    ):
+        status, _, _ = await one(client, get(raw))
+        assert (status, served.room.seen[-1].path) == (200, path)
+        assert served.room.seen[-1].parameters == parameters
+    for raw, message in ((b"/hosts/\xff", "invalid path"), (b"/hosts?a=\xc3", "invalid UTF-8")):
+        request = get("/HERE").encode().replace(b"/HERE", raw)
+        assert explained(await one(client, request), 400) == message
+    assert not client.closed
+
+
 @pytest.mark.parametrize(
     ("request_", "code", "message"),
     [
@@ -37,7 +55,7 @@ async def test_urls_up_to_the_limit_are_read(serve):
         (get("/hosts", *[f"X-Many-{n}: {n}" for n in range(600)]), 400, "bad request"),
         (get("/hosts", *[f"X-Big-{n}: {'x' * 10_000}" for n in range(30)]), 400, "bad request"),
         ("GET /mon/r/ho sts HTTP/1.1\r\n\r\n", 400, "bad request"),
-        (b"GET /mon/r/\xff HTTP/1.1\r\n\r\n", 400, "bad request"),
+        (b"GE\xff /mon/r/ HTTP/1.1\r\n\r\n", 400, "bad request"),
         ("GET /mon/r/ HTTP/3\r\n\r\n", 400, "bad request"),
         ("nonsense\r\n\r\n", 400, "bad request"),
         (get("/hosts", "no header"), 400, "bad request"),

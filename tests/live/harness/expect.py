@@ -46,6 +46,7 @@ def refused(response, status=400, *words):
     assert response.status == status, response
     assert response.type == "application/json", response
     document = response.json
+    assert document.pop("failed", False) is (status > 400), response
     assert set(document) == {"code", "message", "description"}, response
     assert document["code"] == status
     assert isinstance(document["message"], str)
