@@ -73,7 +73,9 @@ class Authenticator:
     _user_header: str = field(init=False)
     _remote_header: str = field(init=False)
     _cookie: str = field(init=False)
-    _identities: dict[tuple[object, ...], Identity] = field(factory=dict, init=False, repr=False)
+    _held: dict[tuple[str, frozenset[str]], frozenset[str]] = field(factory=dict, init=False)
+    """Roles by user name and contact groups, before any limit: with many rules of wildcards a
+    look at them takes 80 microseconds, an eighth of a small request."""
 
     def __attrs_post_init__(self) -> None:
         self.proxies = Proxies.of(self.config.trusted_proxies)
@@ -299,31 +301,37 @@ class Authenticator:
         ``replaces``: a limit gives its roles whatever the user's own are, except that one who
         may only read stays so.
         """
-        groups = _NOBODY
-        if not self._by_group.empty:
-            groups = (await self.contacts.of(user.name)).groups
-        hashed_id = "" if session is None else session.hashed_id
-        known = (user.name, user.original, source, groups, key, hashed_id)
-        identity = self._identities.get(known)
-        if identity is not None:
-            return identity
-        roles = self._by_user.held((user.name,)) | self._by_group.held(groups)
+        held = await self._roles_of(user.name)
         if replaces and limit is not None:
-            roles = limit | (roles & {READ_ONLY})
-        identity = Identity(
+            held = limit | (held & {READ_ONLY})
+        return Identity(
             user=user.name,
             original=user.original,
-            roles=restricted(roles, limit),
+            roles=restricted(held, limit),
             source=source,
             limit=limit,
             key=key,
-            session=hashed_id,
+            session="" if session is None else session.hashed_id,
             csrf_token="" if session is None else session.csrf_token,
         )
-        if len(self._identities) >= _REMEMBERED:
-            self._identities.clear()
-        self._identities[known] = identity
-        return identity
+
+    async def _roles_of(self, name: str) -> frozenset[str]:
+        """Give all roles that the user holds by name and by contact group.
+
+        Only this is remembered: what a key or a session leaves of it is worked out each time, so
+        that one never answers for another.
+        """
+        groups = _NOBODY
+        if not self._by_group.empty:
+            groups = (await self.contacts.of(name)).groups
+        known = (name, groups)
+        held = self._held.get(known)
+        if held is None:
+            held = self._by_user.held((name,)) | self._by_group.held(groups)
+            if len(self._held) >= _REMEMBERED:
+                self._held.clear()
+            self._held[known] = held
+        return held
 
 
 _SHOWN_OF_HASH = 16

@@ -88,9 +88,14 @@ class Report:
         """The expressions of its schedule."""
         return schedule.expressions(self.record["send_types"])
 
-    def access(self, identity: Identity, groups: Collection[str]) -> Literal["rw", "ro", ""]:
-        """What somebody in these contact groups may do with it (section 5.5)."""
-        if identity.may(ADMIN) or (identity.user and identity.user == self.owner):
+    def access(
+        self, identity: Identity, groups: Collection[str], *, own: bool
+    ) -> Literal["rw", "ro", ""]:
+        """What somebody in these contact groups may do with it (section 5.5).
+
+        ``own``: it is theirs, and made with no more than they come with.
+        """
+        if own or identity.may(ADMIN):
             return "rw"
         found = {
             entry["perm"]

@@ -26,7 +26,7 @@ from monrest.resources.local import local_schema, select, sparse
 from monrest.resources.reportasking import chosen_sites
 from monrest.resources.reporturl import check_link
 from monrest.store.merge import merged
-from monrest.values import ADMIN, Answer, Column, Document, Identity, RestRequest
+from monrest.values import ADMIN, READ_ONLY, Answer, Column, Document, Identity, RestRequest
 
 ROLE = "authorized_for_reports"
 
@@ -87,6 +87,19 @@ async def _groups(context: Context, identity: Identity) -> frozenset[str]:
     return frozenset((await context.contacts.of(identity.user)).groups)
 
 
+async def _own(context: Context, identity: Identity, report: Report) -> bool:
+    """Whether the report is the asker's, and made with no more roles than they come with.
+
+    So a limited key does not see what its owner may see without it (docs/spec/accounts.md, Limits).
+    """
+    if not identity.user or identity.user != report.owner:
+        return False
+    if identity.limit is None:
+        return True
+    maker = await context.reports.owner(report)
+    return all(identity.may(role) for role in maker.roles if role != READ_ONLY)
+
+
 def _record(context: Context, report: Report, access: str) -> dict[str, Any]:
     """One report as it is shown."""
     sites, unknown = chosen_sites(report, context.sites.sites)
@@ -107,11 +120,12 @@ def _record(context: Context, report: Report, access: str) -> dict[str, Any]:
 async def reports(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/reports."""
     stored = await context.database.run(statements.everything)
-    groups = await _groups(context, request.identity)
+    identity = request.identity
+    groups = await _groups(context, identity)
     rows = [
         _record(context, one, access)
         for one in sorted(stored, key=lambda one: (one.name, one.number))
-        if (access := one.access(request.identity, groups))
+        if (access := one.access(identity, groups, own=await _own(context, identity, one)))
     ]
     further = sorted({name for row in rows for name in row} - _KNOWN)
     columns = (*COLUMNS, *(Column(name) for name in further))
@@ -124,9 +138,12 @@ async def find_report(context: Context, request: RestRequest, name: str) -> tupl
     found = None
     if name.isascii() and name.isdigit() and name[0] != "0" and len(name) <= _MOST_DIGITS:
         found = await context.database.run(statements.one(int(name)))
-    groups = await _groups(context, request.identity)
-    access = found.access(request.identity, groups) if found is not None else ""
-    if found is None or not access:
+    if found is None:
+        raise NotFound("no such report")
+    identity = request.identity
+    own = await _own(context, identity, found)
+    access = found.access(identity, await _groups(context, identity), own=own)
+    if not access:
         raise NotFound("no such report")
     return found, access
 
@@ -319,7 +336,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/reports",
         description="reports",
-        text="Own ones, public ones, and those that somebody shares.",
+        text="Own ones, public ones, and those that somebody shares. A key or session that is "
+        "limited to roles has as its own those that are made with no more roles than these.",
         handler=reports,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,

@@ -112,4 +112,4 @@ def test_names_are_changed_and_the_original_is_kept(door):
 def test_many_users_are_not_remembered_for_ever(door):
     for number in range(5000):
         door.ask({KEY: SECRET, USER: f"user{number}"})
-    assert len(door.authenticator._identities) <= 4096
+    assert len(door.authenticator._held) <= 4096

@@ -1,0 +1,10 @@
+"""Attacks on whole daemons, with the cores and clients of the black-box suite."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
+
+from tests.live.conftest import embedded, made, slow  # noqa: E402  the harness is found by now
+
+__all__ = ["embedded", "made", "slow"]
