@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
 
-from tests.live.conftest import embedded, made, slow  # noqa: E402  the harness is found by now
+from tests.live.conftest import embedded, made, slow
 
 __all__ = ["embedded", "made", "slow"]

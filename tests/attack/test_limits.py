@@ -21,9 +21,37 @@ LIMITS = {"boss": [HOSTS], "olga": [], "(api)": [HOSTS, SERVICES]}
 """To what the limited one of two keys is limited; boss administrates, olga may see all services."""
 LINES = [line for line in TABLE if line.startswith("GET ") or TEST in TABLE[line][1]]
 PASSING = frozenset(
-    "localtime time last_used last_from percent start end remaining duration created active now "
-    "heartbeat uptime response_time last_online last_check next_check last_update latency "
-    "execution_time time_total job id hashed_key file digest digests".split()
+    [
+        "localtime",
+        "macros",
+        "time",
+        "last_used",
+        "last_from",
+        "percent",
+        "start",
+        "end",
+        "remaining",
+        "duration",
+        "created",
+        "active",
+        "now",
+        "heartbeat",
+        "uptime",
+        "response_time",
+        "last_online",
+        "last_check",
+        "next_check",
+        "last_update",
+        "latency",
+        "execution_time",
+        "time_total",
+        "job",
+        "id",
+        "hashed_key",
+        "file",
+        "digest",
+        "digests",
+    ]
 )
 """What is another number at another moment or daemon."""
 
