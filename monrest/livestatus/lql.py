@@ -1,8 +1,9 @@
 """Building requests: the only place where a GET for a core is put together.
 
-The template is that of livestatus.md, section 15; nothing else formats LQL. Names of tables,
-columns and operators are never taken unchecked from outside; values are literal and may hold no
-control character, which is the defence against injected lines (section 1).
+Nothing else formats LQL. Names of tables, columns and operators are never taken unchecked from
+outside; values are literal and may hold no control character, which is the defence against
+injected lines. A line that a core might not survive is never written
+(docs/spec/livestatus.md): the planner does not ask for one, and here is the last look.
 """
 
 from __future__ import annotations
@@ -13,8 +14,14 @@ from functools import lru_cache
 from attrs import frozen
 
 from monrest.errors import BadRequest
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
+from monrest.query.sendable import asked, bounded, harmless
 from monrest.values import Capabilities
+
+
+class HarmfulRequestError(Exception):
+    """A request of ours that a core might not survive; nothing of it was sent."""
+
 
 LONGEST_LINE = 65_000
 """A Naemon resets the connection at a line of more than 65,536 bytes."""
@@ -46,8 +53,10 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
     Sort goes only to cores that sort (and Limit then stays away too, or the wrong rows would be
     cut off), AuthUser only to cores that know it. Leading and trailing blanks of a value are lost
     in every core, so the planner keeps such conditions here. Raise BadRequest if a value holds a
-    control character or is too long, ValueError for a name or an operator that is none.
+    control character or is too long, ValueError for a name or an operator that is none, and
+    HarmfulRequestError for what no core may be sent.
     """
+    _require_harmless(pushed)
     lines = [
         f"GET {_identifier(pushed.table)}",
         "ResponseHeader: fixed16",
@@ -83,6 +92,26 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
                 f"the value of {what} is too long, expected at most {LONGEST_LINE} bytes",
             )
     return b"\n".join(encoded) + b"\n\n"
+
+
+def _require_harmless(pushed: Pushed) -> None:
+    """Refuse what docs/spec/livestatus.md rules out for every kind of core."""
+    table = pushed.table
+    if not asked(table):
+        raise HarmfulRequestError(f"table {table}")
+    if table == "log":
+        tree = None if pushed.filter is None else simplified(pushed.filter)
+        if tree is not False and (tree is True or not bounded(tree)):
+            raise HarmfulRequestError("table log without a lower bound on time")
+    compared = [pushed.filter, *(stat.filter for stat in pushed.stats)]
+    names = [name for tree in compared for name in columns_of(tree)]
+    names += [stat.column for stat in pushed.stats if stat.column]
+    names += [name for name, _ in pushed.sort]
+    if pushed.stats:
+        names += pushed.columns
+    for name in names:
+        if not harmless(table, name):
+            raise HarmfulRequestError(f"column {name} of table {table} may only be read")
 
 
 @lru_cache(maxsize=512)
@@ -187,9 +216,15 @@ class _Writer:
         self._put(tree, "Stats", "Stats")
 
     def _never(self) -> Every:
-        """A contradiction that every core accepts; its items joined by Or are always true."""
+        """A contradiction that every core accepts; its items joined by Or are always true.
+
+        Of a log it is one on the time, for which a core opens no file.
+        """
+        if self.pushed.table == "log":
+            return Every((Test("time", "=", "0"), Test("time", "!=", "0")))
         types = self.capabilities.tables.get(self.pushed.table, {})
-        names = [*self.pushed.columns, *(s.column for s in self.pushed.stats if s.column), *types]
+        given = [*self.pushed.columns, *(s.column for s in self.pushed.stats if s.column), *types]
+        names = [name for name in given if harmless(self.pushed.table, name)]
         simple = ("int", "time", "string", "")
         name = next((n for n in names if types.get(n, "") in simple), names[0] if names else "name")
         return Every((Test(name, "=", "0"), Test(name, "!=", "0")))

@@ -7,6 +7,7 @@ of a query that is pushed down, in terms that every Livestatus core understands.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from attrs import frozen
@@ -169,6 +170,17 @@ class Not:
 
 
 CoreFilter: TypeAlias = Test | Every | Any_ | Not
+
+
+def columns_of(condition: CoreFilter | None) -> Iterable[str]:
+    """The columns that a core filter reads."""
+    if isinstance(condition, Test):
+        yield condition.column
+    elif isinstance(condition, Not):
+        yield from columns_of(condition.item)
+    elif condition is not None:
+        for item in condition.items:
+            yield from columns_of(item)
 
 
 @frozen

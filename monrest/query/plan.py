@@ -16,9 +16,10 @@ from attrs import evolve, field, frozen
 from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
-from monrest.query.pushdown import both, push_all, push_log_times
+from monrest.query.pushdown import both, earliest, push_all, push_log_times
 from monrest.query.resolve import Core, Peer, core_word
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, TableSchema
+from monrest.query.sendable import Use, uses
 from monrest.values import Capabilities
 
 _DAY = 86400
@@ -153,7 +154,9 @@ def plan(
     if not columns:
         return None
     if not push_down:
-        return SitePlan(pushed=Pushed(table=schema.table, columns=columns, filter=forced))
+        since = Test("time", ">=", "0") if schema.merge == "logs" else None
+        wanted = both(forced, since)
+        return SitePlan(pushed=Pushed(table=schema.table, columns=columns, filter=wanted))
     merged = schema.merge == "groups" and not single
     part = push_all(() if merged else bound.row_filter, schema.table, capabilities, bound.view)
     exact = part.exact and not (merged and bound.row_filter)
@@ -204,9 +207,8 @@ def sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool
         source = bound.names.find(expression.name) if isinstance(expression, Ref) else None
         if (
             not isinstance(source, Core)
-            or source.core_type in ("list", "dict", "float")
             or bound.view.masks(source.name)
-            or not capabilities.has(schema.table, source.name)
+            or "sort" not in uses(capabilities, schema.table, source.name)
         ):
             return None
         keys.setdefault(source.name, key.descending)
@@ -224,9 +226,14 @@ def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SiteP
     filters = pushed.filter
     for test in times.tests:
         filters = both(filters, test)
-    if capabilities.kind == "icinga2" and times.lowest is not None:
+    lowest = times.lowest
+    if lowest is None:
+        # A core reads every archive unless it is told where to begin.
+        lowest = earliest(times.rest)
+        filters = both(filters, Test("time", ">=", str(lowest)))
+    if capabilities.kind == "icinga2":
         # Files are chosen by their first line against the last lower bound of the query.
-        filters = both(filters, Test("time", ">=", str(max(0, times.lowest - _DAY))))
+        filters = both(filters, Test("time", ">=", str(max(0, lowest - _DAY))))
     pushed = evolve(pushed, filter=filters)
     limit = bound.query.limit
     if (
@@ -263,7 +270,7 @@ def _stats(
             if isinstance(source, Core):
                 groups[source.name] = None
             continue
-        if not isinstance(source, Core) or source.core_type not in ("int", "time"):
+        if not isinstance(source, Core):
             return None
         if one.kind in ("sum", "avg"):
             counters[Stat("sum", source.name)] = None
@@ -272,10 +279,8 @@ def _stats(
     return tuple(groups), tuple(counters)
 
 
-_ICINGA_GROUPS = frozenset({"name", "host_name", "description", "has_been_checked"})
-
-
 def _plain_source(bound: Bound, one: Selected, capabilities: Capabilities) -> Core | Peer | None:
+    """The column of a group or an aggregate that the core can do, or one constant for its site."""
     expression = one.inner
     if not isinstance(expression, Ref):
         return None
@@ -284,14 +289,8 @@ def _plain_source(bound: Bound, one: Selected, capabilities: Capabilities) -> Co
         return source
     if not isinstance(source, Core) or bound.view.masks(source.name):
         return None
-    table = bound.names.schema.table
-    if source.core_type not in ("string", "int", "time") or not capabilities.has(
-        table, source.name
-    ):
-        return None
-    if capabilities.kind == "icinga2" and (source.name not in _ICINGA_GROUPS or table == "log"):
-        return None
-    return source
+    use: Use = "group" if one.kind == "value" else "stats"
+    return source if use in uses(capabilities, bound.names.schema.table, source.name) else None
 
 
 def stats_layout(bound: Bound, columns: Sequence[str]) -> Layout:

@@ -1,9 +1,9 @@
 """Which part of a bound filter a core can do without changing the answer.
 
-Livestatus cores differ from each other and from the API's own rules (livestatus.md, section 3;
-icinga2-livestatus.md). A condition is pushed when the core keeps at least every row that the
-local rule keeps; ``exact`` says that it keeps no other row either. Whatever is not exact is
-evaluated here again.
+Livestatus cores differ from each other and from the API's own rules. Which columns they may
+compare at all is declared in ``sendable``. A condition is pushed when the core keeps at least
+every row that the local rule keeps; ``exact`` says that it keeps no other row either. Whatever is
+not exact is evaluated here again.
 """
 
 from __future__ import annotations
@@ -18,37 +18,13 @@ from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 from monrest.query.regex import pushability
 from monrest.query.resolve import Core, Variable, View, secret
+from monrest.query.sendable import uses
 from monrest.values import Capabilities
 
 _LONGEST = 10_000
 """Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""
 _END_OF_TIME = 2**40
 """A time in seconds that every core can read and no log line has."""
-_ICINGA_TEXT = frozenset(
-    {"name", "host_name", "description", "service_description", "address", "host_address"}
-    | {"author", "type", "message"}
-)
-_EMPTY_THERE = ("log", "host_name")
-"""Null in Icinga 2 for the lines of hosts; the rows are completed after they have arrived."""
-_ICINGA_NUMBERS = frozenset(
-    {
-        "has_been_checked",
-        "active_checks_enabled",
-        "accept_passive_checks",
-        "notifications_enabled",
-        "event_handler_enabled",
-        "flap_detection_enabled",
-        "acknowledged",
-        "is_flapping",
-        "scheduled_downtime_depth",
-        "max_check_attempts",
-        "entry_time",
-        "class",
-    }
-)
-_ICINGA_LISTS = frozenset(
-    {"groups", "host_groups", "service_groups", "contacts", "host_contacts", "service_contacts"}
-)
 _NEGATIVE = {"!=": "=", "!~": "~", "!~~": "~~"}
 
 # The core prints floats with ten digits after the first, so a value read back may differ from
@@ -140,6 +116,22 @@ def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
     return LogTimes(tests=tuple(tests), lowest=lowest, rest=tuple(rest))
 
 
+def earliest(trees: Iterable[CheckTree]) -> int:
+    """The first second that lines may have which match all of these checks; 0 if any may."""
+    return max((_since(tree) for tree in trees), default=0)
+
+
+def _since(tree: CheckTree) -> int:
+    if isinstance(tree, CheckGroup):
+        if tree.connector == "and":
+            return earliest(tree.items)
+        return min((_since(item) for item in tree.items), default=0)
+    number = number_of(tree.operand)
+    if not isinstance(tree.source, Core) or tree.source.name != "time" or number is None:
+        return 0
+    return int(min(max(number, 0), _END_OF_TIME)) if tree.condition.op in (">", ">=", "=") else 0
+
+
 def _join(connector: str, parts: list[Pushable]) -> Pushable:
     exact = all(part.exact for part in parts)
     filters = [part.filter for part in parts]
@@ -161,26 +153,19 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
     source = check.source
     if isinstance(source, Variable):
         return _push_variable(check, source, table, capabilities, view)
-    if not isinstance(source, Core) or not capabilities.has(table, source.name):
+    if not isinstance(source, Core) or "filter" not in uses(capabilities, table, source.name):
         return NOTHING
     if view.masks(source.name):
-        return _push_cut(check, source, capabilities)
-    icinga = capabilities.kind == "icinga2"
-    if icinga and source.name in pending.COLUMNS and table != "log":
+        return _push_cut(check, source)
+    if capabilities.kind == "icinga2" and source.name in pending.COLUMNS and table != "log":
         return _push_icinga_state(check, source)
     if source.core_type == "list":
-        if icinga and source.name not in _ICINGA_LISTS:
-            return NOTHING
         return _push_list(check, source)
     if source.core_type == "string":
-        if icinga and (source.name not in _ICINGA_TEXT or (table, source.name) == _EMPTY_THERE):
-            return NOTHING
         return _push_text(check, source)
     if source.core_type in ("int", "time"):
-        if icinga and source.name not in _ICINGA_NUMBERS:
-            return NOTHING
         return _push_integer(check, source)
-    if source.core_type == "float" and not icinga:
+    if source.core_type == "float":
         return _push_float(check, source)
     return NOTHING
 
@@ -215,13 +200,11 @@ def _push_text(check: Check, source: Core) -> Pushable:
     return NOTHING
 
 
-def _push_cut(check: Check, source: Core, capabilities: Capabilities) -> Pushable:
+def _push_cut(check: Check, source: Core) -> Pushable:
     """A pattern found in a log line whose end is cut off is found in the whole line as well."""
     if secret(source.name) != "event" or check.condition.op not in ("~", "~~"):
         return NOTHING
-    if "$" in check.condition.value or (
-        capabilities.kind == "icinga2" and source.name not in _ICINGA_TEXT
-    ):
+    if "$" in check.condition.value:
         return NOTHING
     return Pushable(_push_text(check, source).filter, exact=False)
 
@@ -277,9 +260,9 @@ def _push_variable(
 ) -> Pushable:
     name = source.key[len(source.prefix) :]
     op, value = check.condition.op, check.condition.value
-    if capabilities.kind not in ("naemon", "mk", "lmd") or not view.variables.all_visible:
+    if "filter" not in uses(capabilities, table, source.source):
         return NOTHING
-    if not capabilities.has(table, source.source) or name != name.upper() or " " in name:
+    if not view.variables.all_visible or name != name.upper() or " " in name:
         return NOTHING
     if not value or not _clean(value) or not _clean(name):
         return NOTHING

@@ -15,9 +15,10 @@ from attrs import evolve, frozen
 
 from monrest.query import pending
 from monrest.query.functions import number_of
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
 from monrest.query.order import Steps
 from monrest.query.pushdown import Pushable, both
+from monrest.query.sendable import harmless
 from monrest.values import Capabilities, Row
 
 _TURN = 100
@@ -60,17 +61,6 @@ def started_spec(spec: StatsSpec, program_start: int) -> StatsSpec:
     )
 
 
-def columns_of(condition: CoreFilter | None) -> Iterable[str]:
-    """The columns that a core filter reads."""
-    if isinstance(condition, Test):
-        yield condition.column
-    elif isinstance(condition, Not):
-        yield from columns_of(condition.item)
-    elif condition is not None:
-        for item in condition.items:
-            yield from columns_of(item)
-
-
 def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
     """The fields split into queries: all counts together, functions by their condition.
 
@@ -111,7 +101,7 @@ def plan_stats(
             stats.append(Stat("count", "", condition))
         else:
             common = condition
-            if not capabilities.has(table, one.column):
+            if not capabilities.has(table, one.column) or not harmless(table, one.column):
                 return None
             stats.append(Stat(one.function, one.column))
     return Pushed(table=table, filter=both(both(forced, part.filter), common), stats=tuple(stats))
@@ -139,6 +129,8 @@ def portable(
     """``condition`` in terms whose answer on this core is the API's, None where there are none."""
     if condition is None or isinstance(condition, Test):
         if condition is None or not capabilities.has(table, condition.column):
+            return None
+        if not harmless(table, condition.column):
             return None
         if capabilities.kind == "icinga2" and condition.column in pending.COLUMNS:
             return pending.in_icinga(condition)

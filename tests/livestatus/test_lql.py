@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monrest.errors import BadRequest
-from monrest.livestatus.lql import LONGEST_LINE, build, opposite, simplified
+from monrest.livestatus.lql import (
+    LONGEST_LINE,
+    HarmfulRequestError,
+    build,
+    opposite,
+    simplified,
+)
 from monrest.query.model import Any_, Every, Not, Pushed, Stat, Test
 from monrest.values import Capabilities
 
@@ -299,3 +305,77 @@ def test_a_value_stays_on_its_line(text):
         return
     assert request.count(b"\n") == 7
     assert request.split(b"\n")[5].decode() == f"Filter: name = {text}".rstrip(" ")
+
+
+# ---------------------------------------------------------------- what no core may be sent
+
+STATUS = {
+    "connections": "int",
+    "connections_rate": "float",
+    "requests": "int",
+    "livecheck_overflows_rate": "float",
+    "num_hosts": "int",
+    "program_start": "time",
+}
+VALUES = ("custom_variable_values", "host_custom_variable_values")
+VALUES += ("current_host_custom_variable_values", "current_service_custom_variable_values")
+SINCE = Test("time", ">=", "5")
+
+
+def harmful():
+    """Everything that a core might not survive, in each line that may name a column."""
+    for table, names in [
+        ("status", [name for name in STATUS if not name.startswith(("num", "program"))]),
+        *[(table, VALUES) for table in ("hosts", "services", "log", "downtimes", "hostsbygroup")],
+    ]:
+        since = SINCE if table == "log" else None
+        for name in names:
+            test = Test(name, "=", "")
+            for tree in (test, Not(test), Any_((test, T1)), Every((T1, Not(Any_((T2, test)))))):
+                both = tree if since is None else Every((since, tree))
+                yield Pushed(table=table, columns=(name,), filter=both)
+                yield Pushed(table=table, filter=since, stats=(Stat("count", "", tree),))
+            for function in ("sum", "min", "max"):
+                yield Pushed(table=table, filter=since, stats=(Stat("count"), Stat(function, name)))
+            yield Pushed(table=table, columns=(name,), filter=since, stats=(Stat("count"),))
+            yield Pushed(
+                table=table, columns=("a",), filter=since, sort=(("a", False), (name, True))
+            )
+    yield Pushed(table="statehist", columns=("time",), filter=SINCE)
+    yield Pushed(table="log", columns=("time",))
+    for tree in (Test("time", "<", "5"), Not(SINCE), Any_((SINCE, T1)), Any_((SINCE, SINCE)), T1):
+        yield Pushed(table="log", columns=("time",), filter=tree)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_core_might_not_survive_is_never_written(kind):
+    core = Capabilities(kind=kind, tables={"status": STATUS}, key=f"harm-{kind}")
+    for pushed in harmful():
+        with pytest.raises(HarmfulRequestError):
+            build(pushed, core)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_may_only_be_read_is_read(kind):
+    core = Capabilities(kind=kind, tables={"status": STATUS}, key=f"read-{kind}")
+    for pushed in (
+        Pushed(table="status", columns=tuple(STATUS), filter=Test("num_hosts", ">", "1")),
+        Pushed(table="hosts", columns=VALUES, filter=Test("custom_variables", "=", "A b")),
+        Pushed(table="log", columns=VALUES, filter=Every((T1, Every((SINCE, T2))))),
+        Pushed(table="log", columns=("class",), filter=Test("time", "=", "5")),
+        Pushed(table="log", columns=("class",), filter=Any_(())),
+    ):
+        assert f"Columns: {' '.join(pushed.columns)}" in lines(pushed, core)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_and_none_are_said_with_columns_that_may_be_compared(kind):
+    core = Capabilities(kind=kind, tables={"status": STATUS}, key=f"never-{kind}")
+    nothing = Pushed(table="status", columns=("connections", "requests"), filter=Any_(()))
+    assert [line for line in lines(nothing, core) if "Filter" in line] == [
+        "Filter: num_hosts = 0",
+        "Filter: num_hosts != 0",
+    ]
+    assert "Stats: num_hosts = 0" in lines(Pushed(table="status", stats=(Stat("count"),)), core)
+    log = Pushed(table="log", columns=("class",), filter=Any_(()))
+    assert lines(log, core)[5:] == ["Filter: time = 0", "Filter: time != 0"]

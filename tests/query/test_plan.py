@@ -260,11 +260,27 @@ def test_log_bounds_go_down_and_icinga_reads_a_day_more() -> None:
     )
 
 
-def test_times_inside_an_or_stay_here() -> None:
+def test_a_log_is_never_read_without_a_lower_bound_on_time() -> None:
     logs = schema("logs", "log", "logs")
-    made = planned("q→time > 10 or time < 5", table=logs)
-    assert made.pushed.filter is None
-    assert not made.filtered
+    for params, since in [
+        ("q→time > 10 or time < 5", 0),
+        ("q→time > 10.5 or (time >= 7 and name = a)", 7),
+        ("q→(time > 10 or time = 9) and (time > 8 or time > 3)", 9),
+        ("q→time > 10 or name = a", 0),
+        ("time[ne]→5", 0),
+        ("q→time > -5 or time > -9", 0),
+        ("name[ne]→", 0),
+    ]:
+        made = planned(params, table=logs)
+        tests = made.pushed.filter
+        found = tests.items if isinstance(tests, Every) else (tests,)
+        assert Test("time", ">=", str(since)) in found, (params, tests)
+        assert not made.filtered or "time" not in params
+    made = planned("q→time > 200000 or time > 300000", ICINGA, logs)
+    assert made.pushed.filter == Every(
+        (Test("time", ">=", "200000"), Test("time", ">=", str(200000 - 86400)))
+    )
+    assert planned("name→a", table=logs, push_down=False).pushed.filter == Test("time", ">=", "0")
 
 
 def test_everything_can_be_left_to_us() -> None:

@@ -15,9 +15,9 @@ from attrs import frozen
 from monrest.errors import BadRequest
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.lql import simplified
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
 from monrest.query.schema import EMPTY, CoreType
-from monrest.query.totals import columns_of, core_test
+from monrest.query.totals import core_test
 from monrest.sites.federation.answers import Record
 from monrest.sites.normalise import Layout, fixed
 from monrest.values import Capabilities, Row

@@ -1,0 +1,154 @@
+"""What a core may be sent for a column: the one declaration (docs/spec/livestatus.md).
+
+Every core may be asked for the value of a column. Whether it may also filter, group, aggregate
+or sort by it depends on two things: some columns end a Naemon, and others are compared by a kind of
+core in a way that would change an answer. The first is ``harmless``, which the builder of requests
+checks as well; both together are ``uses``, which the planner goes by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from monrest.query import pending
+from monrest.query.model import CoreFilter, Every, Test
+from monrest.values import Capabilities
+
+Use: TypeAlias = Literal["filter", "group", "stats", "sort"]
+"""A Filter line or a counting Stats line, a column beside Stats, a Stats function, a Sort line."""
+
+COUNTERS = (
+    "connections",
+    "forks",
+    "host_checks",
+    "livecheck_overflows",
+    "livechecks",
+    "log_messages",
+    "neb_callbacks",
+    "requests",
+    "service_checks",
+)
+"""What a core counts since its start, each with a column ``…_rate`` per second."""
+
+_ONLY_READ = (
+    ("status", re.compile(rf"(?:{'|'.join(COUNTERS)})(?:_rate)?")),
+    # A variable without a value is a null pointer there, which only a filter follows.
+    ("", re.compile(r"(?:\w+_)?custom_variable_values")),
+)
+"""Table ("" for all of them) and columns that a core only ever gets in a Columns line."""
+
+_NEVER_ASKED = frozenset({"statehist"})
+
+_EVERYTHING: frozenset[Use] = frozenset({"filter", "group", "stats", "sort"})
+_NOTHING: frozenset[Use] = frozenset()
+
+
+@lru_cache(maxsize=4096)
+def harmless(table: str, column: str) -> bool:
+    """Whether a core survives and answers any line about the column, not only a Columns line."""
+    return not any(
+        only in ("", table) and columns.fullmatch(column) for only, columns in _ONLY_READ
+    )
+
+
+def asked(table: str) -> bool:
+    """Whether cores are asked for the table at all."""
+    return table not in _NEVER_ASKED
+
+
+def bounded(tree: CoreFilter | None) -> bool:
+    """Whether a filter of the log has a lower bound on time that every core understands.
+
+    It must not stand inside an Or: cores make an intersection of the bounds in there.
+    """
+    if isinstance(tree, Every):
+        return any(bounded(item) for item in tree.items)
+    return isinstance(tree, Test) and tree.column == "time" and tree.op in ("=", ">", ">=")
+
+
+@lru_cache(maxsize=8192)
+def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
+    """What the core may do with a column that it has, so that no answer changes.
+
+    ``filter`` says that operators of the column's type may be sent, not that each of them may.
+    """
+    core_type = capabilities.tables.get(table, {}).get(column)
+    if core_type is None or not harmless(table, column):
+        return _NOTHING
+    found = set(_EVERYTHING)
+    if core_type in ("list", "dict", "float") or not capabilities.sorts:
+        found.discard("sort")
+    if core_type not in ("string", "int", "time"):
+        found.discard("group")
+    if core_type not in ("int", "time"):
+        found.discard("stats")
+    if not _FILTERS.get(capabilities.kind, _filters)(table, column, core_type):
+        found.discard("filter")
+    if capabilities.kind == "icinga2" and (column not in _ICINGA_GROUPS or table == "log"):
+        found -= {"group", "stats"}
+    return frozenset(found)
+
+
+# -------------------------------------------------------------------- what kinds of cores compare
+
+
+def _filters(table: str, column: str, core_type: str) -> bool:
+    """Whether a core of the Nagios family compares the column as we do."""
+    del table, column, core_type
+    return True
+
+
+def _filters_no_variables(table: str, column: str, core_type: str) -> bool:
+    """The same without conditions on one custom variable, which it has no words for."""
+    del table, column
+    return core_type != "dict"
+
+
+def _filters_icinga2(table: str, column: str, core_type: str) -> bool:
+    if column in pending.COLUMNS and table != "log":
+        return True
+    if (table, column) == _EMPTY_THERE:
+        return False
+    return column in _ICINGA_FILTERS.get(core_type, ())
+
+
+_FILTERS: dict[str, Callable[[str, str, str], bool]] = {
+    "icinga2": _filters_icinga2,
+    "shinken": _filters_no_variables,
+    "rest": _filters_no_variables,
+}
+_EMPTY_THERE = ("log", "host_name")
+"""Null in Icinga 2 for the lines of hosts; the rows are completed after they have arrived."""
+_ICINGA_GROUPS = frozenset({"name", "host_name", "description", "has_been_checked"})
+_ICINGA_NUMBERS = frozenset(
+    {
+        "has_been_checked",
+        "active_checks_enabled",
+        "accept_passive_checks",
+        "notifications_enabled",
+        "event_handler_enabled",
+        "flap_detection_enabled",
+        "acknowledged",
+        "is_flapping",
+        "scheduled_downtime_depth",
+        "max_check_attempts",
+        "entry_time",
+        "class",
+    }
+)
+_ICINGA_FILTERS: dict[str, frozenset[str]] = {
+    "string": frozenset(
+        {"name", "host_name", "description", "service_description", "address", "host_address"}
+        | {"author", "type", "message"}
+    ),
+    "int": _ICINGA_NUMBERS,
+    "time": _ICINGA_NUMBERS,
+    "list": frozenset(
+        {"groups", "host_groups", "service_groups", "contacts", "host_contacts"}
+        | {"service_contacts"}
+    ),
+}
+"""Core type to the columns that an Icinga 2 compares as a Naemon does."""
