@@ -90,8 +90,9 @@ async def fetch(
     )
     parts = _parts(context, request.identity, sites, plans, gathered, cached)
     missing = await sliced(absent_labels(bound, shape, parts), context.clock)
-    if missing:
-        await _require_labels(context, sites, schema, seen, missing)
+    unseen = await _unseen(context, sites, schema, seen, missing)
+    if unseen:
+        raise typo(unseen)
     steps = finish(bound, shape, parts)
     if bound.unpack is None and sum([len(part.rows) for part in parts]) <= _AT_ONCE:
         result = finished(steps)
@@ -174,18 +175,20 @@ def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     return evolve(rows, expand=lambda row: {**names, **inner(row)})
 
 
-async def _require_labels(
+async def _unseen(
     context: Context,
     sites: Sequence[Site],
     schema: TableSchema,
     seen: CoreFilter | None,
     missing: Sequence[str],
-) -> None:
-    """Raise unless some row of the collection has each label of performance data.
+) -> Sequence[str]:
+    """Which of these labels of performance data no row of the collection has.
 
     Asked only when the rows that a filter left have none of them: whether a name is a typing
     error must not depend on what the cores could filter (query-engine.md, section 4.3).
     """
+    if not missing:
+        return ()
     columns = tuple((name, "string") for name, _ in schema.perf)
 
     def everything(_site: Site, capabilities: Capabilities) -> Pushed | None:
@@ -195,9 +198,7 @@ async def _require_labels(
     gathered = await fan_out(sites, everything, columns, context.clock)  # type: ignore[arg-type]  # "string" is a core type
     rows = (row for answer in gathered.answers for row in answer.rows)
     places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
-    unseen = await sliced(unseen_labels(missing, rows, places), context.clock)
-    if unseen:
-        raise typo(unseen)
+    return await sliced(unseen_labels(missing, rows, places), context.clock)
 
 
 def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:
@@ -222,12 +223,15 @@ async def fetch_stats(
     spec: StatsSpec,
     *,
     extra: tuple[Condition, ...] = (),
+    unseen: set[str] | None = None,
 ) -> Document:
     """The fields of ``spec`` summed over the selected sites (query-engine.md, section 17).
 
     Row filters and visibility apply; ``columns`` is left to ``reselect``, because resources may
-    compute further fields first.
+    compute further fields first. Names in filters that no row has are an error, or are added to
+    ``unseen`` for a resource that asks another collection as well.
     """
+    strange: set[str] = set()
     query = parse_query(request.parameters)
     sites = context.sites.select(request.sites or query.backends)
     cores = known_cores(sites)
@@ -242,7 +246,9 @@ async def fetch_stats(
         request.identity, schema.table, strict=context.config.auth.strict_host_authorization
     )
     waiting = [
-        Deferred.fromCoroutine(_batch(context, request.identity, sites, bound, batch, seen))
+        Deferred.fromCoroutine(
+            _batch(context, request.identity, sites, bound, batch, seen, strange)
+        )
         for batch in batches(spec)
     ]
     value: dict[str, Any] = {}
@@ -255,6 +261,10 @@ async def fetch_stats(
         value.update(fields)
         problems.update({problem.site: problem for problem in gathered.problems})
         seconds = max(seconds, gathered.seconds)
+    if unseen is None and strange:
+        raise typo(sorted(strange))
+    if unseen is not None:
+        unseen |= strange
     ordered = {one.name: value[one.name] for one in spec.fields}
     return Document(value=ordered, failed_sites=tuple(problems.values()), backend_seconds=seconds)
 
@@ -266,6 +276,7 @@ async def _batch(
     bound: Bound,
     batch: StatsSpec,
     seen: CoreFilter | None,
+    strange: set[str],
 ) -> tuple[dict[str, Any], Gathered]:
     schema = bound.names.schema
     shape = stats_layout(bound, batch.columns())
@@ -300,8 +311,7 @@ async def _batch(
             )
             rows.append((answer, part))
     missing = await sliced(absent_labels(bound, shape, [part for _, part in rows]), context.clock)
-    if missing:
-        await _require_labels(context, sites, schema, seen, missing)
+    strange.update(await _unseen(context, sites, schema, seen, missing))
     for answer, part in rows:
         kept = await sliced(filtered(bound, shape, part), context.clock)
         mine = started_spec(batch, _program_start(answer.site))

@@ -9,6 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from monrest.auth.visibility import SYSTEM
+from monrest.query.bind import typo
 from monrest.query.model import Condition
 from monrest.query.schema import TableSchema
 from monrest.query.totals import StatsField, StatsSpec
@@ -86,11 +87,19 @@ CHECK_COLUMNS = tuple(
 
 
 async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer /checks/stats: both tables at the same time, filters and visibility applied."""
+    """Answer /checks/stats: both tables at the same time, filters and visibility applied.
+
+    What only one of them has is empty in the other; what neither has is a typing error.
+    """
     now = int(context.clock.seconds())
+    unseen: tuple[set[str], set[str]] = (set(), set())
     waiting = [
-        Deferred.fromCoroutine(fetch_stats(context, request, schema, check_stats(kind, now)))
-        for kind, schema in (("hosts", HOSTS), ("services", SERVICES))
+        Deferred.fromCoroutine(
+            fetch_stats(context, request, schema, check_stats(kind, now), unseen=strange)
+        )
+        for kind, schema, strange in zip(
+            ("hosts", "services"), (HOSTS, SERVICES), unseen, strict=True
+        )
     ]
     try:
         hosts, services = await gatherResults(waiting, consumeErrors=True)
@@ -99,6 +108,8 @@ async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
             one.cancel()
         error.subFailure.raiseException()
         raise
+    if nowhere := unseen[0] & unseen[1]:
+        raise typo(sorted(nowhere))
     value = {**with_ratios("hosts", hosts.value), **with_ratios("services", services.value)}
     failed = {one.site: one for one in (*hosts.failed_sites, *services.failed_sites)}
     answer = Document(
@@ -171,7 +182,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/checks/stats",
         description="check statistics",
         text=(
-            "Filters must name columns that hosts and services both have. Averages divide by all "
+            "Filters apply to hosts and to services; a column that only one of them has is empty "
+            "in the other, so that `description=ping` counts no host. Averages divide by all "
             "objects with active (or passive) checks, those never checked included."
         ),
         handler=checks,

@@ -124,6 +124,37 @@ def test_check_stats(client):
     assert client.rows("/check/stats").keys() == stats.keys()
 
 
+def test_check_stats_are_filtered(client):
+    """A column that only hosts or only services have is empty in the other."""
+
+    def count(name, value):
+        stats = client.rows("/checks/stats", {name: value})
+        return tuple(
+            stats[f"{kind}_active_sum"] + stats[f"{kind}_passive_sum"]
+            for kind in ("hosts", "services")
+        )
+
+    expected = {
+        ("host_name", "web01"): (1, 4),
+        ("state", "0"): (3, 5),
+        ("groups[gte]", "linux"): (3, 0),
+        ("peer_key", "s1"): (6, 11),
+        ("peer_key", "s2"): (0, 0),
+        ("description", "ping"): (0, 5),
+        ("description[ne]", "ping"): (6, 6),
+        ("service_description", ""): (6, 0),
+        ("name", "web01"): (1, 0),
+        ("q", 'service = "http" and host = "web01"'): (0, 1),
+        ("q", 'state = 0 or description = "http"'): (3, 7),
+        ("_WORKER", "local"): (1, 0),
+        ("display_name", "nope"): (0, 0),
+    }
+    assert {pair: count(*pair) for pair in expected} == expected
+    answer = client.get("/checks/stats", {"nam": "x", "description": "ping"})
+    assert answer.status == 400
+    assert answer.json["description"] == "no data row has attribute(s) named: nam"
+
+
 def test_group_stats_are_the_filtered_stats(client):
     assert client.rows("/hostgroups/web/stats") == client.rows(
         "/hosts/stats", {"groups[gte]": "web"}

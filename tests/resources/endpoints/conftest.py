@@ -25,7 +25,7 @@ def asked(monkeypatch):
         seen.append((schema, extra))
         return Rows(columns=(), rows=[])
 
-    async def fetch_stats(context, request, schema, spec, *, extra=()):
+    async def fetch_stats(context, request, schema, spec, *, extra=(), unseen=None):
         seen.append((schema, spec, extra))
         return Document(value={one.name: 1 for one in spec.fields})
 

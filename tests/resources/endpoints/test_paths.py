@@ -120,7 +120,7 @@ def test_check_statistics_name_each_failed_site_once(context, monkeypatch):
     problem = SiteProblem("a", "A", "gone")
     seconds = iter([0.5, 0.25])
 
-    async def fetch_stats(context, request, schema, spec):
+    async def fetch_stats(context, request, schema, spec, *, unseen=None):
         return Document(
             value={one.name: 0 for one in spec.fields},
             failed_sites=(problem,),
@@ -136,7 +136,7 @@ def test_check_statistics_name_each_failed_site_once(context, monkeypatch):
 def test_a_failure_of_one_half_ends_the_other(context, monkeypatch):
     waiting = Deferred()
 
-    async def fetch_stats(context, request, schema, spec):
+    async def fetch_stats(context, request, schema, spec, *, unseen=None):
         if schema is HOSTS:
             return await waiting
         raise SitesFailed([SiteProblem("a", "A", "gone")])
@@ -150,7 +150,7 @@ def test_a_failure_of_one_half_ends_the_other(context, monkeypatch):
 def test_cancelled_check_statistics(context, monkeypatch):
     ends = []
 
-    async def fetch_stats(context, request, schema, spec):
+    async def fetch_stats(context, request, schema, spec, *, unseen=None):
         return await Deferred(lambda _: ends.append(schema.name))
 
     monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
