@@ -17,8 +17,8 @@ from monrest.objectconfig.disks import Disk
 from monrest.objectconfig.files import readonly_file
 from monrest.objectconfig.hooks import Hooks
 from monrest.objectconfig.journal import BusyError, Room
-from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, write
-from monrest.objectconfig.stash import packed, packed_marks
+from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, recover, write
+from monrest.objectconfig.stash import Written, packed, packed_marks
 from monrest.objectconfig.views import View
 from monrest.store.database import Database
 
@@ -61,6 +61,9 @@ async def save(
 ) -> Saved:
     """Save what ``look`` shows. Without any change nothing is done, and no hook is run.
 
+    ``look`` gives a view whose merges with the disk are stored: the saved text must be found in
+    the stash, whoever looks for it after a kill or with another database connection.
+
     Saves of a site wait for each other, half a minute at most; then BusyError. Further errors
     as of ``save.write``.
     """
@@ -70,6 +73,9 @@ async def save(
             tool = disk.tool
             shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
             await lock(reactor, stack, room, shared)
+            # What an interrupted save has left over is completed before anybody looks at it.
+            async with disk.lock:
+                await threads.run(lambda: recover(room))
             view = await look()
             if not view.staged:
                 return Saved()
@@ -137,18 +143,26 @@ async def _write(
         if file.content_hash is not None
     }
 
-    def prepared() -> tuple[dict[str, tuple[str, bytes]], dict[str, Any]]:
+    def prepared() -> tuple[dict[str, tuple[str, bytes]], list[Written]]:
         ids = {path: (sha256, packed_marks(found)) for (path, sha256), found in marks.items()}
-        return ids, {file.path: (file.content_hash, packed(file.content)) for file in staged}
+        return ids, [
+            Written(
+                path=file.path,
+                base_hash=file.base_hash,
+                content_hash=file.content_hash,
+                content=packed(file.content),
+            )
+            for file in staged
+        ]
 
-    ids, contents = await threads.run(prepared)
+    ids, written = await threads.run(prepared)
     disk.keep(marks)
     # Before the files: whoever reads them must find the ids, and without them they mean nothing.
     await database.change(stash.keep_ids(disk.site, ids))
     async with disk.lock:
         await threads.run(lambda: write(room, writes, allowed, note=note))
     try:
-        await database.change(stash.saved(disk.site, user, contents))
+        await database.change(stash.saved(disk.site, user, written))
     except Unavailable as error:
         # The files are written. What disk and stash agree on is staged no more when next seen.
         log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))

@@ -31,7 +31,7 @@ from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.hooks import Hooks
 from monrest.objectconfig.save import recover_all
 from monrest.objectconfig.saving import Saved, save
-from monrest.objectconfig.stash import OvertakenError, StagedBy, Stash
+from monrest.objectconfig.stash import Change, OvertakenError, StagedBy, Stash
 from monrest.objectconfig.views import View, edited, view_of
 from monrest.store.database import Database
 
@@ -239,7 +239,7 @@ class Staging(Service):
         async with desk.lock:
             waiting, desk.waiting = desk.waiting, []
             try:
-                results = await self._change(site, user, [change for change, _ in waiting])
+                _, results = await self._change(site, user, [change for change, _ in waiting])
             except Exception:  # noqa: BLE001  each that waits gets it
                 results = [Failure()] * len(waiting)
         for (_, waiter), result in zip(waiting, results, strict=True):
@@ -247,23 +247,28 @@ class Staging(Service):
 
     async def _change(
         self, site: ConfigSite, user: str, changes: Sequence[Callable[[Editor], Any]]
-    ) -> Sequence[Any]:
+    ) -> tuple[View, Sequence[Any]]:
+        """Make changes and store them with what was merged; the view then, and their results."""
         for attempt in range(_ATTEMPTS):
             view = await self.view(site, user)
             now = int(self.reactor.seconds())
             done = await self.threads.run(partial(edited, view, tuple(changes), now))
-            if done.change is None:
-                return done.results
-            try:
-                version = await self.database.change(stash.store(site.id, user, done.change))
-            except OvertakenError:
-                await pause(self.reactor, 0.002 * attempt)
-                continue
-            self._remember(site, user, view.after(done.model, done.staged, version))
-            return done.results
-        raise Unavailable("cannot stage the change", "others change the same files all the time")
+            if done.change is not None:
+                try:
+                    version = await self.database.change(stash.store(site.id, user, done.change))
+                except OvertakenError:
+                    await pause(self.reactor, 0.002 * attempt)
+                    continue
+                view = view.after(done.model, done.staged, version)
+                self._remember(site, user, view)
+            return view, done.results
+        raise _overtaken()
 
     async def _save(self, site: ConfigSite, user: str, hooks: Hooks) -> Saved:
+        async def look() -> View:
+            view, _ = await self._change(site, user, ())
+            return view
+
         return await save(
             reactor=self.reactor,
             database=self.database,
@@ -272,7 +277,7 @@ class Staging(Service):
             var_dir=self.var_dir,
             user=user,
             hooks=hooks,
-            look=partial(self.view, site, user),
+            look=look,
         )
 
     async def _drop(self, site: ConfigSite, user: str) -> None:
@@ -280,10 +285,22 @@ class Staging(Service):
         self._views.pop((site.id, user), None)
 
     async def _refresh(self, site: ConfigSite, user: str) -> tuple[str, ...]:
-        view = await self.view(site, user)
-        if view.conflicts:
-            await self.database.change(stash.drop(site.id, user, view.conflicts))
-        return view.conflicts
+        for attempt in range(_ATTEMPTS):
+            view = await self.view(site, user)
+            if view.conflicts:
+                dropped = Change(version=view.version, forgotten=view.conflicts)
+                try:
+                    await self.database.change(stash.store(site.id, user, dropped))
+                except OvertakenError:
+                    # What was staged anew meanwhile may be no conflict any more.
+                    await pause(self.reactor, 0.002 * attempt)
+                    continue
+            return view.conflicts
+        raise _overtaken()
+
+
+def _overtaken() -> Unavailable:
+    return Unavailable("cannot stage the change", "others change the same files all the time")
 
 
 def _stopping() -> Unavailable:

@@ -199,38 +199,48 @@ def _renewed(connection: Connection, site: str, user: str) -> str:
     return version
 
 
-def saved(
-    site: str, user: str, files: Mapping[str, tuple[str | None, bytes | None]]
-) -> Callable[[Connection], None]:
-    """Work: what was saved is staged no more; ``files`` are hash and packed content by path.
+@frozen(kw_only=True)
+class Written:
+    """A file of a save: the hashes before and after it, and the packed content."""
 
-    What another process staged on top meanwhile stays, on the base of what was saved.
+    path: str
+    base_hash: str | None
+    content_hash: str | None
+    content: bytes | None = field(repr=False)
+
+
+def saved(site: str, user: str, files: Iterable[Written]) -> Callable[[Connection], None]:
+    """Work: what was saved is staged no more.
+
+    What another process staged on top meanwhile stays. It moves to the saved text only from the
+    very text that the save replaced: between those two is nothing but the user's own change, and
+    from any other base the difference would hold somebody else's.
     """
 
     def work(connection: Connection) -> None:
-        for path, (content_hash, content) in files.items():
-            mine = and_(_whose(site, user), config_stash.c.path == path)
+        columns = config_stash.c
+        for file in files:
+            mine = and_(_whose(site, user), columns.path == file.path)
             connection.execute(
                 delete(config_stash).where(
-                    mine, config_stash.c.content_hash.is_not_distinct_from(content_hash)
+                    mine, columns.content_hash.is_not_distinct_from(file.content_hash)
                 )
             )
             connection.execute(
-                update(config_stash).where(mine).values(base=content, base_hash=content_hash)
+                update(config_stash)
+                .where(mine, columns.base_hash.is_not_distinct_from(file.base_hash))
+                .values(base=file.content, base_hash=file.content_hash)
             )
         _renewed(connection, site, user)
 
     return work
 
 
-def drop(site: str, user: str, paths: Iterable[str] | None = None) -> Callable[[Connection], None]:
-    """Work: forget some staged files, or the whole stash."""
+def drop(site: str, user: str) -> Callable[[Connection], None]:
+    """Work: forget the whole stash."""
 
     def work(connection: Connection) -> None:
-        if paths is None:
-            connection.execute(delete(config_stash).where(_whose(site, user)))
-        else:
-            _forget(connection, site, user, paths)
+        connection.execute(delete(config_stash).where(_whose(site, user)))
         _renewed(connection, site, user)
 
     return work

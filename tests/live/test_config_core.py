@@ -183,6 +183,20 @@ def test_changes_of_different_objects_are_joined(core, ann, ben):
     assert "Ben's" in text
 
 
+def test_what_was_joined_with_a_change_by_hand_stays_joined(core, ann, ben):
+    ann.json("PATCH", "/hosts/leaf01/config", {"alias": "Ann's"})
+    by_hand = core.files.site.read_text().replace("Web 01", "by hand")
+    core.files.site.write_text(by_hand)
+    saved(ann)
+    for client in (ann, ben, ann):
+        saved(client)
+        assert client.rows("/config/diff") == []
+        assert client.rows("/config/files?columns=staged_by") == [{"staged_by": []}]
+        text = core.files.site.read_text()
+        assert "by hand" in text
+        assert "Ann's" in text
+
+
 def test_a_conflict_is_named_and_overwrites_nothing(core, ann, ben):
     ann.json("PATCH", "/hosts/web01/config", {"alias": "Ann's"})
     ben.json("PATCH", "/hosts/web01/config", {"alias": "Ben's"})
