@@ -125,7 +125,7 @@ class Availability:
             self._turn(time)
         if isinstance(event, StateEvent):
             one = self._objects.get(event.key)
-            if one is None or (event.soft and not self._soft):
+            if one is None or (not self._soft and event.passing):
                 return
             state = event.state
             if one.seen < len(self._changes):

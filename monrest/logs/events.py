@@ -47,6 +47,11 @@ class StateEvent:
     soft: bool
     output: str
 
+    @property
+    def passing(self) -> bool:
+        """Whether only reports that include soft states count it; a soft recovery always counts."""
+        return self.soft and self.state != 0
+
 
 @define(eq=False)
 class DowntimeEvent:

@@ -21,7 +21,7 @@ _SERVICE_OUT = frozenset({2, 3})
 
 @frozen
 class Outage:
-    """One outage; ``state`` is the latest in it, ``type`` and ``output`` are of its first line."""
+    """One outage; ``state``, ``type`` and ``output`` are those of its latest line."""
 
     start: int
     end: int
@@ -33,9 +33,7 @@ class Outage:
 @define(eq=False)
 class _Running:
     start: int
-    state: int
-    type: str
-    output: str
+    latest: StateEvent
 
 
 @define(eq=False)
@@ -71,16 +69,21 @@ class Outages:
             self._downtimes.add(key, partial(_Object, key))
 
     def take(self, event: Event) -> None:
-        """Follow one event; times must not go back. Starts and stops of cores change nothing."""
+        """Follow one event; times must not go back. Starts and stops of cores change nothing.
+
+        Nothing that happens at the end of the report or later is told of.
+        """
+        if event.time >= self.rules.span.end:
+            return
         if isinstance(event, StateEvent):
             one = self._objects.get(event.key)
-            if one is None or (event.soft and not self.rules.soft):
+            if one is None or (event.passing and not self.rules.soft):
                 return
             self._turn(one, event.time)
             one.line = event
             self._judge(one, event.time)
             if one.running is not None:
-                one.running.state = event.state
+                one.running.latest = event
         elif isinstance(event, DowntimeEvent):
             self._downtime(event)
 
@@ -121,7 +124,7 @@ class Outages:
             if one.running is not None:
                 self._close(one, time)
         elif one.running is None and line is not None:
-            one.running = _Running(time, line.state, _type(line), line.output)
+            one.running = _Running(time, line)
 
     def _close(self, one: _Object, time: int) -> None:
         running, one.running = one.running, None
@@ -129,7 +132,8 @@ class Outages:
         span = self.rules.span
         start, end = max(running.start, span.start), min(time, span.end)
         if end > start:
-            one.found.append(Outage(start, end, running.state, running.type, running.output))
+            latest = running.latest
+            one.found.append(Outage(start, end, latest.state, _type(latest), latest.output))
 
 
 def _type(line: StateEvent) -> str:

@@ -201,8 +201,9 @@ _CHOOSING = (
     Parameter(name="servicegroup", description="exact name of a service group"),
 )
 _TEXT = (
-    "Conditions of `q` on columns of hosts or services choose the objects, those on fields of the "
-    "result filter its rows; `q` may also hold the bounds (`time >= …`) or `timeperiod = …`. "
+    "Filters on columns of hosts or services choose the objects, those on fields of the result "
+    "filter its rows, as parameters (`host_name=web01`) and in `q` alike; they may also hold the "
+    "bounds (`time[gte]=…`, `time >= …`), and `q` a `timeperiod = …`. "
     "Days, weeks and months are those of the user's time zone. "
     "An object that exists on several sites has one row for each of them."
 )
@@ -220,11 +221,11 @@ _PATHS: tuple[tuple[str, str, Kind, Kind, Scoped, str], ...] = (
     ),
     (
         "/servicegroups/<name>",
-        "the hosts that have a service in a service group",
-        "hosts",
+        "the services of a service group",
+        "services",
         "both",
         lambda arguments: in_servicegroup(arguments[0]),
-        "With type=services those of the group. ",
+        "With type=hosts the hosts of its services. ",
     ),
 )
 _SINGLE: tuple[tuple[str, str, Kind, Callable[[Callable[[str, str], Condition]], Scoped]], ...] = (
@@ -247,6 +248,8 @@ def _list(path: str, description: str, text: str, handler: Handler, *, out: bool
 
 def _endpoints() -> Iterable[Endpoint]:
     for path, what, kind, out_kind, scope, text in _PATHS:
+        other = "hosts" if kind == "services" else "services"
+        also = f" and of the {other}" if out_kind == "both" else ""
         default = f"Default type: {{}}. {text}"
         yield _list(
             f"{path}/availability",
@@ -257,7 +260,7 @@ def _endpoints() -> Iterable[Endpoint]:
         )
         yield _list(
             f"{path}/outages",
-            f"outages of {what}" + (" and of the services" if out_kind == "both" else ""),
+            f"outages of {what}{also}",
             default.format(out_kind),
             _handler(OUTAGE, out_kind, scope),
             out=True,

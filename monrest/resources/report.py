@@ -57,7 +57,7 @@ class Account(Protocol):
 class Report:
     """How a kind of report is made: its account of a log, and the records of an object.
 
-    ``outages``: it tells of outages, whose texts may be those of lines that repeat a state.
+    ``outages``: it tells of outages, whose texts are those of their latest lines.
     """
 
     account: Callable[[Sequence[Key], Rules, Asked], Account]
@@ -144,8 +144,8 @@ async def _of_site(
         services=any(service for _, service in keys),
         names=frozenset(watched.hosts),
         program=asked.not_running,
-        # Where an outage goes on after a pause it has the text of the latest line.
-        texts=report.outages and bool(asked.period or not asked.with_downtimes),
+        # An outage has the text of its latest line, which may repeat a state.
+        texts=report.outages,
     )
     if span.seconds:
         async for lines in source.slices(site, wanted):
@@ -212,7 +212,7 @@ async def made(
         elif isinstance(outcome.value, LivestatusError):
             problems[site.id] = site.problem(outcome.value)
         elif isinstance(outcome.value, TooLate):
-            reason = f"its log was not read in {patience:g} s"
+            reason = f"its log was not read in {patience:g} s, background=1 gives it more time"
             problems[site.id] = SiteProblem(site.id, site.name, reason, timed_out=True)
         elif isinstance(outcome.value, UnknownPeriodError):
             unknown.append(str(outcome.value))

@@ -15,8 +15,8 @@ from attrs import define, field, frozen
 
 from monrest.errors import BadRequest
 from monrest.logs.periods import DEFAULT, Span, UnknownPeriodError, named
-from monrest.query.model import Condition, FilterTree, Group
-from monrest.query.parse import parse_query
+from monrest.query.model import Condition, FilterTree, Group, Query, Ref
+from monrest.query.parse import RESERVED, parse_query
 from monrest.query.scan import printable
 from monrest.query.times import parse_time
 from monrest.values import Parameters
@@ -53,7 +53,7 @@ class Asked:
     ``since`` is the first second of log to read. ``assumed_host`` and ``assumed_service`` are
     states, CURRENT or None. ``period`` is the name of a time period of the cores, or empty.
     ``chosen`` are exact names by kind of object, ``objects`` further conditions on objects.
-    ``left`` are the parameters about the rows, ``rows`` further conditions on them.
+    ``rows`` are the conditions on the rows, ``left`` the other parameters about them.
     """
 
     kind: Kind
@@ -98,10 +98,10 @@ def asked(
             raise BadRequest(_WRONG, "breakdown: not available here, ask for each part alone")
         else:
             left.append((name, value))
-    reader.sort_out(tuple(left), fields)
-    rest = tuple(pair for pair in left if pair[0] != "q")
-    if single and (reader.objects or reader.rows or _filters(rest)):
-        names = [one.column for one in _conditions(parse_query(tuple(left)).filter)]
+    query = parse_query(tuple(left))
+    reader.sort_out(query, fields)
+    if single and (reader.objects or reader.rows):
+        names = [one.column for one in _conditions(query.filter)]
         raise BadRequest(
             "possible typo in filter",
             f"{printable(', '.join(names))}: a single object cannot be filtered",
@@ -123,7 +123,7 @@ def asked(
         chosen=reader.chosen,
         objects=tuple(reader.objects),
         rows=tuple(reader.rows),
-        left=rest,
+        left=tuple(pair for pair in left if pair[0] in RESERVED and pair[0] != "q"),
     )
 
 
@@ -137,14 +137,14 @@ class _Reader:
     objects: list[FilterTree] = field(factory=list)
     rows: list[FilterTree] = field(factory=list)
     bounds: dict[str, tuple[str, str]] = field(factory=dict)
-    """Bounds inside ``q``: ``start``, ``end`` or ``timeperiod`` to where and what."""
+    """Bounds among conditions: ``start``, ``end`` or ``timeperiod`` to where and what."""
 
     # ------------------------------------------------------------ conditions
 
-    def sort_out(self, parameters: Parameters, fields: Set[str]) -> None:
-        """Take the conditions of every ``q`` apart."""
-        only_q = tuple(pair for pair in parameters if pair[0] == "q")
-        for tree in _conjuncts(parse_query(only_q).filter):
+    def sort_out(self, query: Query, fields: Set[str]) -> None:
+        """Take the conditions apart, those of ``q`` and those of parameters alike."""
+        fields = fields | _expressions(query)
+        for tree in _conjuncts(query.filter):
             if isinstance(tree, Condition) and tree.column in ("time", "timeperiod"):
                 self._bound(tree)
                 continue
@@ -168,11 +168,16 @@ class _Reader:
             name = "start" if condition.op[0] == ">" else "end"
         else:
             raise BadRequest(
-                _WRONG, f"q: {condition.column} cannot be compared with {condition.op} here"
+                _WRONG,
+                f"{printable(condition.parameter)}: {condition.column} cannot be compared with "
+                f"{condition.op} here",
             )
         if name in self.bounds:
-            raise BadRequest(_WRONG, f"q: more than one bound of {condition.column}")
-        self.bounds[name] = ("q", condition.value)
+            raise BadRequest(
+                _WRONG,
+                f"{printable(condition.parameter)}: more than one bound of {condition.column}",
+            )
+        self.bounds[name] = (condition.parameter, condition.value)
 
     # ------------------------------------------------------------ time
 
@@ -279,5 +284,15 @@ def _conditions(tree: FilterTree) -> list[Condition]:
     return [one for item in tree.items for one in _conditions(item)]
 
 
-def _filters(parameters: Parameters) -> bool:
-    return bool(_conditions(parse_query(parameters).filter))
+def _expressions(query: Query) -> set[str]:
+    """What a filter may name beside columns: selected expressions, and aliases, which it may not.
+
+    Who compares an alias is told so where rows are filtered.
+    """
+    found = set()
+    for item in query.items or ():
+        if item.renamed:
+            found.add(item.key)
+        if not isinstance(item.expression, Ref):
+            found.add(item.text)
+    return found

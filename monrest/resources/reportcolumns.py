@@ -47,10 +47,10 @@ OUTAGE_COLUMNS = (
     Column("duration", "number", "s", "length within the report"),
     Column("end", "time", "", "end within the report"),
     _HOST,
-    Column("plugin_output", "string", "", "output of the first line"),
+    Column("plugin_output", "string", "", "output of the latest line"),
     _SERVICE,
     Column("start", "time", "", "start within the report"),
-    Column("type", "string", "", "type of the first line, for example HOST DOWN (HARD)"),
+    Column("type", "string", "", "type of the latest line, for example HOST DOWN (HARD)"),
 )
 
 

@@ -88,7 +88,7 @@ CASES = [
      [(-100, "OK"), (100, "UNK", "u"), (200, "CRIT"), (300, "WARN"), (400, "CRIT")], {},
      {"ok": 100, "unknown": 100, "critical": 700, "warning": 100}, [(400, 1000), (100, 300)], None),
     ("A16", SERVICE, [(-100, "OK H"), (100, "CRIT H"), (200, "OK S")], {},
-     {"ok": 100, "critical": 900}, [(100, 1000)], None),
+     {"ok": 900, "critical": 100}, [(100, 200)], None),
     ("A17", SERVICE, [(-100, "CURRENT PENDING"), (500, "OK")], {}, {"ok": 1000}, [], None),
     ("A18", SERVICE, [(0, "CRIT"), (1000, "OK")], {}, {"critical": 1000}, [(0, 1000)], None),
     ("A19", SERVICE, [(-1, "WARN"), (100, "DT+ service"), (300, "DT- service")], {},
@@ -127,19 +127,43 @@ def test_fields_of_the_first_outage():
         "class": "critical", "type": "SERVICE CRITICAL (HARD)", "start": START + 300,
         "end": START + 600, "duration": 300, "host": "h", "service": "s", "plugin_output": "hard",
     }  # fmt: skip
+    lines[1:3] = [(200, "CRIT H", "hard"), (300, "CRIT S", "soft")]
     _, (row,) = report(SERVICE, lines, soft=True)
     assert (row["type"], row["plugin_output"]) == ("SERVICE CRITICAL", "soft")
 
 
-def test_class_is_of_the_latest_line_and_the_rest_of_the_first():
+def test_class_type_and_output_are_of_the_latest_line():
     _, rows = report(SERVICE, {one[0]: one[2] for one in CASES}["A15"])
     assert [(row["class"], row["type"], row["plugin_output"]) for row in rows] == [
         ("critical", "SERVICE CRITICAL (HARD)", "out"),
-        ("critical", "SERVICE UNKNOWN (HARD)", "u"),
+        ("critical", "SERVICE CRITICAL (HARD)", "out"),
     ]
     _, (row,) = report(HOST, {one[0]: one[2] for one in CASES}["A21"])
-    assert (row["class"], row["type"]) == ("unreachable", "HOST DOWN (HARD)")
+    assert (row["class"], row["type"]) == ("unreachable", "HOST UNREACHABLE (HARD)")
     assert "service" not in row
+    repeated = [(100, "CRIT H", "first"), (200, "CRIT H", "latest"), (1000, "UNK H", "too late")]
+    _, (row,) = report(SERVICE, repeated)
+    assert (row["class"], row["plugin_output"]) == ("critical", "latest")
+
+
+@pytest.mark.parametrize(
+    ("lines", "rules", "expected", "out"),
+    [
+        # A recovery ends a problem although it is soft, other soft states change nothing.
+        ([(-1, "UP"), (100, "DOWN H"), (200, "UNREACH S"), (300, "UP S")], {},
+         {"up": 800, "down": 200}, [(100, 300)]),
+        ([(-1, "UP"), (100, "DOWN S"), (300, "UP S")], {}, {"up": 1000}, []),
+        ([(-1, "UP"), (100, "DOWN S"), (300, "UP S")], {"soft": True},
+         {"up": 800, "down": 200}, [(100, 300)]),
+        ([(-50, "DOWN H"), (-10, "UP S"), (500, "DOWN H")], {}, {"up": 500, "down": 500},
+         [(500, 1000)]),
+        ([(200, "UP S")], {}, {"nodata": 200, "up": 800}, []),
+    ],
+)  # fmt: skip
+def test_soft_recoveries(lines, rules, expected, out):
+    found, rows = report(HOST, lines, **rules)
+    assert found == numbers(**expected)
+    assert [(row["start"] - START, row["end"] - START) for row in rows] == out
 
 
 def test_state_goes_on_into_the_future():  # A23

@@ -77,7 +77,7 @@ def model(log, key, rules):
             if event.time != second:
                 continue
             if isinstance(event, StateEvent) and event.key == key:
-                if not event.soft or rules.soft:
+                if not event.soft or rules.soft or event.state == 0:
                     state = known = words[event.state]
             elif isinstance(event, DowntimeEvent):
                 own = event.started if event.key == key else own
@@ -140,7 +140,9 @@ def test_parts_add_up(log, rules, cut):
 def test_soft_states_only_move_time(log, rules):
     hard = availability(log, KEYS, evolve(rules, soft=False))
     soft = availability(log, KEYS, evolve(rules, soft=True))
-    only_hard = [one for one in log if not (isinstance(one, StateEvent) and one.soft)]
+    only_hard = [
+        one for one in log if not (isinstance(one, StateEvent) and one.soft and one.state)
+    ]
     assert hard == availability(only_hard, KEYS, evolve(rules, soft=True))
     for key in KEYS:
         names = buckets({}, key)

@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from monrest.auth.contacts import NOBODY
 from monrest.config import Config
 from monrest.config.values import DisplayConfig
-from monrest.errors import Forbidden, NotFound, SitesFailed, SitesTimedOut, Unavailable
+from monrest.errors import BadRequest, Forbidden, NotFound, SitesFailed, SitesTimedOut, Unavailable
 from monrest.livestatus.errors import QueryTimeoutError, RefusedError
 from monrest.resources import reportobjects
 from monrest.resources.columns import HOSTS, SERVICES
@@ -231,6 +231,7 @@ def test_a_site_that_hangs_is_left_out_in_time(world):
     assert len(answer.rows) == 1
     ((problem,)) = answer.failed_sites
     assert (problem.site, problem.timed_out) == ("b", True)
+    assert problem.reason == "its log was not read in 32 s, background=1 gives it more time"
     assert world.clock.seconds() < NOW + 40
 
 
@@ -277,8 +278,8 @@ def test_what_is_not_there_while_a_site_is_down(world):
 
 def test_a_wrong_filter_is_refused_before_the_log_is_read(world):
     site = world.site("a", "h")
-    with pytest.raises(Exception, match="nope"):
-        world.get("/hosts/availability", ("nope", "1"))
+    with pytest.raises(BadRequest, match="alias column name used in filter"):
+        world.get("/hosts/availability", ("columns", "time_up:n"), ("n", "1"))
     assert site.wanted == []
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.errors import BadRequest
 from monrest.logs.periods import Span
 from monrest.query.model import Condition, Group
+from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.reportarguments import CURRENT, asked
 from monrest.resources.reportcolumns import ALL_TIMES, OUTAGE_COLUMNS
 
@@ -172,14 +174,53 @@ def test_objects_and_rows_are_told_apart():
     assert found.chosen == {"host": "web"}
     assert [one.column for one in found.objects if isinstance(one, Condition)] == ["host"]
     assert [one.connector for one in found.objects if isinstance(one, Group)] == ["or"]
-    assert [one.column for one in found.rows if isinstance(one, Condition)] == ["time_down"]
-    assert len(found.rows) == 2
-    assert found.left == (("time_up[gt]", "0"), ("columns", "host"))
+    conditions = [one.column for one in found.rows if isinstance(one, Condition)]
+    assert sorted(conditions) == ["time_down", "time_up"]
+    assert len(found.rows) == 3
+    assert found.left == (("columns", "host"),)
+
+
+_OPS = {"": "=", "[ne]": "!=", "[~]": "~", "[regex]": "~~", "[gte]": ">=", "[notin]": "!>="}
+
+
+@given(
+    st.sampled_from(sorted({*HOSTS.columns, *SERVICES.columns, "host_name", "service_description"})
+                    + ["host", "service", "_ENV", "time_down", "start", "class", "nope"]),
+    st.sampled_from(sorted(_OPS)),
+    st.sampled_from(["hosts", "services", "both"]),
+    st.sampled_from([TIMES, OUT]),
+)  # fmt: skip
+def test_a_filter_is_the_same_as_a_parameter_and_in_q(column, op, kind, fields):
+    parameter = f"{column}{op}"
+    if parameter in ("host", "service", "start"):  # arguments of their own
+        parameter = f"{column}[=]"
+    found = read((parameter, "x"), kind=kind, fields=fields)
+    in_q = read(("q", f"`{column}` {_OPS[op]} x"), kind=kind, fields=fields)
+    for mine, theirs in ((found.objects, in_q.objects), (found.rows, in_q.rows)):
+        assert [evolve(one, parameter="") for one in mine] == [
+            evolve(one, parameter="") for one in theirs
+        ]
+    assert len(found.objects) + len(found.rows) == 1
+    assert bool(found.rows) == (column in fields - {"host", "service"})
+
+
+def test_bounds_may_be_parameters():
+    assert read(("time[gte]", "1000"), ("time[lte]", "2000")).span == Span(1000, 2000)
+    assert "time[ne]" in refused(("time[ne]", "5")).description
+    error = refused(("time[gt]", "5"), ("q", "time > 6"))
+    assert "more than one bound" in error.description
+
+
+def test_aggregates_and_aliases_are_about_rows():
+    found = read(("columns", "count(*):n,host"), ("count(*)[gt]", "2"), ("n", "3"))
+    assert sorted(one.column for one in found.rows) == ["count(*)", "n"]
+    assert found.objects == ()
 
 
 def test_arguments_are_no_filters_but_operators_are():
     found = read(("type", "both"), ("type[ne]", "x"), ("start[gt]", "5"), fields=OUT)
-    assert found.left == (("type[ne]", "x"), ("start[gt]", "5"))
+    assert [one.column for one in found.rows] == ["type", "start"]
+    assert found.left == ()
     (condition,) = read(("q", "duration >= 300"), fields=OUT).rows
     assert condition.column == "duration"
 
