@@ -131,7 +131,10 @@ def test_single_objects(client, clean, path, buckets):
         ("/hosts/availability?description=http", [("web01", None), ("web02", None)]),
         ("/hosts/availability?groups[gte]=web", [("web01", None), ("web02", None)]),
         ("/services/availability?host_name=db01&description[~]=^Disk", [("db01", "Disk /var")]),
-        ("/services/availability?service_description=http&host_name[ne]=web02", [("web01", "http")]),
+        (
+            "/services/availability?service_description=http&host_name[ne]=web02",
+            [("web01", "http")],
+        ),
         ("/services/availability?state=2&host_name=web01", [("web01", "http")]),
         ("/hosts/availability?host=nope", []),
         ("/hosts/availability?sort=-host&limit=1", [("web02", None)]),

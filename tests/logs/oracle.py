@@ -19,8 +19,12 @@ MEANING = {
                 "UNKNOWN": "unknown", "(unknown)": "unknown"},
 }  # fmt: skip
 
-HOST_STATE = re.compile(r"\[\d+\] (?:HOST ALERT|(?:INITIAL|CURRENT) HOST STATE): ([^;]*);([^;]*);([^;]*);[^;]*;(.*)")
-SERVICE_STATE = re.compile(r"\[\d+\] (?:SERVICE ALERT|(?:INITIAL|CURRENT) SERVICE STATE): ([^;]*);([^;]*);([^;]*);([^;]*);[^;]*;(.*)")
+HOST_STATE = re.compile(
+    r"\[\d+\] (?:HOST ALERT|(?:INITIAL|CURRENT) HOST STATE): ([^;]*);([^;]*);([^;]*);[^;]*;(.*)"
+)
+SERVICE_STATE = re.compile(
+    r"\[\d+\] (?:SERVICE ALERT|(?:INITIAL|CURRENT) SERVICE STATE): ([^;]*);([^;]*);([^;]*);([^;]*);[^;]*;(.*)"
+)
 HOST_DOWNTIME = re.compile(r"\[\d+\] HOST DOWNTIME ALERT: ([^;]*);([A-Z]*);")
 SERVICE_DOWNTIME = re.compile(r"\[\d+\] SERVICE DOWNTIME ALERT: ([^;]*);([^;]*);([A-Z]*);")  # fmt: skip
 

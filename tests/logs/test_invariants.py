@@ -140,9 +140,7 @@ def test_parts_add_up(log, rules, cut):
 def test_soft_states_only_move_time(log, rules):
     hard = availability(log, KEYS, evolve(rules, soft=False))
     soft = availability(log, KEYS, evolve(rules, soft=True))
-    only_hard = [
-        one for one in log if not (isinstance(one, StateEvent) and one.soft and one.state)
-    ]
+    only_hard = [one for one in log if not (isinstance(one, StateEvent) and one.soft and one.state)]
     assert hard == availability(only_hard, KEYS, evolve(rules, soft=True))
     for key in KEYS:
         names = buckets({}, key)
