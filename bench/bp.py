@@ -30,6 +30,7 @@ from monrest.bp.commit import Commits
 from monrest.bp.exporter import Exporter
 from monrest.bp.service import DUTY
 from monrest.bp.service import Processes as BusinessProcesses
+from monrest.clocks import MachineClock
 from monrest.concurrency import Threads, pause
 from monrest.config import BpConfig, SiteConfig
 from monrest.sites.registry import Registry
@@ -103,11 +104,14 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, Any]:
         database=database,
         duties=duties,
         clock=reactor,
+        wall=MachineClock(),
         sites=registry,
         threads=threads,
         config=BpConfig(refresh_interval=0),
         app="mon",
-        exporter=Exporter(reactor=reactor, threads=threads, var_dir=Path(folder)),
+        exporter=Exporter(
+            reactor=reactor, wall=MachineClock(), threads=threads, var_dir=Path(folder)
+        ),
         commits=Commits(reactor=reactor, threads=threads, folder=Path(folder, "bp"), app="mon"),
     )
     duties.want(DUTY)

@@ -26,6 +26,7 @@ from monrest.auth.users import Users
 from monrest.bp.commit import Commits
 from monrest.bp.exporter import Exporter
 from monrest.bp.service import Processes
+from monrest.clocks import WallClock
 from monrest.cluster.model import Own
 from monrest.cluster.peers import Peers
 from monrest.cluster.seal import key_of
@@ -69,6 +70,7 @@ class Parts:
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
+    wall: WallClock
     config: Config
     path: str
     who: Callable[[Caller], Awaitable[Identity]]
@@ -96,24 +98,26 @@ class Parts:
     nodecontrol: NodeControl = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        clock, config = self.reactor, self.config
+        clock, wall, config = self.reactor, self.wall, self.config
         folder = Path(config.server.var_dir)
         self.registry = Registry(clock, config.sites)
         self.threads = Threads(clock, _THREADS, "monrest")
         self.database = Database(clock, config.database.url)
-        self.keys = Keys(self.database, clock)
-        self.sessions = Sessions(self.database, clock, config.auth, config.names)
-        self.users, self.slowdown = Users(self.database, clock, config.auth), Slowdown(clock)
+        self.keys = Keys(self.database, clock, wall)
+        self.sessions = Sessions(self.database, clock, wall, config.auth, config.names)
+        self.users = Users(self.database, clock, wall, config.auth)
+        self.slowdown = Slowdown(clock)
         self.contacts = Contacts(self.registry, clock)
         self.figures = Figures(clock)
         self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
         self.log_database = Database(clock, cached.url) if cached.url else self.database
-        self.logcache = LogCache(clock, self.log_database, cached, self.registry.direct)
-        self.staging = Staging(clock, self.database, folder)
+        self.logcache = LogCache(clock, wall, self.log_database, cached, self.registry.direct)
+        self.staging = Staging(clock, wall, self.database, folder)
         self.jobs = Jobs(
             database=self.database,
             clock=clock,
+            wall=wall,
             threads=self.threads,
             config=config.jobs,
             folder=folder,
@@ -133,6 +137,7 @@ class Parts:
         self.cluster = Cluster(
             database=self.database,
             clock=clock,
+            wall=wall,
             duties=self.duties,
             peers=Peers(reactor=clock, names=config.names),
             config=config.cluster,
@@ -146,6 +151,7 @@ class Parts:
         self.downtimes = RecurringDowntimes(
             database=self.database,
             clock=clock,
+            wall=wall,
             duties=self.duties,
             registry=self.registry,
             existing=existing,
@@ -155,12 +161,13 @@ class Parts:
             database=self.database,
             duties=self.duties,
             clock=clock,
+            wall=wall,
             sites=self.registry,
             threads=self.threads,
             config=config.bp,
             app=config.names.app,
             zone=config.display.zone(),
-            exporter=Exporter(reactor=clock, threads=self.threads, var_dir=folder),
+            exporter=Exporter(reactor=clock, wall=wall, threads=self.threads, var_dir=folder),
             commits=Commits(
                 reactor=clock,
                 threads=self.threads,
@@ -173,6 +180,7 @@ class Parts:
         self.reports = Reports(
             database=self.database,
             clock=clock,
+            wall=wall,
             threads=self.threads,
             duties=self.duties,
             jobs=self.jobs,
@@ -182,9 +190,9 @@ class Parts:
             zone=config.display.zone(),
         )
         self.figures.offer("business processes", self.bp.statistics)
-        self.panorama = Panorama(clock, self.database, self.threads, config.panorama)
+        self.panorama = Panorama(clock, wall, self.database, self.threads, config.panorama)
         self.nodecontrol = NodeControl(
-            *(clock, self.database, self.threads, self.duties, self.registry),
+            *(clock, wall, self.database, self.threads, self.duties, self.registry),
             config.nodecontrol,
             folder=config.server.var_dir,
             ended=self.jobs.ending,
@@ -268,6 +276,7 @@ class Parts:
         config = self.config
         context = Context(
             clock=self.reactor,
+            wall=self.wall,
             sites=self.registry,
             instance=self.registry.instance,
             config=config,

@@ -24,6 +24,7 @@ from monrest.auth.authenticate import Authenticator
 from monrest.auth.passwords import Passwords
 from monrest.auth.proxies import Proxies
 from monrest.auth.secret import SecretKeyError, read_or_create
+from monrest.clocks import MachineClock, WallClock
 from monrest.config import Config, ConfigError
 from monrest.config.changes import fixed_while_running
 from monrest.listeners import StartError, bind, prepare_var_dir, spelled, told
@@ -53,7 +54,7 @@ def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
 
 @define(eq=False, kw_only=True, repr=False)
 class Daemon(Service):
-    """The root service.
+    """The root service; ``wall`` is the clock of this machine.
 
     ``path`` is the configuration file, empty when there is none to read again. ``core`` is the
     embedded core of the demo, started before and stopped after everything that asks it.
@@ -66,6 +67,7 @@ class Daemon(Service):
 
     reactor: Any
     config: Config
+    wall: WallClock = field(factory=MachineClock)
     path: str = ""
     observer: LineObserver | None = None
     notifier: Notifier = field(factory=Notifier.from_environment)
@@ -86,6 +88,7 @@ class Daemon(Service):
     def __attrs_post_init__(self) -> None:
         self.parts = Parts(
             reactor=self.reactor,
+            wall=self.wall,
             config=self.config,
             path=self.path,
             who=self._who,
@@ -115,7 +118,7 @@ class Daemon(Service):
             raise
 
     def _start(self) -> None:
-        self._started = self.reactor.seconds()
+        self._started = self.parts.wall.now()
         prepare_var_dir(Path(self.config.server.var_dir))
         self._key = read_or_create(Path(self.config.auth.secret_key_file))
         if self.core is not None:
@@ -123,7 +126,11 @@ class Daemon(Service):
         self.parts.open(self._key)
         server = self.config.server
         self.site = ApiSite(
-            self._resource(self.config, self._key), server, self.config.names, self.reactor
+            self._resource(self.config, self._key),
+            server,
+            self.config.names,
+            self.reactor,
+            self.wall,
         )
         if self.observer is not None:
             self.site.access_line = self.observer.access

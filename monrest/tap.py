@@ -14,6 +14,7 @@ from twisted.application.service import IService
 from twisted.python.usage import Options as BaseOptions
 from twisted.python.usage import UsageError
 
+from monrest.clocks import MachineClock, measure_spans
 from monrest.config import Config, ConfigError, load, loads
 from monrest.log import LineObserver
 
@@ -90,6 +91,7 @@ def makeService(options: Options) -> IService:
     """Build the root service; the reactor is imported here and nowhere earlier."""
     from twisted.internet import reactor
 
+    measure_spans(reactor)
     from monrest.restart import Restart
     from monrest.service import Daemon
 
@@ -112,7 +114,7 @@ def makeService(options: Options) -> IService:
         config=loads(_demo_config(options["port"] or "8080", folder)),
         reactor=reactor,
         observer=observer,
-        core=DemoCore(reactor, f"{folder}/live", objects_dir=core_conf),
+        core=DemoCore(reactor, MachineClock(), f"{folder}/live", objects_dir=core_conf),
         on_ready=lambda address, key: _announce(address, key, f"{folder}/monrest.sock"),
         on_stopped=lambda: shutil.rmtree(folder, ignore_errors=True),
     )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from twisted.logger import LogLevel, globalLogPublisher
 
+from monrest.clocks import measure_spans
 from monrest.query.model import Test
 
 # How fast a busy machine makes up and tries examples says nothing about what they are for.
@@ -15,6 +16,14 @@ settings.load_profile("busy")
 
 # A condition on a column, and no class of tests, wherever it is imported.
 Test.__test__ = False
+
+
+@pytest.fixture(autouse=True, scope="session")
+def reactor_that_nobody_sets():
+    """Seconds are those of a daemon; imported late, because pytest-twisted chooses the reactor."""
+    from twisted.internet import reactor
+
+    measure_spans(reactor)
 
 
 _LIVE = Path(__file__).parent / "live"

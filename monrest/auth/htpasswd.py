@@ -13,13 +13,14 @@ import hmac
 import os
 import re
 import stat
-import time
 from collections.abc import Mapping
 from typing import TypeAlias
 
 import bcrypt
 from attrs import field, frozen
 from passlib.hash import apr_md5_crypt, sha256_crypt, sha512_crypt
+
+from monrest.clocks import age_of_file
 
 Signature: TypeAlias = tuple[int, int, int, int]
 """Device, inode, time of modification in nanoseconds and size of a file."""
@@ -32,7 +33,7 @@ _BCRYPT = re.compile(r"\$2[aby]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 _BCRYPT_READS = 72
 _SHA = "{SHA}"
 _SHA_BYTES = 20
-_FRESH = 2_000_000_000
+_FRESH = 2.0
 _CRYPTS = {"$apr1$": apr_md5_crypt, "$5$": sha256_crypt, "$6$": sha512_crypt}
 
 
@@ -65,7 +66,7 @@ def read(path: str) -> PasswordFile:
     if len(content) > _MOST_BYTES:
         raise OSError(f"more than {_MOST_BYTES} bytes")
     hashes, problems = parse(content)
-    fresh = abs(time.time_ns() - status.st_mtime_ns) < _FRESH
+    fresh = abs(age_of_file(status)) < _FRESH
     return PasswordFile(
         hashes=hashes, problems=problems, signature=None if fresh else signature(status)
     )

@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.database import Database
@@ -83,6 +84,7 @@ class Keys(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     _kept: dict[str, _Kept] = field(factory=dict, init=False)
     _misses: dict[str, float] = field(factory=dict, init=False)
     _uses: dict[str, _Use] = field(factory=dict, init=False)
@@ -128,7 +130,7 @@ class Keys(Service):
         client = caller.client or caller.address
         if caller.address and client != caller.address:
             client = f"{caller.address} ({client})"
-        self._uses[key.hashed_key] = _Use(int(self.clock.seconds()), client)
+        self._uses[key.hashed_key] = _Use(int(self.wall.now()), client)
 
     async def list(self, user: str | None = None) -> list[ApiKey]:
         """Give the keys that belong to ``user``, of everybody and of nobody for None.
@@ -180,7 +182,7 @@ class Keys(Service):
             force_user=force_user if superuser else None,
             roles=roles,
             comment=comment,
-            created=int(self.clock.seconds()),
+            created=int(self.wall.now()),
         )
 
         def store(connection: Connection) -> None:

@@ -32,6 +32,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic
 from monrest.config import AuthConfig
 from monrest.errors import Unavailable
@@ -93,6 +94,7 @@ class Sessions(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     config: AuthConfig
     names: Names
     _kept: dict[str, _Kept] = field(factory=dict, init=False)
@@ -125,7 +127,7 @@ class Sessions(Service):
             session = await self._look_up(hashed)
         if session is None or not self._lives(session):
             return None
-        self._seen[hashed] = int(self.clock.seconds())
+        self._seen[hashed] = int(self.wall.now())
         return session
 
     async def _look_up(self, hashed: str) -> Session | None:
@@ -153,7 +155,7 @@ class Sessions(Service):
         return evolve(session, active=seen) if seen > session.active else session
 
     def _lives(self, session: Session) -> bool:
-        now = self.clock.seconds()
+        now = self.wall.now()
         return (
             now - session.active < self.config.session_idle
             and now - session.created < self.config.session_lifetime
@@ -174,7 +176,7 @@ class Sessions(Service):
     async def figures(self) -> dict[str, float]:
         """Count the sessions and their users (section 11.3 of frontend-data.md), in one query."""
         await self.flush()
-        now = self.clock.seconds()
+        now = self.wall.now()
         query = _counts(now).where(
             sessions.c.active > now - self.config.session_idle,
             sessions.c.created > now - self.config.session_lifetime,
@@ -197,7 +199,7 @@ class Sessions(Service):
     ) -> tuple[Session, str]:
         """Begin a session; the second value is the one of the cookie, which is kept nowhere."""
         value = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
-        now = int(self.clock.seconds())
+        now = int(self.wall.now())
         session = Session(
             hashed_id=hashed_id(value),
             username=user,
@@ -256,7 +258,7 @@ class Sessions(Service):
     async def clean(self) -> int:
         """Remove what is over from the database; how many sessions that were."""
         await self.flush()
-        now = self.clock.seconds()
+        now = self.wall.now()
         query = delete(sessions).where(
             or_(
                 # Other daemons may not have stored yet that a session was used.
@@ -270,7 +272,8 @@ class Sessions(Service):
             )
         except Unavailable:
             return 0
-        self._kept = {hashed: kept for hashed, kept in self._kept.items() if now < kept.until}
+        fresh = self.clock.seconds()
+        self._kept = {hashed: kept for hashed, kept in self._kept.items() if fresh < kept.until}
         return int(removed)
 
     # ---------------------------------------------------------------- the cookie

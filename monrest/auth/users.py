@@ -21,6 +21,7 @@ from twisted.logger import Logger
 
 from monrest.audit import audit
 from monrest.auth.usernames import INTERNAL
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, Shared
 from monrest.config import AuthConfig
 from monrest.errors import Unavailable
@@ -86,6 +87,7 @@ class Users(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     config: AuthConfig
     _known: _Known | None = field(init=False, default=None)
     _until: float = field(init=False, default=0.0)
@@ -168,7 +170,7 @@ class Users(Service):
         """Lock a user, who needs no profile before; Unavailable when that cannot be stored."""
 
         def store(connection: Connection) -> None:
-            _make(connection, name, int(self.clock.seconds()))
+            _make(connection, name, int(self.wall.now()))
             connection.execute(_of(name).values(locked=True))
 
         await self._change(store, name, locked=True)
@@ -193,7 +195,7 @@ class Users(Service):
         away or for who is locked.
         """
         most = self.config.lock_after_failed_logins
-        now = int(self.clock.seconds())
+        now = int(self.wall.now())
 
         def count(connection: Connection) -> bool | None:
             if known:
@@ -237,7 +239,7 @@ class Users(Service):
 
     async def succeeded(self, name: str, caller: Caller) -> None:
         """Note a login, with a profile for who has none; Unavailable when it is not stored."""
-        now = int(self.clock.seconds())
+        now = int(self.wall.now())
 
         def store(connection: Connection) -> None:
             _make(connection, name, now)
@@ -272,7 +274,7 @@ class Users(Service):
 
     async def clean(self) -> None:
         """Forget profiles that nobody uses any more; later while the database is away."""
-        now = self.clock.seconds()
+        now = self.wall.now()
 
         def forget(connection: Connection) -> int:
             rows = connection.execute(select(users).where(users.c.locked.is_(False))).all()

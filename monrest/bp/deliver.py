@@ -15,6 +15,7 @@ from monrest.bp.record import Definition
 from monrest.bp.results import Result
 from monrest.bp.spool import spool, spooled
 from monrest.bp.submit import Present, presents, results, synchronised
+from monrest.clocks import WallClock
 from monrest.commands.values import CoreCommand
 from monrest.concurrency import Threads, sliced
 from monrest.config import BpConfig
@@ -42,6 +43,7 @@ class Delivery:
     log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
+    wall: WallClock
     threads: Threads
     _trouble: str = field(default="", init=False)
 
@@ -75,7 +77,7 @@ class Delivery:
         await sliced(_commands(done, live, "", commands), self.clock)
         if not commands or not allowed():
             return
-        now = self.clock.seconds()
+        now = self.wall.now()
         try:
             await self.threads.run(lambda: spool(folder, spooled(commands, app, now)))
         except OSError as error:
@@ -101,7 +103,7 @@ class Delivery:
         if not commands:
             return
         try:
-            (sent,) = await send(((site, tuple(commands)),), self.clock, allowed)
+            (sent,) = await send(((site, tuple(commands)),), self.clock, self.wall, allowed)
         except BadRequest as error:
             self._tell(f"results are not sent: {error}")
             return
@@ -139,7 +141,7 @@ class Delivery:
         author: str,
         commands: list[CoreCommand],
     ) -> Generator[None]:
-        now = int(self.clock.seconds())
+        now = int(self.wall.now())
         for definition, result, _ in done:
             for node in definition.exported:
                 known = present.get((definition.host_of(node), node.label))

@@ -17,6 +17,7 @@ from twisted.logger import Logger
 
 from monrest.bp.candidates import Candidates, FailedError, Refusal, RefusedError
 from monrest.bp.export import Exported
+from monrest.clocks import WallClock
 from monrest.concurrency import Threads
 from monrest.config import BpConfig
 from monrest.errors import RestError
@@ -44,6 +45,7 @@ class Exporter:
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
+    wall: WallClock
     threads: Threads
     var_dir: Path
     _unread: bool = field(default=False, init=False)
@@ -130,7 +132,7 @@ class Exporter:
         """Replace the whole file; blocks."""
         change = Write(path=path, base_hash=digest(old), content=new)
         allowed = Allowed(folders=(), files=frozenset({path}))
-        write(room, (change,), allowed, note={"time": int(self.reactor.seconds())})
+        write(room, (change,), allowed, note={"time": int(self.wall.now())})
 
     async def _check(self, site: Site | None, given: Mapping[str, str]) -> str | None:
         """What the check command of the site has against its files; None: nothing."""
@@ -144,7 +146,13 @@ class Exporter:
         command = config.objects_reload_cmd
         if site is not None and site.connected:
             done = await reload(
-                site, self.reactor, command, given, seconds=2 * _SECONDS, command_seconds=_SECONDS
+                site,
+                self.reactor,
+                self.wall,
+                command,
+                given,
+                seconds=2 * _SECONDS,
+                command_seconds=_SECONDS,
             )
             failed, output = done.failed, done.output
         elif site is None and command:

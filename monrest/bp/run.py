@@ -28,6 +28,7 @@ from monrest.bp.services import Memory
 from monrest.bp.statements import Stored
 from monrest.bp.states import DEFAULT_ORDER, NodeState
 from monrest.bp.tree import Known
+from monrest.clocks import WallClock
 from monrest.concurrency import Threads, sliced
 from monrest.config import BpConfig
 from monrest.errors import RestError
@@ -53,6 +54,7 @@ class Runner:
     log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
+    wall: WallClock
     sites: Sites
     threads: Threads
     config: BpConfig
@@ -64,6 +66,7 @@ class Runner:
     _plans: dict[int, Plan] = field(factory=dict, init=False)
     _memory: Memory = field(factory=Memory, init=False)
     _busy: set[int] = field(factory=set, init=False)
+    _missing: dict[int, float] = field(factory=dict, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
     async def run(
@@ -101,7 +104,7 @@ class Runner:
                 before=one.result,
                 live=answers.live,
                 options=options,
-                now=self.clock.seconds(),
+                now=self.wall.now(),
                 known=Known(states),
             )
             (extended if plans[one.nr].extended else plain).append((one, calculation))
@@ -113,6 +116,7 @@ class Runner:
     def forget(self) -> None:
         """Keep nothing for the next run, which is another daemon's."""
         self._memory = Memory()
+        self._missing.clear()
         self._plans = {}
 
     async def _alone(self, batch: Batch, process: Stored, calculation: Calculation) -> None:
@@ -142,13 +146,17 @@ class Runner:
         general = (*self.config.default_filter, *process.definition.filter)
         add_needs(needs, process.definition, general, members=True)
         answers = await gather(self.sites.select(), needs, self.clock)
-        moment = Moment(self.clock.seconds(), self.zone)
+        moment = Moment(self.wall.now(), self.zone)
         return await sliced(references(process.definition, answers.live, moment), self.clock)
 
     def _waits(self, process: Stored, away: frozenset[str]) -> bool:
         """Whether a site that a process was calculated from is away, but not for long."""
         gone = sorted(away.intersection(process.result.affected_peers or ()))
-        if not gone or self.clock.seconds() - process.result.last_check >= _PATIENCE:
+        if not gone:
+            self._missing.pop(process.nr, None)
+            return False
+        now = self.clock.seconds()
+        if now - self._missing.setdefault(process.nr, now) >= _PATIENCE:
             return False
         self.log.warn(
             "business process {nr} is not calculated: no answer from {sites}",

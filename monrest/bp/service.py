@@ -31,6 +31,7 @@ from monrest.bp.references import Key
 from monrest.bp.results import Result, stored
 from monrest.bp.run import FailedError, Runner
 from monrest.bp.statements import Calculated, Stored
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, Threads, shielded, sliced
 from monrest.config import BpConfig
 from monrest.errors import Unavailable
@@ -70,6 +71,7 @@ class Processes(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     sites: Sites
     threads: Threads
     config: BpConfig
@@ -91,9 +93,10 @@ class Processes(Service):
 
     def __attrs_post_init__(self) -> None:
         self._exports = Exports(sites=self.sites, threads=self.threads, exporter=self.exporter)
-        self._delivery = Delivery(self.clock, self.threads)
+        self._delivery = Delivery(self.clock, self.wall, self.threads)
         self._runner = Runner(
             clock=self.clock,
+            wall=self.wall,
             sites=self.sites,
             threads=self.threads,
             config=self.config,
@@ -187,7 +190,7 @@ class Processes(Service):
         Raises BadRequest and Conflict for what is wrong, Unavailable.
         """
         check = await self._exports.check(self.config)
-        work = statements.create(document, start, self.clock.seconds(), check)
+        work = statements.create(document, start, self.wall.now(), check)
         number = await self.database.change(work)
         await self.export(number)
         return await self._after(number)
@@ -217,7 +220,7 @@ class Processes(Service):
                     return None
                 await self.commits.before(self.config, number, expected)
             try:
-                work = statements.change(number, made, self.clock.seconds(), check, expected)
+                work = statements.change(number, made, self.wall.now(), check, expected)
                 changed = await self.database.change(work)
                 break
             except statements.OvertakenError:
@@ -294,7 +297,7 @@ class Processes(Service):
         done, answers = await self._runner.run(live, known)
         figures = {
             "business_process_duration_seconds": self.timer() - began,
-            "business_process_last_update": self.clock.seconds(),
+            "business_process_last_update": self.wall.now(),
             "business_process_worker_total": float(_WORKERS),
         }
         # A duty that is another daemon's meanwhile: its results are newer, also for the core.

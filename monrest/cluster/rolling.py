@@ -17,6 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.audit import audit
+from monrest.clocks import WallClock
 from monrest.cluster import statements
 from monrest.cluster.model import (
     DONE,
@@ -52,6 +53,7 @@ class Rolling:
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     duties: Duties
     own: Own
     ask: Ask
@@ -83,7 +85,7 @@ class Rolling:
             self.leave()
 
     async def _to(self, step: Step, state: str, message: str) -> bool:
-        work = statements.advance(step, state, message, self.clock.seconds())
+        work = statements.advance(step, state, message, self.wall.now())
         return await self.database.change(work)
 
     # ---------------------------------------------------------------- driving
@@ -97,7 +99,7 @@ class Rolling:
         failed = next((step for step in steps if step.state == FAILED), None)
         if failed is not None:
             text = f"the node before it failed: {failed.url}"
-            await self.duties.change(token, statements.give_up(text, self.clock.seconds()))
+            await self.duties.change(token, statements.give_up(text, self.wall.now()))
             return
         answers = {one.asked: one for one in await self.ask([step.url for step in steps])}
         others = [answers[step.url] for step in steps if step.node != self.own.id]
@@ -146,7 +148,7 @@ class Rolling:
             self._tell(step, message)
 
     async def _drives(self, token: Token, step: Step, state: str, message: str) -> bool:
-        work = statements.advance(step, state, message, self.clock.seconds())
+        work = statements.advance(step, state, message, self.wall.now())
         return await self.duties.change(token, work)
 
     def _too_late(self, step: Step) -> bool:

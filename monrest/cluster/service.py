@@ -17,6 +17,7 @@ from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.clocks import WallClock
 from monrest.cluster import seal, statements
 from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, Seen, Step
 from monrest.cluster.peers import Peers
@@ -45,6 +46,7 @@ class Cluster(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     duties: Duties
     peers: Peers
     config: ClusterConfig
@@ -149,7 +151,7 @@ class Cluster(Service):
         self._noted(
             url,
             Seen(
-                last_contact=self.clock.seconds(),
+                last_contact=self.wall.now(),
                 response_time=round(self.timer() - began, 6),
                 pong=pong,
             ),
@@ -181,7 +183,7 @@ class Cluster(Service):
 
     def _pong(self) -> dict[str, Any]:
         return {
-            "time": self.clock.seconds(),
+            "time": self.wall.now(),
             "node_id": str(self.own.id),
             "run": self.own.run,
             "hostname": self.own.host,
@@ -195,7 +197,7 @@ class Cluster(Service):
 
     async def maintain(self, number: int, *, on: bool) -> bool:
         """Take a node out of the balance, or back; False when there is none of this id."""
-        since = int(self.clock.seconds()) if on else 0
+        since = int(self.wall.now()) if on else 0
         if not await self.database.change(statements.maintain(number, since)):
             return False
         await self.look()
@@ -208,7 +210,7 @@ class Cluster(Service):
         """
         await self.look()
         await self.heartbeat()
-        now = int(self.clock.seconds())
+        now = int(self.wall.now())
         order = sorted(self.urls(), key=lambda url: (self.is_own(url), url))
         steps = [self._step(position, url, now) for position, url in enumerate(order)]
         return steps if await self.database.change(statements.begin(steps)) else None
@@ -283,6 +285,7 @@ class Cluster(Service):
         self._rolling = Rolling(
             database=self.database,
             clock=self.clock,
+            wall=self.wall,
             duties=self.duties,
             own=self.own,
             ask=self._ask,

@@ -12,13 +12,13 @@ import argparse
 import gc
 import socket
 import sys
-import time
 from pathlib import Path
 from typing import cast
 
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IReactorCore
 
+from monrest.clocks import MachineClock, measure_spans
 from monrest.demo.restart import report
 from monrest.demo.service import DemoCore
 from monrest.objectconfig.parser import ObjectConfigError
@@ -68,7 +68,7 @@ def _check(path: Path, core: str | None) -> int:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(_PATIENCE)
                 connection.connect(core)
-                order = f"COMMAND [{int(time.time())}] RESTART_PROCESS\n\n"
+                order = f"COMMAND [{int(MachineClock().now())}] RESTART_PROCESS\n\n"
                 connection.sendall(order.encode("ascii"))
                 connection.shutdown(socket.SHUT_WR)
                 while connection.recv(4096):
@@ -86,8 +86,10 @@ def main() -> None:
         sys.exit(_check(options.check_config, options.restart))
     from twisted.internet import reactor
 
+    measure_spans(reactor)
     service = DemoCore(
         reactor,
+        MachineClock(),
         options.socket,
         objects_dir=options.objects,
         seed=options.seed,

@@ -59,13 +59,13 @@ def _listing(
 
 def shared_columns(core: Core, kind: str) -> tuple[Column, ...]:
     """The columns of both tables; ``kind`` is ``host`` or ``service`` and is used in texts."""
-    in_period, clock = core.in_period, core.clock
+    in_period, wall = core.in_period, core.wall
 
     def staleness(target: Checkable) -> float:
         span = target.check_interval * INTERVAL_LENGTH
         if not span or not target.last_check:
             return 0.0
-        return (clock.seconds() - target.last_check) / span
+        return (wall.now() - target.last_check) / span
 
     executing, notifying = "execution_dependencies", "notification_dependencies"
     pairs: Style = "pairs" if kind == "service" else ""

@@ -146,7 +146,7 @@ def alert_line(target: Target, state_type: int) -> str:
 
 
 def _alert(core: Core, target: Target, state_type: int) -> None:
-    core.log.write(core.clock.seconds(), alert_line(target, state_type))
+    core.log.write(core.wall.now(), alert_line(target, state_type))
 
 
 def _event_handler(core: Core, target: Target, state_type: int) -> None:
@@ -166,7 +166,7 @@ def _event_handler(core: Core, target: Target, state_type: int) -> None:
         if command:
             name = command.split("!")[0]
             text = f"{prefix}{kind} EVENT HANDLER: {tail};{name}"
-            core.log.write(core.clock.seconds(), text)
+            core.log.write(core.wall.now(), text)
 
 
 # ---------------------------------------------------------------- flapping
@@ -226,7 +226,7 @@ def stop_flapping(core: Core, target: Target, word: str, text: str) -> None:
 def _flap_log(core: Core, target: Target, word: str, text: str) -> str:
     kind = "service" if isinstance(target, Service) else "host"
     core.log.write(
-        core.clock.seconds(),
+        core.wall.now(),
         f"{kind.upper()} FLAPPING ALERT: {label(target)};{word}; {kind.capitalize()} appears to "
         f"have {text}",
     )

@@ -210,7 +210,7 @@ def _schedule_check(pick: Callable[[Values], Iterable[Target]], *, forced: bool)
     def obey(core: Core, simulation: Simulation, values: Values) -> None:
         for target in pick(values):
             if target.check_command and (forced or target.active_checks_enabled):
-                at = max(values["check_time"], core.clock.seconds())
+                at = max(values["check_time"], core.wall.now())
                 simulation.plan(target, at, forced=forced)
                 core.changed(target)
 
@@ -229,7 +229,7 @@ def _result(core: Core, _simulation: Simulation, values: Values) -> None:
         return
     kind = "HOST" if host else "SERVICE"
     first, lines, perf = split_output(raw)
-    core.log.write(core.clock.seconds(), f"PASSIVE {kind} CHECK: {label(target)};{state};{first}")
+    core.log.write(core.wall.now(), f"PASSIVE {kind} CHECK: {label(target)};{state};{first}")
     process(
         core,
         target,

@@ -52,12 +52,12 @@ def _setting(attribute: str) -> Any:
 
 
 def _log(core: Core, _simulation: Simulation, values: Values) -> None:
-    core.log.write(core.clock.seconds(), values["message"])
+    core.log.write(core.wall.now(), values["message"])
 
 
 def _restart(core: Core, _simulation: Simulation, _values: Values) -> None:
     """A restart keeps all states, as with a retention file, and is seen by its start time."""
-    core.log.write(core.clock.seconds(), "Caught 'Hangup', restarting...")
+    core.log.write(core.wall.now(), "Caught 'Hangup', restarting...")
     if core.restart is not None:
         core.restart()
         return

@@ -35,7 +35,7 @@ def switch(core: Core, simulation: Simulation, target: Target, word: str, value:
         stop_flapping(core, target, "DISABLED", "stopped flapping (flap detection disabled)")
     if word == "CHECK" and value and target.check_command:
         span = max(target.check_interval * INTERVAL_LENGTH, 1)
-        simulation.plan(target, core.clock.seconds() + core.rng.random() * span)
+        simulation.plan(target, core.wall.now() + core.rng.random() * span)
     core.changed(target)
 
 

@@ -45,7 +45,7 @@ def run(core: Core, simulation: Simulation, line: str) -> str | None:
     if name != "LOG":
         # Newlines of arguments stay two characters in the log.
         text = name if rest is None else f"{name};{rest}"
-        core.log.write(core.clock.seconds(), f"EXTERNAL COMMAND: {text}")
+        core.log.write(core.wall.now(), f"EXTERNAL COMMAND: {text}")
     spec.obey(core, simulation, values)
     core.tell("command")
     return None

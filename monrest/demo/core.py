@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.clocks import WallClock
 from monrest.demo.inventory import Inventory
 from monrest.demo.logbook import Logbook
 from monrest.demo.objects import Comment, Downtime, Target
@@ -59,10 +60,12 @@ class Switches:
 class Core:
     """One simulated core. Everything that happens to it goes through the functions beside it.
 
-    ``clock`` gives the time, ``rng`` every accident. ``zone`` is the site's time zone.
+    ``wall`` gives the time, ``clock`` runs what comes later, ``rng`` every accident. ``zone`` is
+    the site's time zone.
     """
 
     clock: IReactorTime
+    wall: WallClock
     inventory: Inventory
     rng: Random
     zone: tzinfo
@@ -92,7 +95,7 @@ class Core:
 
     def now(self) -> int:
         """The unix time in whole seconds."""
-        return int(self.clock.seconds())
+        return int(self.wall.now())
 
     def in_period(self, name: str) -> int:
         """Whether now lies in a time period, 0 or 1; no period is always. Kept for one second."""
@@ -112,7 +115,7 @@ class Core:
 
     def changed(self, target: Target) -> None:
         """Note that an object's status is new."""
-        target.last_update = self.clock.seconds()
+        target.last_update = self.wall.now()
         self.state_serial += 1
 
     # ------------------------------------------------------------------ waiting clients

@@ -18,7 +18,7 @@ def _kind(target: Target) -> str:
 
 def _log(core: Core, target: Target, word: str, text: str) -> None:
     kind = _kind(target).upper()
-    core.log.write(core.clock.seconds(), f"{kind} DOWNTIME ALERT: {label(target)};{word}; {text}")
+    core.log.write(core.wall.now(), f"{kind} DOWNTIME ALERT: {label(target)};{word}; {text}")
 
 
 def _stamp(moment: int) -> str:
@@ -196,7 +196,7 @@ def acknowledge(
     target.acknowledgement_end = end
     kind = _kind(target).upper()
     core.log.write(
-        core.clock.seconds(),
+        core.wall.now(),
         f"{kind} ACKNOWLEDGE ALERT: {label(target)};STARTED;{author};{comment}",
     )
     core.add_comment(target, author, comment, entry_type=4, persistent=persistent, expire_time=end)
@@ -216,7 +216,7 @@ def remove_acknowledgement(core: Core, target: Target, word: str = "") -> None:
     if word:
         kind = _kind(target).upper()
         text = f"{kind} ACKNOWLEDGE ALERT: {label(target)};{word};;"
-        core.log.write(core.clock.seconds(), text)
+        core.log.write(core.wall.now(), text)
     for comment in list(target.comments.values()):
         if comment.entry_type == 4 and not comment.persistent:
             core.delete_comment(comment.id)

@@ -59,7 +59,7 @@ def execute(core: Core, request: Request) -> Steps:
 
 def _check_time(core: Core, request: Request) -> None:
     limit = request.time_limit
-    if limit is not None and core.clock.seconds() - request.now > limit:
+    if limit is not None and core.wall.now() - request.now > limit:
         raise RequestError(413, f"Maximum query time of {limit} seconds exceeded!")
 
 

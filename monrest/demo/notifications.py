@@ -55,7 +55,7 @@ def notify(
         kind = "HOST" if host else "SERVICE"
         for command in commands:
             core.log.write(
-                core.clock.seconds(),
+                core.wall.now(),
                 f"{kind} NOTIFICATION: {name};{label(target)};{text};"
                 f"{command.split('!')[0]};{target.plugin_output}{tail}",
             )

@@ -159,7 +159,7 @@ class LivestatusProtocol(Protocol):
         framing = self._framing = Framing()
         try:
             request = read_request(
-                self._lines, self._factory.tables, framing, self._clock.seconds()
+                self._lines, self._factory.tables, framing, self._factory.core.wall.now()
             )
             wait = must_wait(request)
         except RequestError as error:

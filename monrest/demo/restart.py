@@ -120,7 +120,7 @@ def restart(core: Core, simulation: Simulation, fresh: Inventory) -> None:
     core.state_serial += 1
     now = core.now()
     core.program_start = now
-    core.log.write(core.clock.seconds(), f"Naemon {PROGRAM_VERSION} starting... (PID={core.pid})")
+    core.log.write(core.wall.now(), f"Naemon {PROGRAM_VERSION} starting... (PID={core.pid})")
     simulation.replan()
     core.tell("program")
 

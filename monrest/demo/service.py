@@ -15,6 +15,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from monrest.clocks import WallClock
 from monrest.demo.commands import run
 from monrest.demo.core import Core, local_zone
 from monrest.demo.history import generate
@@ -44,7 +45,8 @@ def demo_objects() -> Path:
 class DemoCore(Service):
     """A simulated core that listens on a Unix socket, and on a TCP port if one is given.
 
-    It is a test bench and a demo. ``reactor`` must give time, threads, Unix and TCP sockets.
+    It is a test bench and a demo. ``reactor`` must give time, threads, Unix and TCP
+    sockets, ``wall`` is its clock.
     ``objects_dir`` is a folder of object files or the main file that names them, None loads the
     demo's own; the command RESTART_PROCESS reads them again. With ``hosts`` and ``services`` an
     invented site of that size is made instead. ``history_days`` days of log are invented at the
@@ -53,6 +55,7 @@ class DemoCore(Service):
     """
 
     reactor: Any
+    wall: WallClock
     socket_path: str
     objects_dir: Path | str | None = None
     seed: int = 1
@@ -81,7 +84,7 @@ class DemoCore(Service):
     def startService(self) -> None:
         """Load, invent the past, listen, and let time run."""
         Service.startService(self)
-        core = Core(self.reactor, build(self.site()), Random(self.seed), local_zone())  # noqa: S311 - a simulation
+        core = Core(self.reactor, self.wall, build(self.site()), Random(self.seed), local_zone())  # noqa: S311 - a simulation
         core.pid = os.getpid()
         self.core = core
         if self.hosts is None and self.services is None:
@@ -124,7 +127,7 @@ class DemoCore(Service):
         failure.trap(ObjectConfigError, OSError)
         if self.core is not None:
             for line in str(failure.value).splitlines():
-                self.core.log.write(self.core.clock.seconds(), f"Error: {line}")
+                self.core.log.write(self.core.wall.now(), f"Error: {line}")
 
     def _read(self, _: object) -> None:
         self._reading = None

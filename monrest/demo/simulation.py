@@ -116,8 +116,8 @@ class Simulation:
         if self._more is not None and self._more.active():
             self._more.cancel()
         self._more = None
-        clock = self.core.clock
-        now = started = clock.seconds()
+        clock, now = self.core.clock, self.core.wall.now()
+        started = clock.seconds()
         while self._due and self._due[0][0] <= now:
             at, _, target, serial = heapq.heappop(self._due)
             if serial == target.check_serial:
@@ -129,7 +129,7 @@ class Simulation:
     def _check(self, target: Target, at: float) -> None:
         core = self.core
         if self._may_check(target):
-            now = core.clock.seconds()
+            now = core.wall.now()
             state = self._next_state(target)
             first, lines, perf = output_of(core.rng, target, state)
             host = isinstance(target, Host)
@@ -150,7 +150,7 @@ class Simulation:
         retrying = target.state and not target.state_type
         units = target.retry_interval if retrying else target.check_interval
         if units > 0:
-            self.plan(target, core.clock.seconds() + units * INTERVAL_LENGTH)
+            self.plan(target, core.wall.now() + units * INTERVAL_LENGTH)
 
     def _may_check(self, target: Target) -> bool:
         if target.forced:
@@ -202,7 +202,7 @@ class Simulation:
             if inside != before:
                 self._periods[name] = inside
                 text = f"TIMEPERIOD TRANSITION: {name};{before};{inside}"
-                core.log.write(core.clock.seconds(), text)
+                core.log.write(core.wall.now(), text)
 
     def _rotate(self) -> None:
         core = self.core

@@ -18,6 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.audit import audit
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, ended
 from monrest.downtimes import cores, effect, statements
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
@@ -70,6 +71,7 @@ class RecurringDowntimes(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     duties: Duties
     registry: HasSites
     existing: cores.Existing
@@ -96,7 +98,7 @@ class RecurringDowntimes(Service):
         token = self.duties.held(DUTY)
         if token is None:
             return
-        now = self.clock.seconds()
+        now = self.wall.now()
         try:
             if self._planned != (token, self.zone):
                 await self.duties.change(token, statements.plan_again(now, self.zone))
@@ -143,10 +145,10 @@ class RecurringDowntimes(Service):
             if not await self.duties.change(token, statements.begin(one, token.number)):
                 return
             tried = _Round({site: list(keys) for site, keys in one.accepted.items()})
-            if one.until > self.clock.seconds():
+            if one.until > self.wall.now():
                 await self._tell(one, token, tried)
             attempts = one.attempts + 1
-            done = not tried.again or one.until <= self.clock.seconds()
+            done = not tried.again or one.until <= self.wall.now()
             await self.duties.change(
                 token,
                 statements.note(
@@ -229,6 +231,7 @@ class RecurringDowntimes(Service):
         (sent,) = await send(
             [(site, tuple(order.command for order in orders))],
             self.clock,
+            self.wall,
             lambda: self.duties.held(DUTY) == token,
         )
         self._note(sent, orders, one, accepted, tried)

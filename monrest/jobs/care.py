@@ -12,6 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.audit import audit
+from monrest.clocks import WallClock
 from monrest.errors import Unavailable
 from monrest.jobs import statements
 from monrest.jobs.keeper import discard
@@ -44,6 +45,7 @@ class Care:
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     slots: Slots
     node: Node
     starting: set[int]
@@ -56,7 +58,7 @@ class Care:
             return
         before = {live.job.id: live for live in self.slots}
         for live in before.values():
-            if self.clock.seconds() - live.job.created >= _LONGEST:
+            if live.age >= _LONGEST:
                 live.cancel("it was not done after three days")
         unsaid = [live for live in before.values() if live.unsaid and not live.storing]
         for live in unsaid:
@@ -82,7 +84,7 @@ class Care:
         """End what is stored for this daemon and was never begun: a start that failed by half."""
         astray = [one for one in unended if one not in self.slots and one not in self.starting]
         if astray:
-            now = self.clock.seconds()
+            now = self.wall.now()
             with suppress(Unavailable):
                 await self.database.change(statements.lose(self.node.run, now, astray))
         elif not self.starting:
@@ -90,15 +92,16 @@ class Care:
 
     async def watch(self) -> None:
         """End the jobs of daemons that are gone: former runs of this one, and silent others."""
-        now = self.clock.seconds()
+        now = self.wall.now()
         try:
             await self._lose(statements.lose_former(self.node.id, self.node.run, now))
             began = self.clock.seconds()
             beats = await self.database.run(statements.beats)
-            stands = self._beats.look(beats, began, self.clock.seconds())
+            ended = self.clock.seconds()
+            stands = self._beats.look(beats, began, ended)
             silent = (run for run, still in stands.items() if still >= GONE_AFTER)
             for run in [run for run in silent if run != self.node.run]:
-                await self._lose(statements.lose(run, self.clock.seconds()))
+                await self._lose(statements.lose(run, self.wall.now()))
         except Unavailable:
             self._beats.missed()
 
@@ -123,7 +126,7 @@ class Care:
 
     async def clean(self, keep: float) -> None:
         """Remove jobs that ended ``keep`` seconds ago, with their results."""
-        before = self.clock.seconds() - keep
+        before = self.wall.now() - keep
         try:
             while old := await self.database.run(statements.expired(before, _AT_ONCE)):
                 for number in old:

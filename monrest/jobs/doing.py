@@ -13,6 +13,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.audit import audit
+from monrest.clocks import WallClock
 from monrest.concurrency import Threads
 from monrest.errors import Forbidden, RestError, Unavailable
 from monrest.jobs import statements
@@ -47,6 +48,7 @@ class Doer:
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     threads: Threads
     describe: Callable[[Failure, str], Told]
     who: Callable[[Caller], Awaitable[Identity]]
@@ -75,7 +77,7 @@ class Doer:
     async def _do(self, live: Live) -> Kept:
         await live.turn
         work = live.work
-        if self.clock.seconds() - live.job.created >= _FRESH:
+        if live.age >= _FRESH:
             await self._require_rights(work)
         live.begin()
         with suppress(Unavailable):
@@ -146,7 +148,7 @@ class Doer:
                     return
 
     async def _store_end(self, live: Live, kept: Kept, seconds: float) -> None:
-        now = self.clock.seconds()
+        now = self.wall.now()
         job = evolve(live.job, ended=now, percent=100.0, outcome=kept.outcome)
         work = statements.end(job, kept.last)
 

@@ -9,6 +9,7 @@ from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.clocks import WallClock
 from monrest.jobs.record import Job, percent_of, storable
 from monrest.render.formats import RenderOptions
 from monrest.values import Answer, Caller, Identity, Progress
@@ -65,11 +66,21 @@ class Live:
     job: Job
     work: Work
     clock: IReactorTime
+    wall: WallClock
     turn: Deferred[None]
+    _begun: float = field(init=False)
     doing: Deferred[Any] | None = field(default=None, init=False)
     reason: str = field(default="", init=False)
     unsaid: bool = field(default=False, init=False)
     storing: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._begun = self.clock.seconds()
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was asked for."""
+        return self.clock.seconds() - self._begun
 
     def progress(self, percent: float, remaining: float | None = None, message: str = "") -> None:
         """Take what the work reports of itself (``values.Progress``); from any thread."""
@@ -88,7 +99,7 @@ class Live:
 
     def begin(self) -> None:
         """Note that the turn has come."""
-        self.job = evolve(self.job, started=self.clock.seconds(), message="")
+        self.job = evolve(self.job, started=self.wall.now(), message="")
         self.unsaid = True
 
     def cancel(self, reason: str, user: str | None = None) -> None:

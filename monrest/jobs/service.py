@@ -19,6 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, Threads, pause, shielded
 from monrest.config import JobsConfig
 from monrest.errors import Unavailable
@@ -56,6 +57,7 @@ class Jobs(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     threads: Threads
     config: JobsConfig
     folder: Path
@@ -75,6 +77,7 @@ class Jobs(Service):
         self._doer = Doer(
             database=self.database,
             clock=self.clock,
+            wall=self.wall,
             threads=self.threads,
             describe=self.describe,
             who=self.who,
@@ -90,7 +93,7 @@ class Jobs(Service):
         if live is not None:
             return live.job
         if job.host_id == self.node.id and job.run != self.node.run:
-            return job.lost(self.clock.seconds())
+            return job.lost(self.wall.now())
         return job
 
     async def several(self, user: str | None = None) -> list[Job]:
@@ -169,7 +172,7 @@ class Jobs(Service):
 
     async def _start(self, work: Work) -> Job:
         with self._slots.room(work):
-            live = Live(await self._stored(work), work, self.clock, Deferred())
+            live = Live(await self._stored(work), work, self.clock, self.wall, Deferred())
             self._slots.add(live)
         note(live, "job start")
         # The answer goes first.
@@ -179,7 +182,7 @@ class Jobs(Service):
     async def _stored(self, work: Work) -> Job:
         stored = False
         while not stored:
-            now = self.clock.seconds()
+            now = self.wall.now()
             number = new_id(now, secrets.randbelow(_ID_CHANCES))
             job = Job(
                 id=number,
@@ -255,6 +258,7 @@ class Jobs(Service):
         self._care = Care(
             database=self.database,
             clock=self.clock,
+            wall=self.wall,
             slots=self._slots,
             node=self.node,
             starting=self._starting,

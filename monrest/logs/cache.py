@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic
 from monrest.config import LogcacheConfig
 from monrest.errors import Unavailable
@@ -64,6 +65,7 @@ class LogCache(Service):
     log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
+    wall: WallClock
     database: Database
     config: LogcacheConfig
     sites: Sequence[Site]
@@ -142,8 +144,7 @@ class LogCache(Service):
             self._due.pop(site.id, None)
             return
         interval = self.config.update_interval
-        left = self._due.get(site.id, 0.0) - self.clock.seconds()
-        if 0 < left <= interval:  # more is left after a clock was put back
+        if self.clock.seconds() < self._due.get(site.id, 0.0):
             return
         again = await self._regularly(site)
         self._due[site.id] = self.clock.seconds() + (_LOOK if again else interval)
@@ -188,6 +189,7 @@ class LogCache(Service):
                 site=site,
                 database=self.database,
                 clock=self.clock,
+                wall=self.wall,
                 owner=self.owner,
                 leases=self._leases,
                 periods=Periods(
@@ -210,6 +212,7 @@ class LogCache(Service):
         """Bring these sites up to date with their whole first import, whoever does it."""
         imports = Imports(
             clock=self.clock,
+            wall=self.wall,
             update=lambda site, progress: self.update(site, back=True, progress=progress),
             record=self.record,
             busy=self.busy,
@@ -245,7 +248,7 @@ class LogCache(Service):
                 if visible is None:
                     return
                 cached = await self._reader.read(
-                    question.of(site.id, present(site, self.clock), visible)
+                    question.of(site.id, present(site, self.wall), visible)
                 )
             except LivestatusError:
                 return  # the core is asked for everything, and tells what is wrong with it
@@ -258,7 +261,7 @@ class LogCache(Service):
 
     def source(self) -> LogSource:
         """The log of every site for those who see all of it; the cores' own while switched off."""
-        return CachedLog(reader=self._reader, clock=self.clock) if self.enabled else CORES
+        return CachedLog(reader=self._reader, wall=self.wall) if self.enabled else CORES
 
     async def _visible(self, site: Site, seen: CoreFilter | None) -> Visible | None:
         """What the asker is a contact of at this site; None where only the core can tell."""

@@ -14,6 +14,7 @@ from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.clocks import WallClock
 from monrest.errors import Unavailable
 from monrest.logs import records
 from monrest.logs.events import Line
@@ -54,7 +55,7 @@ class CachedLog:
     """A LogSource. While the database is away the core alone is asked."""
 
     reader: Reader
-    clock: IReactorTime
+    wall: WallClock
     core: LogSource = CORES
     most: int = MOST_LINES
 
@@ -65,7 +66,7 @@ class CachedLog:
         named = site.capabilities.kind != "icinga2"
         low = wanted.since
         known = await self.reader.read(records.known(site.id))
-        piece = piece_of(known, wanted, present(site, self.clock))
+        piece = piece_of(known, wanted, present(site, self.wall))
         if piece is not None:
             if low < piece.start:
                 before = evolve(wanted, until=piece.start - 1)

@@ -16,6 +16,7 @@ from typing import Any
 from attrs import define, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, sliced
 from monrest.errors import Unavailable
 from monrest.logs import records, thinning
@@ -44,13 +45,13 @@ AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""
 
 
-def present(site: Site, clock: IReactorTime) -> float:
+def present(site: Site, wall: WallClock) -> float:
     """The time now, by our clock or by that of the core, whichever is behind.
 
     What a core writes after its clock was put back is new, although it does not look so.
     """
     told = site.health.program.localtime
-    return clock.seconds() if told is None else min(clock.seconds(), told)
+    return wall.now() if told is None else min(wall.now(), told)
 
 
 class BusyError(Exception):
@@ -80,6 +81,7 @@ class SiteImport:
     site: Site
     database: Database
     clock: IReactorTime
+    wall: WallClock
     owner: str
     leases: Leases
     periods: Periods
@@ -92,10 +94,10 @@ class SiteImport:
         BusyError, LeaseLostError, LivestatusError and Unavailable; what was imported until then
         is kept.
         """
-        began = self.clock.seconds()
+        date, began = self.wall.now(), self.clock.seconds()
         gone = self.leases.gone
         known = await self.database.change(
-            records.acquire(self.site.id, self.owner, "update", began, gone=gone)
+            records.acquire(self.site.id, self.owner, "update", date, gone=gone)
         )
         if known is None:
             raise BusyError(self.site.id)
@@ -117,7 +119,7 @@ class SiteImport:
                 count += await run.backward()
             if count >= MANY:
                 await self.database.change(thinning.analyze)
-            noted["last_update"] = int(began)
+            noted["last_update"] = int(date)
             noted["update_duration"] = self.clock.seconds() - began
             if back:
                 progress(100.0, message="removing what is old")
@@ -130,14 +132,16 @@ class SiteImport:
     async def _renew(self, lease: Lease) -> None:
         # Whoever writes next without the lease is told, and so is who has no database.
         with suppress(LeaseLostError, Unavailable):
-            await self.database.change(records.renew(lease, self.clock.seconds()))
+            await self.database.change(records.renew(lease, self.wall.now()))
 
     async def _thin(self, lease: Lease) -> dict[str, Any]:
         known = await self.database.run(records.record(self.site.id))
         if known is None or known.progress < 1:
             return {}
         compact, keep = self.periods.compact, self.periods.keep
-        return await thinning.thin(self.database, self.clock, lease, known, compact, keep)
+        return await thinning.thin(
+            self.database, self.clock, self.wall, lease, known, compact, keep
+        )
 
 
 @define(eq=False)
@@ -151,7 +155,7 @@ class _Run:
     first: int = field(init=False, default=0)
 
     def _now(self) -> float:
-        return self.of.clock.seconds()
+        return self.of.wall.now()
 
     def _tell(self, at: int, until: int) -> None:
         """Say how much of the time up to now is covered, while the lines of ``at`` come."""
@@ -176,7 +180,7 @@ class _Run:
         else:
             self.first, self.wanted = known.covered_from, known.wanted_from or known.covered_from
             # A clock that was wrong may have left lines of the future behind.
-            start = min(known.covered_until, int(present(self.of.site, self.of.clock))) - DRIFT
+            start = min(known.covered_until, int(present(self.of.site, self.of.wall))) - DRIFT
         count = 0
         while True:
             end = start + self.of.slice

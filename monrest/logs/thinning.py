@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, and_, delete, func, select, text, update
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.clocks import WallClock
 from monrest.logs import records
 from monrest.logs.line import repetitions
 from monrest.logs.records import Lease, Record, Work
@@ -32,22 +33,28 @@ _WEIGHED = (lines.c.time, lines.c.number, lines.c["class"], lines.c.type, lines.
 
 
 async def thin(
-    database: Database, clock: IReactorTime, lease: Lease, known: Record, compact: int, keep: int
+    database: Database,
+    clock: IReactorTime,
+    wall: WallClock,
+    lease: Lease,
+    known: Record,
+    compact: int,
+    keep: int,
 ) -> dict[str, Any]:
     """Compact and remove what is older than these seconds, 0 for never; what to note of it.
 
     A day at a time, each of which is complete by itself.
     """
-    began = clock.seconds()
+    date, began = wall.now(), clock.seconds()
     first = await database.run(oldest(lease.id))
     if first is None:
         return {}
     if keep:
-        end = int(began - keep) // DAY * DAY
+        end = int(date - keep) // DAY * DAY
         for step in range(first // DAY * DAY + DAY, end + DAY, DAY):
-            await database.change(remove(lease, clock.seconds(), step))
+            await database.change(remove(lease, wall.now(), step))
         first = max(first, end)
-    end = int(began - compact) // DAY * DAY
+    end = int(date - compact) // DAY * DAY
     start = max(first // DAY * DAY, known.compacted_until)
     if not compact or start >= end:
         return {}
@@ -56,8 +63,8 @@ async def thin(
         doomed = await database.run(repeated(lease.id, step, step + DAY))
         for at in range(0, max(1, len(doomed)), AT_ONCE):
             part = doomed[at : at + AT_ONCE]
-            await database.change(drop(lease, clock.seconds(), part, step + DAY))
-    return {"last_compact": int(began), "compact_duration": clock.seconds() - began}
+            await database.change(drop(lease, wall.now(), part, step + DAY))
+    return {"last_compact": int(date), "compact_duration": clock.seconds() - began}
 
 
 def repeated(site: int, first: int, end: int) -> Work[list[Key]]:

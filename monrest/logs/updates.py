@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
+from monrest.clocks import WallClock
 from monrest.concurrency import pause
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs.importer import BusyError
@@ -64,6 +65,7 @@ class Imports:
     """
 
     clock: IReactorTime
+    wall: WallClock
     update: Callable[[Site, Progress], Awaitable[int]]
     record: Callable[[Site], Awaitable[Record | None]]
     busy: Callable[[Record], bool]
@@ -101,7 +103,7 @@ class Imports:
             known = await self.record(site)
             if known is None or not self.busy(known):
                 return
-            share = known.share(self.clock.seconds())
+            share = known.share(self.wall.now())
             reached(100 * share, message="somebody else imports its lines")
 
     def _reached(

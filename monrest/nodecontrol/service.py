@@ -20,6 +20,7 @@ from twisted.internet.defer import (
 from twisted.logger import Logger
 
 from monrest import processes
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, Threads
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.errors import BadRequest, Conflict, Unavailable
@@ -59,6 +60,7 @@ class NodeControl(Service):
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
+    wall: WallClock
     database: Database
     threads: Threads
     duties: Duties
@@ -113,7 +115,7 @@ class NodeControl(Service):
 
     async def _tidy(self, node: Node) -> bool:
         """Clear the flag of an operation that nobody does any more; whether that was so."""
-        now = self.reactor.seconds()
+        now = self.wall.now()
         if node.job is None:
             problem = "the operation did not begin" if now - node.claimed > _CLAIM else None
         else:
@@ -143,7 +145,7 @@ class NodeControl(Service):
         if token is None:
             self._done = None
             return
-        now = self.reactor.seconds()
+        now = self.wall.now()
         slot = int(now // RUNTIME_EVERY)
         if self._done == (token, slot):
             return
@@ -202,7 +204,7 @@ class NodeControl(Service):
             raise BadRequest(
                 "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
             )
-        now = self.reactor.seconds()
+        now = self.wall.now()
         until = now + 4 * self.config.gather_timeout + _SPARE
         if not await change(statements.begin_gathering(site.id, now, until, alone=alone)):
             raise Conflict("facts of the node are being gathered", "try again later")
@@ -217,7 +219,7 @@ class NodeControl(Service):
                 await change(
                     statements.end_gathering(
                         site.id,
-                        self.reactor.seconds(),
+                        self.wall.now(),
                         data,
                         problem[:_LONGEST_ERROR],
                         facts=what == "facts",
@@ -240,7 +242,7 @@ class NodeControl(Service):
                 f"nodecontrol.nodes: expected a command {operation} of {site.id}",
             )
         await self.stored()
-        now = self.reactor.seconds()
+        now = self.wall.now()
         if not await self.database.change(statements.claim(site.id, operation, now)):
             raise Conflict("another operation is going on", "wait for its end, or cancel its job")
 
@@ -250,7 +252,7 @@ class NodeControl(Service):
 
     async def release(self, site: Site) -> None:
         """Give up what was claimed and has no job."""
-        await self.database.change(statements.release(site.id, None, self.reactor.seconds()))
+        await self.database.change(statements.release(site.id, None, self.wall.now()))
 
     async def perform(
         self, site: Site, operation: str, job: int, progress: Progress
@@ -275,7 +277,7 @@ class NodeControl(Service):
             problem = f"{operation}: canceled"
             raise
         finally:
-            now = self.reactor.seconds()
+            now = self.wall.now()
             release = statements.release(site.id, job, now, problem[:_LONGEST_ERROR])
             with suppress(Unavailable):  # the next one who looks tidies up
                 await self.database.change(release)
@@ -313,7 +315,7 @@ class NodeControl(Service):
             raise
         finally:
             text = said.replace("\0", "\N{REPLACEMENT CHARACTER}")
-            log = Log(name=name, failed=failed, at=int(self.reactor.seconds()), output=text)
+            log = Log(name=name, failed=failed, at=int(self.wall.now()), output=text)
             with suppress(Unavailable):
                 await self.database.change(statements.note(site.id, log))
         return log

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Protocol
 
 from attrs import define, evolve, frozen
 
+from monrest.clocks import age_of_file
 from monrest.config import ConfigTool
 from monrest.objectconfig.document import Block, ConfigFile, place
 from monrest.objectconfig.files import FileSet, discover, find_in, has_readonly_comment
@@ -25,7 +25,7 @@ from monrest.objectconfig.resolve import Resolver
 from monrest.objectconfig.services import ServiceHosts
 from monrest.objectconfig.values import to_json
 
-_SETTLED = 1_000_000_000
+_SETTLED = 1.0
 """A file younger than these nanoseconds when it was read is looked into again."""
 
 Recorded = Callable[[str, str], Marks | None]
@@ -271,7 +271,7 @@ def _read(
         inode=status.st_ino,
         size=status.st_size,
         sha256=hashlib.sha256(data).hexdigest(),
-        settled=time.time_ns() - status.st_mtime_ns > _SETTLED,
+        settled=age_of_file(status) > _SETTLED,
     )
     readonly = readonly or has_readonly_comment(data)
     if old is not None and old.stamp is not None and old.stamp.sha256 == stamp.sha256:

@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from twisted.internet import defer
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.clocks import WallClock
 from monrest.commands.values import CoreCommand
 from monrest.concurrency import pause
 from monrest.objectconfig.commands import run
@@ -41,6 +42,7 @@ class Reloaded:
 async def reload(
     site: Site,
     reactor: Any,
+    wall: WallClock,
     command: str,
     environment: Mapping[str, str],
     *,
@@ -52,10 +54,10 @@ async def reload(
     ``command`` is the site's reload command, which may take ``command_seconds``; an empty one
     means the external command RESTART_PROCESS. All of it takes ``seconds`` at most.
     """
-    work = _Reload(site=site, clock=reactor, deadline=reactor.seconds() + seconds)
+    work = _Reload(site=site, clock=reactor, wall=wall, deadline=reactor.seconds() + seconds)
     await work.look()
     last = site.health.program_start
-    if last and last == int(reactor.seconds()):
+    if last and last == int(wall.now()):
         # Else it could not be told whether the core was started before or after.
         await pause(reactor, 1.0)
     output = ""
@@ -79,8 +81,10 @@ async def reload(
 class _Reload:
     site: Site
     clock: IReactorTime
+    wall: WallClock
     deadline: float
     began: float = field(init=False, default=0.0)
+    date: int = field(init=False, default=0)
 
     async def look(self) -> bool:
         """Ask the core how it is; whether it answered."""
@@ -94,7 +98,7 @@ class _Reload:
     async def restart(self) -> str:
         """Send RESTART_PROCESS; what the core or the connection says against it."""
         orders = [(self.site, (CoreCommand("RESTART_PROCESS"),))]
-        (sent,) = await send(orders, self.clock)
+        (sent,) = await send(orders, self.clock, self.wall)
         if sent.refused:
             return next(iter(sent.refused.values()))
         # A connection that is cut afterwards is what a restart looks like.
@@ -103,8 +107,8 @@ class _Reload:
         return ""
 
     async def is_back(self, last: int) -> bool:
-        """Wait for a start time after ``last``; False when that takes too long."""
-        self.began = self.clock.seconds()
+        """Wait for another start time than ``last``; False when that takes too long."""
+        self.began, self.date = self.clock.seconds(), int(self.wall.now())
         end = min(self.deadline, self.began + LONGEST)
         while True:
             if await self.look() and self._is_new(last):
@@ -117,7 +121,7 @@ class _Reload:
 
     def _is_new(self, last: int) -> bool:
         started = self.site.health.program_start
-        if started > last:
+        if started != last:  # it is an earlier one when a clock was put back
             return True
         waited = self.clock.seconds() - self.began
-        return started == int(self.began) and waited >= _SAME_SECOND
+        return started == self.date and waited >= _SAME_SECOND

@@ -10,6 +10,7 @@ from typing import Any
 from attrs import frozen
 from twisted.logger import Logger
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Threads, pause
 from monrest.errors import Unavailable
 from monrest.objectconfig import stash
@@ -51,6 +52,7 @@ class Saved:
 async def save(
     *,
     reactor: Any,
+    wall: WallClock,
     database: Database,
     threads: Threads,
     disk: Disk,
@@ -84,7 +86,7 @@ async def save(
             before = await hooks.run(reactor, "pre", root)
             if before.failed:
                 return Saved(problem=f"the command before saving failed: {before.output}")
-            files = await _write(database, threads, room, disk, view, user, reactor.seconds())
+            files = await _write(database, threads, room, disk, view, user, wall.now())
             after = await hooks.run(reactor, "post", root)
             problem = f"the command after saving failed: {after.output}" if after.failed else ""
             return Saved(files=files, problem=problem)

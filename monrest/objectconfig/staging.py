@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Threads, pause, shielded
 from monrest.config import ConfigTool
 from monrest.errors import Unavailable
@@ -73,6 +74,7 @@ class Staging(Service):
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
+    wall: WallClock
     database: Database
     var_dir: Path
     threads: Threads = field(default=None, kw_only=True)
@@ -251,7 +253,7 @@ class Staging(Service):
         """Make changes and store them with what was merged; the view then, and their results."""
         for attempt in range(_ATTEMPTS):
             view = await self.view(site, user)
-            now = int(self.reactor.seconds())
+            now = int(self.wall.now())
             done = await self.threads.run(partial(edited, view, tuple(changes), now))
             if done.change is not None:
                 try:
@@ -271,6 +273,7 @@ class Staging(Service):
 
         return await save(
             reactor=self.reactor,
+            wall=self.wall,
             database=self.database,
             threads=self.threads,
             disk=self._disk(site),

@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.logger import Logger
 
 from monrest import processes
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, Threads
 from monrest.config import PanoramaConfig
 from monrest.errors import BadRequest, Unavailable
@@ -31,6 +32,7 @@ class Panorama(Service):
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
+    wall: WallClock
     database: Database
     threads: Threads
     config: PanoramaConfig
@@ -96,7 +98,7 @@ class Panorama(Service):
     async def clean(self) -> None:
         """Remove dashboards on which nobody has put anything."""
         try:
-            gone = await self.database.change(statements.clean(self.reactor.seconds()))
+            gone = await self.database.change(statements.clean(self.wall.now()))
         except Unavailable:
             return
         if gone:

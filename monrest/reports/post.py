@@ -72,7 +72,7 @@ class Post:
         hope = bool(left) and not delivery.final and attempts < self.reports.mail.tries
         if hope:
             pause = min(_FIRST * 2 ** (attempts - 1), _LONGEST)
-            when = self.reports.clock.seconds() + pause
+            when = self.reports.wall.now() + pause
             how = f"not sent yet, tried {attempts} times"
             text = _text([*lines, *(f"{how}: {one}" for one in more)])
             work = statements.again(run, MAILING, when, left, text)

@@ -89,7 +89,7 @@ class Runs:
             await self._over(run, token, reason_of(error))
             raise
         progress(95, message="storing the result")
-        now = reports.clock.seconds()
+        now = reports.wall.now()
 
         def work(connection: Connection) -> None:
             if not results.keep(run.report, made.files, now)(connection):
@@ -111,7 +111,7 @@ class Runs:
         level, worst = settings.mail_max_level, made.sheet.worst
         if run.purpose == SCHEDULE and level >= 0 and worst is not None and worst >= level:
             return None
-        now = self.reports.clock.seconds()
+        now = self.reports.wall.now()
         mail = self.reports.mail
         return letter(run.report, settings, made.sheet, made.files, mail, run.at, run.purpose, now)
 
@@ -119,7 +119,7 @@ class Runs:
         if run.attempts + 1 >= _TRIES:
             await self._over(run, token, reason_of(error))
             return
-        when = self.reports.clock.seconds() + _PAUSE
+        when = self.reports.wall.now() + _PAUSE
         work = statements.again(run, WAITING, when, (), reason_of(error))
         await self.reports.duties.change(token, work)
 

@@ -19,6 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, Shared, Threads, ended
 from monrest.config import MailConfig, ReportsConfig
 from monrest.errors import RestError, Unavailable
@@ -72,6 +73,7 @@ class Reports(Service):
 
     database: Database
     clock: IReactorTime
+    wall: WallClock
     threads: Threads
     duties: Duties
     jobs: Jobs
@@ -124,7 +126,7 @@ class Reports(Service):
         Raises TooManyRequests and Unavailable.
         """
         if self.busy or await self.being_made(report):
-            now = int(self.clock.seconds())
+            now = int(self.wall.now())
             await self.database.change(statements.queue(report.number, now, QUEUE))
             return None
         number = report.number
@@ -170,7 +172,7 @@ class Reports(Service):
         if known is not None:
             await known.wait()
             return
-        await self.alone(report, lambda: self._keep(report, self.clock.seconds(), progress))
+        await self.alone(report, lambda: self._keep(report, self.wall.now(), progress))
 
     async def alone(
         self, report: Report, work: Callable[[], Coroutine[Deferred[Any], Any, None]]
@@ -206,7 +208,7 @@ class Reports(Service):
             await self.database.change(results.fail(report.number, reason_of(error)))
             raise
         progress(95, message="storing the result")
-        now = self.clock.seconds()
+        now = self.wall.now()
         await self.database.change(results.keep(report, made.files, now))
 
     async def make(self, report: Report, at: float, progress: Progress) -> Made:
@@ -234,7 +236,7 @@ class Reports(Service):
         token = self.duties.held(DUTY)
         if token is None or not self.goes_on:
             return
-        now = self.clock.seconds()
+        now = self.wall.now()
         try:
             if self._planned != (token, self.zone):
                 await self.duties.change(token, statements.plan_again(now, self.zone))

@@ -64,7 +64,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
             request.parameters,
             kind=kind,
             fields=fields,
-            now=context.clock.seconds(),
+            now=context.wall.now(),
             zone=zone,
             first_weekday=context.config.display.first_day_of_week,
             single=single,

@@ -89,7 +89,7 @@ async def _visible(
 
 async def _records(context: Context, found: Iterable[Broadcast]) -> list[dict[str, Any]]:
     """Broadcasts as they are shown; Markdown takes its time, so that is a thread's work."""
-    now, zone = context.clock.seconds(), context.zone
+    now, zone = context.wall.now(), context.zone
 
     def work() -> list[dict[str, Any]]:
         rows = [records.shown(one, now, zone) for one in found]
@@ -124,7 +124,7 @@ async def broadcast(context: Context, request: RestRequest, where: tuple[str, ..
 
 async def before_login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/login: what everybody is shown before the login, the newest first."""
-    now = context.clock.seconds()
+    now = context.wall.now()
     stored = await context.database.run(statements.everything)
     found = [
         one
@@ -142,7 +142,7 @@ async def before_login(context: Context, request: RestRequest, _: tuple[str, ...
 
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/broadcasts."""
-    now, zone = context.clock.seconds(), context.zone
+    now, zone = context.wall.now(), context.zone
     try:
         fields = fields_of(request)
         wanted = fields.pop("file", None)
@@ -178,7 +178,7 @@ async def update(context: Context, request: RestRequest, where: tuple[str, ...])
 
 
 async def _change(context: Context, request: RestRequest, name: str, *, patch: bool) -> Answer:
-    now, zone = context.clock.seconds(), context.zone
+    now, zone = context.wall.now(), context.zone
     old = await _one(context, request, name)
     try:
         fields = fields_of(request)

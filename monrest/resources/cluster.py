@@ -60,7 +60,7 @@ def _record(context: Context, url: str) -> dict[str, Any]:
     """A node as this one knows it."""
     cluster = context.cluster
     member, seen, own = cluster.member_at(url), cluster.seen(url), cluster.is_own(url)
-    now = context.clock.seconds()
+    now = context.wall.now()
     record = {
         "hostname": "",
         "last_contact": int(now if own else seen.last_contact),

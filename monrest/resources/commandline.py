@@ -86,7 +86,7 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         if not view_of(context, request.identity).commands:
             raise Forbidden("not authorized", _refusal(context.config.display))
-        now = context.clock.seconds()
+        now = context.wall.now()
         names = ("name",) if schema is HOSTS else ("host_name", "description")
         extra: tuple[Condition, ...] = tuple(
             matching(name, one) for name, one in zip(names, arguments, strict=True)

@@ -216,6 +216,7 @@ async def _reload(
     result = await reload_core(
         site,
         context.clock,
+        context.wall,
         config_site(context, site).tool.obj_reload_cmd,
         given,
         seconds=seconds,

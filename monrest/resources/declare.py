@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
+from monrest.clocks import WallClock
 from monrest.errors import Forbidden
 from monrest.query.functions import Moment
 from monrest.values import ADMIN, Answer, Column, Identity, RestRequest
@@ -53,6 +54,7 @@ class Context:
     """
 
     clock: IReactorTime
+    wall: WallClock
     sites: Sites
     config: Config
     names: Names
@@ -81,7 +83,7 @@ class Context:
 
     def moment(self) -> Moment:
         """Give the present for the functions of one request."""
-        return Moment(now=self.clock.seconds(), zone=self.zone)
+        return Moment(now=self.wall.now(), zone=self.zone)
 
 
 Handler: TypeAlias = Callable[[Context, RestRequest, tuple[str, ...]], Awaitable[Answer]]

@@ -155,7 +155,7 @@ def _complete(
         **checked(given, context.config.commands),
         "created_by": created_by,
         "edited_by": request.identity.user,
-        "last_changed": int(context.clock.seconds()),
+        "last_changed": int(context.wall.now()),
     }
 
 
@@ -173,7 +173,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
                 max(1, int(first)) if digits else 1,
                 made,
                 sites,
-                context.clock.seconds(),
+                context.wall.now(),
                 context.zone,
             )
         )
@@ -209,7 +209,7 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
             fields = merged(dict(old.record), fields)
         made = _complete(context, request, fields, old.record.get("created_by", ""))
         await require_commands(context, request.identity, made, sites)
-        work = statements.replace(old, made, sites, context.clock.seconds(), context.zone)
+        work = statements.replace(old, made, sites, context.wall.now(), context.zone)
         if not await context.database.change(work):
             raise Conflict("the downtime was changed meanwhile", "read it again and repeat this")
     except RestError as error:

@@ -209,7 +209,7 @@ def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[st
         "peer_section": site.section,
         "program_start": _program_start(site),
         "peer_addr": site.address if identity.may(SYSTEM) else "",
-        "now": int(context.clock.seconds()),
+        "now": int(context.wall.now()),
     }
 
 

@@ -42,7 +42,7 @@ async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
     value = {
         "extra_link": "",
         "extra_version": "",
-        "localtime": context.clock.seconds(),
+        "localtime": context.wall.now(),
         f"{app}_release_date": __release_date__,
         f"{app}_version": context.version,
         "project_root": str(Path(__file__).resolve().parent.parent.parent),

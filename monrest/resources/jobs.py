@@ -71,7 +71,7 @@ _AGAIN = (
 def record(context: Context, job: Job) -> dict[str, Any]:
     """One job as it is shown."""
     ended, begun, outcome = job.ended, job.begun(), job.outcome
-    until = context.clock.seconds() if ended is None else ended
+    until = context.wall.now() if ended is None else ended
     return {
         "cmd": job.cmd,
         "end": 0 if ended is None else int(ended),

@@ -39,7 +39,7 @@ def _lines(conditions: Callable[[tuple[str, ...]], tuple[Condition, ...]]) -> Ha
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         extra = conditions(arguments)
         if not names_time(parse_query(request.parameters).filter):
-            since = int(context.clock.seconds()) - WINDOW
+            since = int(context.wall.now()) - WINDOW
             extra = (Condition("time", ">=", str(since), "path"), *extra)
         return await fetch(context, request, LOGS, extra=extra)
 

@@ -115,7 +115,7 @@ async def nodes(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
 
 def _record(context: Context, site: Site, stored: Stored) -> dict[str, Any]:
     node = stored.nodes.get(site.id, Node(site=site.id))
-    row = shown(node, stored.logs.get(site.id, {}), context.clock.seconds())
+    row = shown(node, stored.logs.get(site.id, {}), context.wall.now())
     settings = context.nodecontrol.settings(site)
     own = socket.gethostname() if site.local else site.name
     row |= {

@@ -155,7 +155,7 @@ class Preparation:
     def _read(self, asked: Iterable[Asked]) -> Generator[None]:
         defaults = Defaults(
             user=self.identity.user,
-            now=self.context.clock.seconds(),
+            now=self.context.wall.now(),
             zone=self.context.zone,
             config=self.context.config.commands,
         )
@@ -251,7 +251,7 @@ class Preparation:
 
     async def _resolve(self) -> None:
         """Fill the orders; ids of comments and downtimes are those of each site."""
-        now = self.context.clock.seconds()
+        now = self.context.wall.now()
         removing: dict[str, list[Job]] = {}
         await sliced(self._fill(now, removing), self.context.clock)
         for table, jobs in removing.items():

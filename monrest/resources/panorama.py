@@ -194,7 +194,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
             record["user"] = asker.user
         taken = {one.nr for one in await context.panorama.scripts()}
         first = context.config.panorama.new_files_start_at
-        now = context.clock.seconds()
+        now = context.wall.now()
         nr = await context.database.change(
             statements.add(first, taken, record, (asker.runtime, present), now)
         )
@@ -233,7 +233,7 @@ async def _change(context: Context, request: RestRequest, nr: str, *, patch: boo
         if not records.shared(old.record, record):
             _require(may, Level.OWNER, "groups and users: owner's access")
         done = await context.database.change(
-            statements.replace(old, record, (asker.runtime, present), context.clock.seconds())
+            statements.replace(old, record, (asker.runtime, present), context.wall.now())
         )
         if not done:
             raise Conflict("the dashboard was changed meanwhile", "read it again and repeat this")

@@ -141,7 +141,7 @@ class Watch:
         self.open = kept
 
     def _expect(self) -> Generator[None]:
-        now = self.context.clock.seconds()
+        now = self.context.wall.now()
         same: dict[tuple[str, str, CoreFilter | None], _Open] = {}
         states: dict[tuple[str, str, CoreFilter | None, tuple[str, ...]], _Open] = {}
         for outcome in self.outcomes:

@@ -32,7 +32,7 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
             require_write(access)
             if not (found.record["to"] or found.record["cc"]):
                 raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
-            now = int(context.clock.seconds())
+            now = int(context.wall.now())
             await context.database.change(statements.queue(found.number, now, MAIL))
             job = None
         else:

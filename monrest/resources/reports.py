@@ -238,7 +238,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
                 made,
                 sites,
                 _limit(request),
-                context.clock.seconds(),
+                context.wall.now(),
                 context.zone,
             )
         )
@@ -277,7 +277,7 @@ async def _change(context: Context, request: RestRequest, name: str, *, patch: b
         # Who writes his own report says how far he goes; others leave that as it is.
         mine = made["user"] == request.identity.user
         limit = _limit(request) if mine else old.limit if made["user"] == old.owner else None
-        work = statements.replace(old, made, sites, limit, context.clock.seconds(), context.zone)
+        work = statements.replace(old, made, sites, limit, context.wall.now(), context.zone)
         if not await context.database.change(work):
             raise Conflict("the report was changed meanwhile", "read it again and repeat this")
     except RestError as error:

@@ -57,11 +57,12 @@ _SCHEMA = evolve(
 )
 
 
-def record(site: Site, identity: Identity, instance: str) -> dict[str, Any]:
+def record(site: Site, identity: Identity, instance: str, now: float) -> dict[str, Any]:
     """One site as a record; a site that is not federated has its own values in the lists.
 
     Where the core is, what runs there and why it cannot be asked is for those with the role for
-    system information; everybody sees whether it works. ``instance`` is this one's id.
+    system information; everybody sees whether it works. ``instance`` is this one's id, ``now``
+    the date.
     """
     informed = identity.may(SYSTEM)
     hops, core = site.hops, site.capabilities
@@ -76,7 +77,7 @@ def record(site: Site, identity: Identity, instance: str) -> dict[str, Any]:
         "federation_version": list(hops.versions) if informed else unknown,
         "id": site.id,
         "last_error": site.last_error if informed else "",
-        "localtime": int(site.health.localtime),
+        "localtime": int(_localtime(site, now)),
         "name": site.name,
         "section": site.section,
         "status": site.status,
@@ -90,6 +91,13 @@ def record(site: Site, identity: Identity, instance: str) -> dict[str, Any]:
     }
 
 
+def _localtime(site: Site, now: float) -> float:
+    """The core's clock at the last probe, 0 before the first; ours where the core does not tell."""
+    if site.health.program.localtime is not None:
+        return site.health.program.localtime
+    return 0.0 if site.health.checked is None else now
+
+
 async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """List all configured sites, whatever the selection of the request.
 
@@ -97,8 +105,9 @@ async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
     which that is not known yet.
     """
     visited = frozenset(visited_of(context, request))
+    now = context.wall.now()
     records = [
-        record(site, request.identity, context.instance)
+        record(site, request.identity, context.instance, now)
         for site in context.sites.sites
         if visited.isdisjoint(site.hops.instances) and not (visited and _unknown(site))
     ]

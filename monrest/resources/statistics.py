@@ -91,7 +91,7 @@ async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 
     What only one of them has is empty in the other; what neither has is a typing error.
     """
-    now = int(context.clock.seconds())
+    now = int(context.wall.now())
     unseen: tuple[set[str], set[str]] = (set(), set())
     waiting = [
         Deferred.fromCoroutine(

@@ -65,7 +65,7 @@ async def submit(
     outcomes: list[Outcome] = []
     await sliced(_begun(preparation.jobs, how, outcomes), context.clock)
     if how.test_only:
-        await sliced(_tested(outcomes, int(context.clock.seconds())), context.clock)
+        await sliced(_tested(outcomes, int(context.wall.now())), context.clock)
         return outcomes
     watch = Watch(context, outcomes) if how.wait is not None else None
     if watch is not None:
@@ -90,7 +90,7 @@ async def _send(context: Context, request: RestRequest, outcomes: Sequence[Outco
     await sliced(_queued(outcomes, queues), context.clock)
     if queues:
         orders = [(queue.site, tuple(queue.places)) for queue in queues.values()]
-        sent = await send(orders, context.clock)
+        sent = await send(orders, context.clock, context.wall)
         for one, queue in zip(sent, queues.values(), strict=True):
             await sliced(queue.note(one), context.clock)
     await sliced(_audit_sent(request, outcomes), context.clock)

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
+from monrest.clocks import WallClock
 from monrest.commands.values import CoreCommand
 from monrest.concurrency import shielded, sliced
 from monrest.livestatus.errors import LivestatusError, QueryTimeoutError, WithdrawnError
@@ -56,16 +57,20 @@ def _always() -> bool:
 
 
 async def send(
-    orders: Orders, clock: IReactorTime, allowed: Callable[[], bool] = _always
+    orders: Orders,
+    clock: IReactorTime,
+    wall: WallClock,
+    allowed: Callable[[], bool] = _always,
 ) -> tuple[Sent, ...]:
     """Send to all sites at once, to each in order, and give what became of it in the same order.
 
     Each site has the time-out of its configuration for all of its commands. Equal lines for a
     site are sent once, and nothing is sent twice. Raise BadRequest, before anything is sent, for
     a command that cannot be written down. Cancelling ends the wait and not the sending. ``allowed``
-    is asked right before lines are written to a core: if not, they stay unsent.
+    is asked right before lines are written to a core: if not, they stay unsent. ``wall`` shows the
+    date that the lines carry.
     """
-    works = [_Sending(site, commands, clock, allowed) for site, commands in orders]
+    works = [_Sending(site, commands, clock, wall.now(), allowed) for site, commands in orders]
     for work in works:
         known = work.site.capabilities
         # Of a core that nobody has seen yet the longer line is tried.
@@ -91,6 +96,7 @@ class _Sending:
     site: Site
     commands: tuple[CoreCommand, ...]
     clock: IReactorTime
+    date: float
     allowed: Callable[[], bool]
     began: float = field(init=False)
     lines: tuple[str, ...] = field(init=False, default=())
@@ -111,7 +117,7 @@ class _Sending:
         lines: dict[str, None] = {}
         for command in self.commands:
             yield
-            lines[line(command, int(self.began), decodes_backslashes=self.decodes)] = None
+            lines[line(command, int(self.date), decodes_backslashes=self.decodes)] = None
         return tuple(lines)
 
     async def run(self) -> Sent:

@@ -41,7 +41,7 @@ SUSPICIOUS = 1.0
 
 @frozen(kw_only=True)
 class Health:
-    """How a site is; ``since`` and ``checked`` are times of the clock, in seconds.
+    """How a site is; ``since`` and ``checked`` are seconds of the reactor's clock, no dates.
 
     ``response_time`` is that of the last answered probe; ``last_error`` is empty while up.
     """
@@ -57,13 +57,6 @@ class Health:
     def program_start(self) -> int:
         """When the core was started."""
         return self.program.program_start
-
-    @property
-    def localtime(self) -> float:
-        """The core's clock at the last probe, or ours then where the core does not tell."""
-        if self.program.localtime is not None:
-            return self.program.localtime
-        return self.checked or 0.0
 
 
 @define(eq=False)
@@ -94,7 +87,8 @@ class Breaker(Service):
     def startService(self) -> None:
         """Probe for the first time."""
         super().startService()
-        self.health = evolve(self.health, since=self.clock.seconds())
+        now = self.clock.seconds()
+        self.health = evolve(self.health, since=now)
         self._begin()
 
     def stopService(self) -> Deferred[None]:
@@ -232,7 +226,8 @@ class Breaker(Service):
         reason = first_line(error.reason)
         if self.health.state != "down":
             self.log.warn("site {site} is down: {reason}", site=self.site, reason=reason)
-            self.health = evolve(self.health, state="down", since=self.clock.seconds())
+            now = self.clock.seconds()
+            self.health = evolve(self.health, state="down", since=now)
         self.health = evolve(self.health, last_error=reason)
         self.error = error
         self._tell(error)

@@ -21,6 +21,7 @@ from twisted.web.http import datetimeToString
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request, Site
 
+from monrest.clocks import WallClock
 from monrest.errors import BadRequest
 from monrest.log import ACCESS
 from monrest.render.formats import RenderOptions
@@ -225,7 +226,8 @@ class ApiRequest(Request):
 class ApiSite(Site):
     """Serves ``resource``; both it and ``limits`` are swapped on reload.
 
-    ``timer`` measures durations. ``channels`` are the open connections.
+    ``wall`` shows the date of answers, ``timer`` measures durations. ``channels`` are the open
+    connections.
     """
 
     noisy = False
@@ -238,9 +240,11 @@ class ApiSite(Site):
         limits: ServerConfig,
         names: Names,
         reactor: IReactorTime,
+        wall: WallClock,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(resource, reactor=reactor, parsePOSTFormSubmission=False)
+        self.wall = wall
         self.timer = timer
         self.channels: set[ApiChannel] = set()
         self.draining = False
@@ -278,7 +282,7 @@ class ApiSite(Site):
 
     def date(self) -> list[bytes]:
         """Give the Date header's values, made once a second."""
-        now = int(self.reactor.seconds())
+        now = int(self.wall.now())
         if self._date[0] != now:
             self._date = (now, [datetimeToString(now)])
         return self._date[1]
@@ -311,7 +315,7 @@ class ApiSite(Site):
             fields["error"] = request.error
         if self.access_line is not None:
             # Straight to the log's file: the event system costs more than the line.
-            self.access_line(fields, self.reactor.seconds(), log.namespace)
+            self.access_line(fields, self.wall.now(), log.namespace)
         else:
             log.info("request", **{ACCESS: fields})
 

@@ -6,12 +6,13 @@ from monrest.auth.sessions import Sessions, cookie_of
 from monrest.config import AuthConfig
 from monrest.names import Names
 from monrest.values import Caller
+from tests.fakes.clocks import Wall
 
 
 @pytest.fixture
 def sessions(clock):
     """Without a store: nothing is read for a cookie."""
-    return Sessions(None, clock, AuthConfig(), Names())
+    return Sessions(None, clock, Wall(clock), AuthConfig(), Names())
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_the_cookie(sessions, config, caller, expected):
 
 
 def test_the_cookie_has_the_word_of_the_site(clock):
-    sessions = Sessions(None, clock, AuthConfig(), Names(app="abc"))
+    sessions = Sessions(None, clock, Wall(clock), AuthConfig(), Names(app="abc"))
     assert sessions.cookie("v", Caller())[1].startswith("abc_auth=v; Path=/abc; ")
 
 

@@ -11,6 +11,7 @@ from monrest.auth.keys import Keys, hashed_key
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.tables import api_keys
 from monrest.values import Caller
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
 
 HOME = Caller(address="192.0.2.7", client="192.0.2.7")
@@ -18,7 +19,7 @@ HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 
 @pytest.fixture
 def keys(store, clock):
-    return Keys(store, clock)
+    return Keys(store, clock, Wall(clock))
 
 
 def make(keys, **given):
@@ -62,7 +63,7 @@ def test_everything_comes_back_as_it_was_made(keys, store, clock, given):
     key, plain = make(keys, **given)
     for name, value in given.items():
         assert getattr(key, name) == value
-    other = Keys(store, clock)  # another daemon, which remembers nothing
+    other = Keys(store, clock, Wall(clock))  # another daemon, which remembers nothing
     assert find(other, plain) == key
     assert result(other.get(key.hashed_key)) == key
     assert result(other.list()) == [key]
@@ -171,7 +172,7 @@ def test_a_deleted_key_is_refused_at_once(keys):
 def test_a_key_deleted_by_another_daemon_is_refused_after_five_seconds(keys, store, clock):
     key, plain = make(keys)
     find(keys, plain)
-    assert result(Keys(store, clock).delete(key.hashed_key))
+    assert result(Keys(store, clock, Wall(clock)).delete(key.hashed_key))
     clock.advance(5)
     assert find(keys, plain) is None
 
@@ -321,7 +322,7 @@ def test_uses_wait_for_a_database_that_is_away(keys, store, clock):
 
 def test_an_older_use_does_not_replace_a_newer_one(keys, store, clock):
     key, _ = make(keys)
-    peer = Keys(store, clock)
+    peer = Keys(store, clock, Wall(clock))
     keys.used(key, HOME)
     clock.advance(5)
     peer.used(key, Caller(address="192.0.2.8", client="192.0.2.8"))

@@ -9,6 +9,7 @@ from monrest.auth.sessions import Sessions
 from monrest.config import AuthConfig
 from monrest.names import Names
 from monrest.values import Caller
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 
 NOW = 1_700_000_000
@@ -27,7 +28,7 @@ def clock():
 def sessions(database_url, clock):
     store = Store(database_url, clock)
     store.startService()
-    yield Sessions(store, clock, CONFIG, Names())
+    yield Sessions(store, clock, Wall(clock), CONFIG, Names())
     result(store.stopService())
 
 

@@ -13,6 +13,7 @@ from monrest.errors import Unavailable
 from monrest.names import Names
 from monrest.store.tables import sessions as table
 from monrest.values import Caller
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
 
 IDLE, LIFETIME = 1000.0, 5000.0
@@ -23,7 +24,7 @@ CONFIG = AuthConfig(session_idle=IDLE, session_lifetime=LIFETIME)
 @pytest.fixture
 def another(store, clock):
     """A function that makes the sessions of another daemon on the same database."""
-    return lambda: Sessions(store, clock, CONFIG, Names())
+    return lambda: Sessions(store, clock, Wall(clock), CONFIG, Names())
 
 
 @pytest.fixture

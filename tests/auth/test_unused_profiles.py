@@ -8,6 +8,7 @@ from twisted.internet.task import Clock
 from monrest.auth.users import Profile, Users
 from monrest.config import AuthConfig
 from monrest.values import Caller
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 
 NOW = 1_700_000_000
@@ -53,7 +54,7 @@ def store(database_url, clock):
 
 @pytest.fixture
 def users(store, clock):
-    made = Users(store, clock, AuthConfig(lock_after_failed_logins=3))
+    made = Users(store, clock, Wall(clock), AuthConfig(lock_after_failed_logins=3))
     made.startService()
     yield made
     result(made.stopService())

@@ -11,6 +11,7 @@ from monrest.errors import TooManyRequests, Unavailable
 from monrest.store.tables import users as table
 from monrest.values import Caller
 from tests.fakes.audited import audited
+from tests.fakes.clocks import Wall
 from tests.fakes.door import Attempts, Passwords
 from tests.fakes.keystore import NOW, result
 
@@ -24,7 +25,7 @@ LOCAL = Caller(client="unix", uid=1000)
 @pytest.fixture
 def another(store, clock):
     """A function that makes the users of another daemon on the same database."""
-    return lambda: Users(store, clock, AuthConfig(lock_after_failed_logins=3))
+    return lambda: Users(store, clock, Wall(clock), AuthConfig(lock_after_failed_logins=3))
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from monrest.errors import BadRequest, RestError
 from monrest.sites.registry import SiteList
 from monrest.store.duties import Duties
 from monrest.store.tables import duties as table
+from tests.fakes.clocks import Wall
 
 FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
 
@@ -38,6 +39,7 @@ class Exporter:
 class Setting:
     def __init__(self, clock, database, threads, folder, sites=()):
         self.clock, self.database, self.folder = clock, database, folder / "bp"
+        self.wall = Wall(clock)
         self.exporter = Exporter()
         self.duties = [Duties(database, clock, name, timer=clock.seconds) for name in "ab"]
         self.made = [self.processes(threads, sites, duties) for duties in self.duties]
@@ -50,6 +52,7 @@ class Setting:
             database=self.database,
             duties=duties,
             clock=self.clock,
+            wall=self.wall,
             sites=SiteList(tuple(sites)),
             threads=threads,
             config=BpConfig(),
@@ -315,8 +318,12 @@ def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, th
     assert wait(service.get(1)).result == before
     done = wait(service.refresh(wait(service.get(1))))
     assert [one.site for one in done.problems] == ["a"]
-    clock.advance(100)
-    wait(setting.duties[0].look())
+    setting.wall.jump(3600)
+    wait(service.regularly())
+    assert wait(service.get(1)).result == before
+    for _ in range(2):
+        clock.advance(100)
+        wait(setting.duties[0].look())
     wait(service.regularly())
     after = wait(service.get(1)).result
     assert (after.status, after.status_text) == (3, "no such service")

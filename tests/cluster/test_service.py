@@ -11,6 +11,7 @@ from monrest.cluster.service import Cluster
 from monrest.config import ClusterConfig
 from monrest.errors import Forbidden
 from monrest.store.duties import Duties
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
 
@@ -56,6 +57,7 @@ class Node:
         self.cluster = Cluster(
             database=self.store,
             clock=self.clock,
+            wall=Wall(self.clock),
             duties=self.duties,
             peers=Net(world, at),
             config=ClusterConfig(nodes=URLS, restart_notice=5.0),

@@ -16,6 +16,7 @@ from monrest.demo.simulation import Simulation
 from monrest.demo.tables import build_tables
 from monrest.objectconfig.parser import parse
 from monrest.objectconfig.site import build
+from tests.fakes.clocks import Wall
 
 START = 1795000000
 """2026-11-18 11:06:40 UTC."""
@@ -159,7 +160,7 @@ class Bench:
         self.clock = Clock()
         self.clock.advance(START)
         inventory = build_inventory(build(parsed.definitions, parsed.problems))
-        self.core = Core(self.clock, inventory, Random(seed), UTC)
+        self.core = Core(self.clock, Wall(self.clock), inventory, Random(seed), UTC)
         self.core.program_start = START
         self.simulation = Simulation(self.core)
         self.tables = build_tables(self.core)

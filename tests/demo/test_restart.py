@@ -11,6 +11,7 @@ import pytest
 from twisted.internet import reactor
 from twisted.internet.task import deferLater
 
+from monrest.clocks import MachineClock
 from monrest.demo.inventory import build as build_inventory
 from monrest.demo.restart import read, report, restart
 from monrest.demo.service import DemoCore, demo_objects
@@ -131,7 +132,9 @@ def files(tmp_path):
 
 @asynccontextmanager
 async def running(files):
-    core = DemoCore(reactor, str(files.parent / "live"), objects_dir=files, history_days=0)
+    core = DemoCore(
+        reactor, MachineClock(), str(files.parent / "live"), objects_dir=files, history_days=0
+    )
     core.startService()
     try:
         yield core
@@ -170,7 +173,9 @@ async def test_wrong_files_leave_everything_as_it_is(files):
 
 
 async def test_a_stop_waits_for_the_reading(files, tmp_path):
-    core = DemoCore(reactor, str(tmp_path / "live"), objects_dir=files, history_days=0)
+    core = DemoCore(
+        reactor, MachineClock(), str(tmp_path / "live"), objects_dir=files, history_days=0
+    )
     core.startService()
     core.core.restart()
     await core.stopService()

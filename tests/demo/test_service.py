@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
 
+from monrest.clocks import MachineClock
 from monrest.demo.service import DemoCore
 from monrest.objectconfig.parser import ObjectConfigError
 
@@ -38,7 +39,7 @@ async def ask(path):
 
 async def test_a_service_starts_answers_and_stops(tmp_path):
     path = tmp_path / "live"
-    service = DemoCore(reactor, str(path), history_days=0)
+    service = DemoCore(reactor, MachineClock(), str(path), history_days=0)
     service.startService()
     try:
         answer = await ask(path)
@@ -53,7 +54,7 @@ async def test_a_left_over_socket_is_replaced(tmp_path):
     path = tmp_path / "live"
     with socket.socket(socket.AF_UNIX) as old:
         old.bind(str(path))
-    service = DemoCore(reactor, str(path), history_days=0, hosts=3, services=4)
+    service = DemoCore(reactor, MachineClock(), str(path), history_days=0, hosts=3, services=4)
     service.startService()
     try:
         assert json.loads((await ask(path))[16:]) == [[3]]
@@ -64,7 +65,9 @@ async def test_a_left_over_socket_is_replaced(tmp_path):
 def test_wrong_files_are_refused_with_their_place(tmp_path):
     (tmp_path / "bad.cfg").write_text("define host {\nhost_name h\nuse nothing\n}\n")
     with pytest.raises(ObjectConfigError, match=r"bad\.cfg:3: template nothing"):
-        DemoCore(reactor, str(tmp_path / "live"), objects_dir=tmp_path).startService()
+        DemoCore(
+            reactor, MachineClock(), str(tmp_path / "live"), objects_dir=tmp_path
+        ).startService()
 
 
 def test_the_program(tmp_path):

@@ -12,6 +12,7 @@ from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
 from monrest.demo.synthetic import synthetic_site
 from monrest.demo.tables import build_tables
+from tests.fakes.clocks import Wall
 
 KEPT = "ResponseHeader: fixed16\nKeepAlive: on\nOutputFormat: json\n"
 
@@ -27,7 +28,7 @@ class RestlessClock(Clock):
 def make(hosts, services):
     clock = RestlessClock()
     clock.advance(1795000000)
-    core = Core(clock, build(synthetic_site(hosts, services)), Random(1), None)
+    core = Core(clock, Wall(clock), build(synthetic_site(hosts, services)), Random(1), None)
     core.program_start = 1
     return core, clock
 

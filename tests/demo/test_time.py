@@ -15,6 +15,7 @@ from monrest.demo.service import demo_objects
 from monrest.demo.simulation import Simulation, is_simulated
 from monrest.demo.synthetic import synthetic_site
 from monrest.objectconfig.site import load
+from tests.fakes.clocks import Wall
 
 START = 1795000000
 
@@ -22,7 +23,7 @@ START = 1795000000
 def make(site=None, seed=1, days=2):
     clock = Clock()
     clock.advance(START)
-    core = Core(clock, build(site or load(demo_objects())), Random(seed), UTC)
+    core = Core(clock, Wall(clock), build(site or load(demo_objects())), Random(seed), UTC)
     simulation = Simulation(core)
     generate(core, days)
     return core, simulation, clock

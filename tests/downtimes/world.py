@@ -18,6 +18,7 @@ from monrest.livestatus.external import line
 from monrest.sites.commands import Sent
 from monrest.store.duties import Duties
 from monrest.values import SiteProblem
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 
 NOW = 1_700_000_000 // 86400 * 86400  # midnight in UTC
@@ -62,7 +63,7 @@ class World:
         store.startService()
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         made = RecurringDowntimes(
-            database=store, clock=clock, duties=duties, registry=self, existing=self.existing,
+            database=store, clock=clock, wall=Wall(clock), duties=duties, registry=self, existing=self.existing,
             zone=zone,
         )  # fmt: skip
         made.startService()
@@ -104,7 +105,7 @@ class World:
         problems = {site.id: site.problem() for site in sites if site.down}
         return SimpleNamespace(problems=problems, on=on)
 
-    async def send(self, orders, clock, allowed):
+    async def send(self, orders, clock, wall, allowed):
         done = []
         for site, commands in orders:
             lines = tuple(line(one, 0, decodes_backslashes=False) for one in commands)

@@ -22,6 +22,7 @@ from monrest.names import Names
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
 from monrest.values import ANONYMOUS, Caller, RestRequest
+from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.keystore import Store, value_of
 from tests.fakes.store import migrated_sqlite_url
@@ -61,6 +62,7 @@ class House:
         self.clock = store.clock if store else Clock()
         if store is None:
             self.clock.advance(1_700_000_000)
+        self.wall = Wall(self.clock)
         self.folder, self.auth = folder, auth
         self.store = store or Store(migrated_sqlite_url(folder), self.clock)
         if store is None:
@@ -76,9 +78,9 @@ class House:
             **auth,
         }
         config, names = AuthConfig(**auth), Names(app=app)
-        self.keys = Keys(self.store, self.clock)
-        self.sessions = Sessions(self.store, self.clock, config, names)
-        self.users = Users(self.store, self.clock, config)
+        self.keys = Keys(self.store, self.clock, self.wall)
+        self.sessions = Sessions(self.store, self.clock, self.wall, config, names)
+        self.users = Users(self.store, self.clock, self.wall, config)
         self.passwords = Passwords(config.htpasswd_file, AtOnce(), self.clock)
         self.slowdown = Slowdown(self.clock)
         parts = {

@@ -12,6 +12,7 @@ from monrest.figures import Figures
 from monrest.names import Names
 from monrest.resources.declare import Context
 from monrest.sites.registry import SiteList
+from tests.fakes.clocks import Wall
 
 
 @frozen
@@ -38,6 +39,7 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
     known = {
         **dict.fromkeys([one.name for one in fields(Context)]),
         "clock": clock,
+        "wall": Wall(clock),
         "sites": SiteList(sites),
         "config": Config(),
         "names": Names(),

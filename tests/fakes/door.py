@@ -11,6 +11,7 @@ from monrest.auth.keys import Keys
 from monrest.config import AuthConfig
 from monrest.names import Names
 from monrest.values import Caller
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.fakes.store import migrated_sqlite_url
 
@@ -99,7 +100,7 @@ class Door:
         self.clock.advance(1_700_000_000)
         self.store = Store(migrated_sqlite_url(folder), self.clock)
         self.store.startService()
-        self.keys = Keys(self.store, self.clock)
+        self.keys = Keys(self.store, self.clock, Wall(self.clock))
         self.sessions, self.users, self.passwords = Sessions(), Users(), Passwords()
         self.groups, self.slowdown = Groups(), Attempts()
         self.configure()

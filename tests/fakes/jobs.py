@@ -11,6 +11,7 @@ from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions
 from monrest.values import ADMIN, Document, Identity
 from monrest.web.errors import describe
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 
 ANN = Identity(user="ann")
@@ -50,7 +51,7 @@ class World:
         home = self.folder / name
         home.mkdir(exist_ok=True)
         jobs = Jobs(
-            database=store, clock=clock, threads=AtOnce(), config=JobsConfig(**config),
+            database=store, clock=clock, wall=Wall(clock), threads=AtOnce(), config=JobsConfig(**config),
             folder=home, describe=describe, who=self.who,
         )  # fmt: skip
         jobs.startService()

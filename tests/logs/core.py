@@ -13,6 +13,7 @@ from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
 from monrest.store.tables import logcache_lines, logcache_sites
 from monrest.values import Capabilities
+from tests.fakes.clocks import Wall
 
 NOW = 1_700_000_000
 DAY = 86400
@@ -75,6 +76,7 @@ def importer(core, database, clock, *, owner="me", first=30 * DAY, **more):
         site=core,
         database=database,
         clock=clock,
+        wall=Wall(clock),
         owner=owner,
         leases=more.pop("leases", None) or Leases(database),
         periods=periods,

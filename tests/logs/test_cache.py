@@ -9,6 +9,7 @@ from monrest.logs import records
 from monrest.logs.cache import LogCache
 from monrest.logs.importer import BusyError
 from monrest.values import SiteProblem
+from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, stored
 
 
@@ -25,7 +26,7 @@ def cores():
 @pytest.fixture
 def cache(clock, database, cores):
     config = LogcacheConfig(first_import=DAY)
-    cache = LogCache(clock, database, config, cores, timer=clock.seconds)
+    cache = LogCache(clock, Wall(clock), database, config, cores, timer=clock.seconds)
     yield cache
     if cache.running:
         done(cache.stopService())

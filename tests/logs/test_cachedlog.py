@@ -8,6 +8,7 @@ from monrest.logs import thinning
 from monrest.logs.cachedlog import CachedLog, Reader
 from monrest.logs.importer import DRIFT
 from monrest.logs.source import Wanted
+from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer
 from tests.logs.test_thinning import lease_of
 
@@ -62,7 +63,7 @@ def core(site):
 @pytest.fixture
 def read(site, core, failing, clock):
     """A function that reads everything; what is done between two slices."""
-    source = CachedLog(reader=Reader(failing, clock), clock=clock, core=core, most=10)
+    source = CachedLog(reader=Reader(failing, clock), wall=Wall(clock), core=core, most=10)
 
     def read(between=lambda count: None, wanted=WANTED):
         async def collected():
@@ -139,7 +140,7 @@ def test_reading_is_given_up(site, core, database, clock):
             held.append(Deferred())
             return held[-1] if len(held) > 2 else database.run(work)
 
-    source = CachedLog(reader=Reader(Held(), clock), clock=clock, core=core, most=10)
+    source = CachedLog(reader=Reader(Held(), clock), wall=Wall(clock), core=core, most=10)
 
     async def collected():
         async for _ in source.slices(site, WANTED):

@@ -27,6 +27,7 @@ from monrest.sites.registry import Registry
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.values import ADMIN, Document, Identity, RestRequest
+from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.postgres import postgres_server, postgres_url
 
@@ -166,7 +167,9 @@ def world(folder, url, **more):
     objects.mkdir()
     (objects / "all.cfg").write_text(OBJECTS)
     standstill = Standstill()
-    core = DemoCore(standstill, str(folder / "live"), objects_dir=objects, history_days=0)
+    core = DemoCore(
+        standstill, Wall(standstill), str(folder / "live"), objects_dir=objects, history_days=0
+    )
     address = f"unix:{folder / 'live'}"
     registry = Registry(
         reactor,
@@ -176,7 +179,7 @@ def world(folder, url, **more):
     database = Database(reactor, url)
     database.startService()
     config = LogcacheConfig(first_import=5 * 86400, **more)
-    cache = LogCache(standstill, database, config, registry.sites)
+    cache = LogCache(standstill, Wall(standstill), database, config, registry.sites)
     core.startService()
     registry.startService()
     random = Random(7)

@@ -147,7 +147,7 @@ async def read(source, site, wanted):
 def cached(context, **more):
     cache, core = context.logcache, Recorded()
     reader = Reader(cache.database, cache.clock)
-    return CachedLog(reader=reader, clock=cache.clock, core=core, **more), core
+    return CachedLog(reader=reader, wall=cache.wall, core=core, **more), core
 
 
 @pytest.mark.parametrize(

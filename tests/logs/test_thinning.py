@@ -4,6 +4,7 @@ import pytest
 
 from monrest.logs import records, thinning
 from monrest.logs.line import repetitions
+from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, row, stored
 
 
@@ -58,7 +59,7 @@ def test_in_small_steps(database, clock, monkeypatch):
     done(database.change(thinning.drop(lease, NOW, doomed[:10], day + DAY)))
     known = done(database.run(records.record("a")))
     assert known.compacted_until == day + DAY
-    noted = done(thinning.thin(database, clock, lease, known, 2 * DAY, 0))
+    noted = done(thinning.thin(database, clock, Wall(clock), lease, known, 2 * DAY, 0))
     assert noted["last_compact"] == NOW
     days = {line[0] // DAY for line in stored(database) if line[0] >= day}
     assert len(days) == len([line for line in stored(database) if line[0] >= day])

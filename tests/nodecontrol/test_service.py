@@ -18,6 +18,7 @@ from monrest.nodecontrol.service import NodeControl
 from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 from monrest.store.duties import Duties
+from tests.fakes.clocks import Wall
 from tests.fakes.jobs import AtOnce
 from tests.fakes.keystore import Store, result
 
@@ -71,7 +72,8 @@ class World:
         store.startService()
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         made = NodeControl(
-            clock, store, AtOnce(), duties, SiteList(tuple(self.sites)), self.config, "/", self.end
+            *(clock, Wall(clock), store, AtOnce(), duties),
+            *(SiteList(tuple(self.sites)), self.config, "/", self.end),
         )
         made.startService()
         duties.startService()

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred, succeed
 from monrest.objectconfig import reload as module
 from monrest.objectconfig.commands import CommandResult
 from monrest.objectconfig.reload import TIMED_OUT, Reloaded, reload
+from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, framed
 from tests.fakes.sites import Town, outcome
 
@@ -43,7 +44,9 @@ def ran(monkeypatch):
 
 def begin(town, site, command="", *, seconds=39.0, command_seconds=20.0):
     work = reload(
-        site, town.clock, command, {"A": "b"}, seconds=seconds, command_seconds=command_seconds
+        *(site, town.clock, Wall(town.clock), command, {"A": "b"}),
+        seconds=seconds,
+        command_seconds=command_seconds,
     )
     found = outcome(Deferred.fromCoroutine(work))
     town.clock.advance(0)

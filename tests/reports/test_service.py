@@ -19,6 +19,7 @@ from monrest.reports.smtp import Delivery
 from monrest.reports.templates import TEMPLATES
 from monrest.store.duties import Duties
 from monrest.values import Identity, SiteProblem, nobody_follows
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.reports.samples import frame, measured, parts
 
@@ -76,7 +77,7 @@ class World:
         store.startService()
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         one = Reports(
-            database=store, clock=clock, threads=Threads(), duties=duties, jobs=Jobs(),
+            database=store, clock=clock, wall=Wall(clock), threads=Threads(), duties=duties, jobs=Jobs(),
             mailer=SimpleNamespace(deliver=self.deliver), config=ReportsConfig(),
             mail=MailConfig(host="x", tries=3), zone=UTC,
         )  # fmt: skip

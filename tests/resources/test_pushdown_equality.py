@@ -24,6 +24,7 @@ from monrest.resources.declare import Context
 from monrest.resources.fetch import fetch
 from monrest.sites.registry import Registry
 from monrest.values import ADMIN, Document, Identity, RestRequest
+from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.standstill import Standstill
 
@@ -76,7 +77,9 @@ def words(column: str) -> st.SearchStrategy[str]:
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     folder = tmp_path_factory.mktemp("core")
     standstill = Standstill()
-    core = DemoCore(standstill, str(folder / "live"), seed=7, hosts=20, services=100)
+    core = DemoCore(
+        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=100
+    )
     registry = Registry(
         reactor,
         [

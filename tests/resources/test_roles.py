@@ -23,6 +23,7 @@ from monrest.resources.declare import Context
 from monrest.resources.dispatch import dispatch
 from monrest.sites.registry import Registry
 from monrest.values import ADMIN, ROLES, Document, Identity, RestRequest, Rows
+from tests.fakes.clocks import Wall
 from tests.fakes.context import KnownContacts, make_context
 from tests.fakes.standstill import Standstill
 
@@ -56,7 +57,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     """The demo's core as three sites: for all, for olga's group, for nobody but administrators."""
     folder = tmp_path_factory.mktemp("core")
     standstill = Standstill()
-    core = DemoCore(standstill, str(folder / "live"), seed=7, history_days=0.25)
+    core = DemoCore(standstill, Wall(standstill), str(folder / "live"), seed=7, history_days=0.25)
     groups = {"a": (), "b": ("webteam", "x"), "c": ("nobody",)}
     registry = Registry(
         reactor,

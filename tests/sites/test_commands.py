@@ -10,6 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from monrest.commands.values import CoreCommand
 from monrest.errors import BadRequest
 from monrest.sites.commands import MOST_LINES, send
+from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import (
     Script,
     close_without_answer,
@@ -32,7 +33,7 @@ def texts(*numbers, at=0):
 
 
 def submit(town, *orders):
-    found = outcome(Deferred.fromCoroutine(send(orders, town.clock)))
+    found = outcome(Deferred.fromCoroutine(send(orders, town.clock, Wall(town.clock))))
     town.clock.advance(0)
     return found
 
@@ -296,7 +297,7 @@ def test_addresses_and_places_are_not_shown(town):
 def test_cancelling_does_not_stop_what_was_begun(town):
     first, second = town.site("a"), town.site("b", up=None)
     waiting = Deferred.fromCoroutine(
-        send([(first, log(*range(250))), (second, log("z"))], town.clock)
+        send([(first, log(*range(250))), (second, log("z"))], town.clock, Wall(town.clock))
     )
     gone = outcome(waiting)
     waiting.cancel()
@@ -382,7 +383,9 @@ def test_what_is_not_allowed_any_more_stays_unsent(town):
     site = town.site(script=script)
     for allowed in answers:
         found = outcome(
-            Deferred.fromCoroutine(send([(site, log(1))], town.clock, lambda a=allowed: a))
+            Deferred.fromCoroutine(
+                send([(site, log(1))], town.clock, Wall(town.clock), lambda a=allowed: a)
+            )
         )
         town.pass_time(1.0)
         ((sent,),) = found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
+from monrest.clocks import MachineClock
 from monrest.config.values import SiteConfig
 from monrest.sites.commands import send
 from monrest.sites.registry import Registry
@@ -27,7 +28,9 @@ async def test_real_sockets_and_a_daemon_that_stops(tmp_path):
     registry.startService()
     good, _, gone = registry.sites
     hanging.orders[0] = fall_silent
-    sent = await send([(site, log(*range(250))) for site in registry.sites], reactor)
+    sent = await send(
+        [(site, log(*range(250))) for site in registry.sites], reactor, MachineClock()
+    )
     assert [len(one.lines) for one in sent] == [250, 100, 0]
     assert [one.uncertain for one in sent] == [False, True, False]
     assert sent[0].problem is None
@@ -36,7 +39,7 @@ async def test_real_sockets_and_a_daemon_that_stops(tmp_path):
     assert [text.partition("] ")[2] for text in script.commands] == [
         f"LOG;n{number}" for number in range(250)
     ]
-    under_way = Deferred.fromCoroutine(send([(good, log("last"))], reactor))
+    under_way = Deferred.fromCoroutine(send([(good, log("last"))], reactor, MachineClock()))
     stopped = registry.stopService()
     (sent,) = await under_way
     await stopped

@@ -73,14 +73,9 @@ def test_pending_until_the_first_probe(patient):
     assert patient.state == "up"
     health = patient.breaker.health
     assert health.response_time == 0.25
-    assert health.since == health.checked == health.localtime == 1000.25
+    assert health.since == health.checked == 1000.25
     assert health.program_start == 5
     assert outcome(patient.breaker.verdict()) == [None]
-
-
-def test_localtime_of_the_core(patient):
-    patient.succeed(Program(localtime=77.5))
-    assert patient.breaker.health.localtime == 77.5
 
 
 def test_pending_and_dead(patient):

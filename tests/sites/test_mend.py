@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet import reactor
 
+from monrest.clocks import MachineClock
 from monrest.config.values import SiteConfig
 from monrest.demo.commands import run
 from monrest.demo.output import spoil
@@ -119,7 +120,7 @@ def test_the_request_for_text():
 
 
 async def test_comments_of_the_embedded_core_keep_their_emoji(tmp_path):
-    core = DemoCore(reactor, str(tmp_path / "live"), history_days=0)
+    core = DemoCore(reactor, MachineClock(), str(tmp_path / "live"), history_days=0)
     site = Site(reactor, SiteConfig(id="a", name="A", address=f"unix:{tmp_path / 'live'}"))
     core.startService()
     site.startService()

@@ -150,7 +150,7 @@ def test_localtime_is_asked_where_it_exists(town):
     script.status.append(12345.5)
     town.pass_time(15)
     assert columns_of(script.requests[-1])[-1] == "localtime"
-    assert site.health.localtime == 12345.5
+    assert site.health.program.localtime == 12345.5
 
 
 def test_a_slow_query_does_not_take_the_site_down(town):

@@ -14,6 +14,7 @@ from monrest.values import Column, Document, Rows
 from monrest.web.app import Api
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
+from tests.fakes.clocks import Wall
 from tests.fakes.door import SECRET as KEY
 from tests.fakes.door import Groups, Passwords, Sessions, Users
 
@@ -49,7 +50,7 @@ class Room:
         self.server = server or ServerConfig()
         self.names = names or Names()
         self.threads = threads or NoThreads()
-        self.site = ApiSite(self.resource(), self.server, self.names, clock)
+        self.site = ApiSite(self.resource(), self.server, self.names, clock, Wall(clock))
 
     def resource(self):
         return Api(

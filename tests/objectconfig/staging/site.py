@@ -7,6 +7,7 @@ from pathlib import Path
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
+from monrest.clocks import MachineClock
 from monrest.config import ConfigTool
 from monrest.objectconfig.hooks import Hooks
 from monrest.objectconfig.staging import ConfigSite, Staging
@@ -72,7 +73,7 @@ class Daemon:
 
     def __init__(self, url, var_dir, site):
         self.database = Database(reactor, url)
-        self.staging = Staging(reactor, self.database, Path(var_dir))
+        self.staging = Staging(reactor, MachineClock(), self.database, Path(var_dir))
         self.site = site
         self.database.startService()
         self.staging.startService()
