@@ -52,9 +52,16 @@ class BadRequest(RestError):
 
 
 class NotAuthenticated(RestError):
-    """Nobody is asking: no credentials at all."""
+    """Nobody is asking: no credentials at all, or wrong ones.
+
+    ``challenges`` are the ways to say who it is, each a header of its own: no 401 is without.
+    """
 
     code = 401
+
+    def __init__(self, message: str, description: str, challenges: Sequence[str]) -> None:
+        super().__init__(message, description)
+        self.headers = tuple(("WWW-Authenticate", one) for one in challenges)
 
 
 class Forbidden(RestError):

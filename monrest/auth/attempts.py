@@ -1,4 +1,7 @@
-"""One attempt with a name and a password, by a login or by basic authentication."""
+"""One attempt with a name and a password, by a login or by basic authentication.
+
+What a failed one is told follows docs/spec/accounts.md, "Who is nobody".
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from monrest.audit import audit
 from monrest.auth.passwords import Passwords
 from monrest.auth.slowdown import Slowdown
 from monrest.auth.users import Users
+from monrest.errors import NotAuthenticated
+from monrest.names import Names
 from monrest.values import Caller
 
 WRONG = "no or invalid credentials used."
@@ -36,3 +41,24 @@ async def is_right(
             audit(user, caller, "login failed", result=WRONG)
             await users.failed(user, caller, known=await passwords.knows(user))
     return right
+
+
+def nobody(
+    message: str, description: str, caller: Caller, names: Names, *, passwords: bool
+) -> NotAuthenticated:
+    """Make the error for a caller of whom nothing is known; it says how to come in.
+
+    By key always; by password where there are ``passwords``, but not to a script of a page: its
+    browser would ask the person in front of it for a password that the script cannot use.
+    """
+    challenges = [f'Bearer realm="{names.app}"']
+    if passwords and not _is_script(caller):
+        challenges.append(f'Basic realm="{names.app}", charset="UTF-8"')
+    return NotAuthenticated(message, description, challenges)
+
+
+def _is_script(caller: Caller) -> bool:
+    """Whether a page's script asks, as far as browsers and libraries for scripts tell."""
+    mode = caller.headers.get("sec-fetch-mode", "navigate").strip().lower()
+    by = caller.headers.get("x-requested-with", "").strip().lower()
+    return mode != "navigate" or by == "xmlhttprequest"

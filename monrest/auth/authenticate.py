@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from monrest.audit import audit
-from monrest.auth.attempts import WRONG, is_right
+from monrest.auth.attempts import WRONG, is_right, nobody
 from monrest.auth.keys import hashed_key
 from monrest.auth.proxies import Proxies
 from monrest.auth.roles import EVERYTHING, RoleTable, restricted
@@ -92,9 +92,8 @@ class Authenticator:
         """Give the identity behind ``caller``.
 
         Raises NotAuthenticated without credentials or with a wrong password, Forbidden for a
-        wrong key and a locked user, BadRequest for credentials that contradict each other and
-        for impossible names, TooManyRequests after many wrong passwords, and Unavailable when a
-        key or a session cannot be looked up.
+        wrong key and a locked user, BadRequest for impossible names, TooManyRequests after many
+        wrong passwords, and Unavailable when a key or a session cannot be looked up.
         """
         key = self._presented(caller)
         identity = await (self._by_key(caller, key) if key is not None else self._otherwise(caller))
@@ -121,21 +120,14 @@ class Authenticator:
     # ---------------------------------------------------------------- keys
 
     def _presented(self, caller: Caller) -> str | None:
-        """Give the key that the caller presents, from the one header that has one."""
+        """Give the key that the caller presents; whatever else is there does not count then."""
         key = caller.headers.get(self._key_header)
-        authorization = caller.headers.get("authorization")
-        if authorization is None:
-            return None if key is None else key.strip(_BLANKS)
-        scheme, _, credentials = authorization.strip(_BLANKS).partition(" ")
-        if scheme.lower() == _BASIC and key is not None:
-            raise BadRequest(
-                "contradicting credentials",
-                f"Authorization: expected no basic authentication beside "
-                f"{self._key_header.title()}",
-            )
-        if scheme.lower() != _BEARER:
-            return None if key is None else key.strip(_BLANKS)
-        return credentials.strip(_BLANKS) if key is None else key.strip(_BLANKS)
+        if key is not None:
+            return key.strip(_BLANKS)
+        scheme, _, credentials = (
+            caller.headers.get("authorization", "").strip(_BLANKS).partition(" ")
+        )
+        return credentials.strip(_BLANKS) if scheme.lower() == _BEARER else None
 
     async def _by_key(self, caller: Caller, plain: str) -> Identity:
         if not is_key(plain):
@@ -210,8 +202,14 @@ class Authenticator:
         if default is not None:
             return await self._user(default, "default_user_name")
         if self._cookie_of(caller):
-            raise NotAuthenticated("session is not valid (anymore)", WRONG)
-        raise NotAuthenticated(_LOGIN_REQUIRED, WRONG)
+            raise self._nobody(caller, "session is not valid (anymore)")
+        raise self._nobody(caller)
+
+    def _nobody(
+        self, caller: Caller, message: str = _LOGIN_REQUIRED, description: str = WRONG
+    ) -> NotAuthenticated:
+        """Make the error for a caller without credentials, or with wrong ones."""
+        return nobody(message, description, caller, self.names, passwords=self.passwords.configured)
 
     async def _by_cookie(self, caller: Caller) -> Identity | None:
         value = self._cookie_of(caller)
@@ -236,14 +234,14 @@ class Authenticator:
         if not self.passwords.configured:
             if self._remote_user(caller):
                 return None  # the proxy that sends the user's name has looked at the password
-            raise NotAuthenticated(
-                _LOGIN_REQUIRED,
-                "basic authentication is not available here: no auth.htpasswd_file is "
+            raise self._nobody(
+                caller,
+                description="basic authentication is not available here: no auth.htpasswd_file is "
                 f"configured; send an API key in {self._key_header.title()}",
             )
         pair = _user_and_password(encoded)
         if pair is None:
-            raise self._wrong_password()
+            raise self._nobody(caller)
         user = self.user_names.read(pair[0], "Authorization")
         if not await is_right(
             user.name,
@@ -253,13 +251,8 @@ class Authenticator:
             slowdown=self.slowdown,
             users=self.users,
         ):
-            raise self._wrong_password()
+            raise self._nobody(caller)
         return await self._user(user, "basic auth")
-
-    def _wrong_password(self) -> NotAuthenticated:
-        error = NotAuthenticated(_LOGIN_REQUIRED, WRONG)
-        error.headers = (("WWW-Authenticate", f'Basic realm="{self.names.app}", charset="UTF-8"'),)
-        return error
 
     async def _by_proxy(self, caller: Caller) -> Identity | None:
         text = self._remote_user(caller)

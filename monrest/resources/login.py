@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from monrest.audit import audit
-from monrest.auth.attempts import WRONG, is_right
+from monrest.auth.attempts import WRONG, is_right, nobody
 from monrest.auth.csrf import check_page
 from monrest.auth.sessions import Session, cookie_of, hashed_id
 from monrest.auth.usernames import UserNames
-from monrest.errors import BadRequest, Forbidden, NotAuthenticated, TooManyRequests, Unavailable
+from monrest.errors import BadRequest, Forbidden, TooManyRequests, Unavailable
 from monrest.query.parse import RESERVED
 from monrest.resources.declare import Context, Endpoint, Parameter
 from monrest.values import Answer, Caller, Column, Document, RestRequest
@@ -50,7 +50,7 @@ async def _begin(context: Context, user: str, password: str, caller: Caller) -> 
         users=context.users,
     )
     if not right:
-        raise NotAuthenticated("login failed", WRONG)
+        raise nobody("login failed", WRONG, caller, context.names, passwords=False)
     if await context.users.is_locked(user):
         audit(user, caller, "login failed", result="locked")
         raise Forbidden(context.config.auth.locked_message)
