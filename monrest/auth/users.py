@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from attrs import define, field, frozen
 from sqlalchemy import Connection, Row, delete, or_, select, update
@@ -63,6 +64,11 @@ class Profile:
         """When the user logged in last, None when he never did."""
         return None if self.last_success is None else int(self.last_success["time"])
 
+    @property
+    def zone(self) -> ZoneInfo | None:
+        """The time zone of the user, None for the server's: where none is named that exists."""
+        return zone_called(self.tz or "")
+
     def outlived(self, now: float) -> bool:
         """Whether it can be forgotten (section 11.2 of frontend-data.md); locked ones never.
 
@@ -71,6 +77,14 @@ class Profile:
         seen = [int(one["time"]) for one in (self.last_failed, self.last_success) if one]
         kept = _DAY if self.last_success is None and self.tz is None else _YEAR
         return not self.locked and now - max([self.created, *seen]) > kept
+
+
+def zone_called(name: str) -> ZoneInfo | None:
+    """Give the time zone of this name, None when there is none."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return None
 
 
 @frozen
@@ -186,6 +200,18 @@ class Users(Service):
                 failing=False,
             )
         )
+
+    async def set_zone(self, name: str, zone: str | None) -> None:
+        """Store the time zone of a user, who needs no profile before; None: the server's.
+
+        Unavailable when that cannot be stored.
+        """
+
+        def store(connection: Connection) -> None:
+            _make(connection, name, int(self.clock.seconds()))
+            connection.execute(_of(name).values(tz=zone))
+
+        await self.database.change(store)
 
     async def failed(self, name: str, caller: Caller, *, known: bool) -> None:
         """Count a wrong password, and lock the user when there were too many in a row.

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from datetime import tzinfo
 from functools import partial
 from typing import TypeAlias
-from zoneinfo import ZoneInfo
 
 from attrs import evolve
 
@@ -45,13 +44,10 @@ Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
 async def zone_of(context: Context, request: RestRequest) -> tzinfo:
     """The asker's time zone, else the server's."""
     try:
-        profile = await context.users.get(request.identity.user) if context.users else None
+        profile = await context.users.get(request.identity.user)
     except Unavailable:
         return context.zone
-    try:
-        return ZoneInfo(profile.tz) if profile is not None and profile.tz else context.zone
-    except (OSError, ValueError, KeyError):
-        return context.zone
+    return (profile.zone if profile is not None else None) or context.zone
 
 
 def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False) -> Handler:

@@ -14,13 +14,20 @@ from monrest.auth import usernames
 from monrest.auth.contacts import NOBODY, Contact
 from monrest.auth.rights import is_read_only, submits
 from monrest.auth.roles import RoleTable
-from monrest.auth.users import Profile
+from monrest.auth.users import Profile, zone_called
 from monrest.config import AuthConfig
 from monrest.errors import BadRequest, Forbidden, NotFound, RestError, Unavailable
 from monrest.query.parse import RESERVED
 from monrest.query.schema import TableSchema
-from monrest.resources.declare import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.resources.declare import (
+    LIST_PARAMETERS,
+    OBJECT_PARAMETERS,
+    Context,
+    Endpoint,
+    Parameter,
+)
 from monrest.resources.fetch import reselect
+from monrest.resources.fields import fields_of
 from monrest.resources.instance import spelled
 from monrest.resources.local import local_schema, select, sparse
 from monrest.values import (
@@ -44,7 +51,7 @@ COLUMNS = (
     Column("last_login", "time", "", "last login, null for none; absent without a profile"),
     Column("locked", "boolean", "", "whether the user is locked"),
     Column("roles", "array_of_strings", "", "roles"),
-    Column("tz", "string", "", "time zone of the user's profile"),
+    Column("tz", "string", "", "time zone of the user; null: that of the server"),
 )
 WHOAMI_COLUMNS = tuple(
     sorted(
@@ -127,6 +134,37 @@ async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -
     value = await _one(context, name)
     columns = spelled(COLUMNS, context.names.app)
     return reselect(context, request, Document(value=value, columns=columns))
+
+
+async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer PATCH /mon/users/<id>: themselves, and everybody for administrators."""
+    identity, (name,) = request.identity, where
+    try:
+        if name != identity.user and not (identity.may(ADMIN) and await _exists(context, name)):
+            raise NotFound("no such user")
+        if await is_read_only(identity, context.contacts, context.config):
+            raise Forbidden("no permission to change users", f"{READ_ONLY} is held")
+        usernames.check(name, "id")
+        fields = fields_of(request)
+        if unknown := fields.keys() - {"tz"}:
+            raise BadRequest("unknown parameter", f"{min(unknown)[:80]!r}: expected only tz")
+        if "tz" in fields:
+            await context.users.set_zone(name, _zone(fields["tz"]))
+    except RestError as error:
+        audit(identity, request.caller, "user change", target=name, result=error.message)
+        raise
+    audit(identity, request.caller, "user change", target=name)
+    return Document(value={"code": 200, "message": "ok - user has been changed"})
+
+
+def _zone(value: object) -> str | None:
+    """Read the name of a time zone; None for the server's, BadRequest for what is none."""
+    text = value.strip() if isinstance(value, str) else value
+    if text is None or text == "":
+        return None
+    if not isinstance(text, str) or zone_called(text) is None:
+        raise BadRequest("invalid tz", "tz: expected a time zone such as Europe/Berlin, or nothing")
+    return text
 
 
 async def lock(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -225,7 +263,7 @@ def _record(
         "id": identity.user,
         "locked": profile is not None and profile.locked,
         "roles": sorted(held if may_submit else held | {READ_ONLY}),
-        "tz": None if profile is None else profile.tz,
+        "tz": profile.tz if profile is not None and profile.zone is not None else None,
     }
     if profile is not None:
         record["last_login"] = profile.last_login
@@ -261,6 +299,21 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/users/<id>",
+        methods=("PATCH",),
+        description="change what is stored of a user",
+        text="Users change what is stored of themselves, administrators of everybody.",
+        handler=update,
+        shape="object",
+        parameters=(
+            Parameter(
+                name="tz",
+                description="time zone of dates, such as Europe/Berlin; empty: the server's",
+            ),
+        ),
+        columns=_CHANGED,
     ),
     Endpoint(
         path="/mon/users/<id>/cmd/lock",

@@ -12,6 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from monrest.auth.contacts import NOBODY
+from monrest.auth.users import Profile
 from monrest.config import Config
 from monrest.config.values import DisplayConfig
 from monrest.errors import BadRequest, Forbidden, NotFound, SitesFailed, SitesTimedOut, Unavailable
@@ -65,7 +66,7 @@ class Users:
     async def get(self, name):
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(tz=self.tz) if self.tz is not None else None
+        return Profile(name=name, tz=self.tz) if self.tz is not None else None
 
 
 class Contacts:
@@ -143,7 +144,8 @@ def at(text, zone=BERLIN):
     ("users", "zone", "day"),
     [
         (Users(), BERLIN, "2024-03-31"),
-        (Users("America/New_York"), ZoneInfo("America/New_York"), "2024-03-30"),
+        (Users("Server Setting"), BERLIN, "2024-03-31"),
+        (Users("Nowhere/City"), BERLIN, "2024-03-31"),
         (Users("Nowhere/City"), BERLIN, "2024-03-31"),
         (Users("../../etc/passwd"), BERLIN, "2024-03-31"),
         (Users(error=Unavailable("x")), BERLIN, "2024-03-31"),

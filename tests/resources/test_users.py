@@ -34,6 +34,63 @@ def order(house, name, word, user="root"):
     return house.send("POST", f"/mon/users/{name}/cmd/{word}", house.as_user(user))
 
 
+def patch(house, name, user="ann", **given):
+    return house.send("PATCH", f"/mon/users/{name}", house.as_user(user), **given).value
+
+
+# -------------------------------------------------------------------- time zones
+
+
+def test_users_choose_their_zone(house):
+    assert patch(house, "ann", tz="Asia/Tokyo") == {
+        "code": 200,
+        "message": "ok - user has been changed",
+    }
+    assert (whoami(house)["tz"], get(house, "ann")["tz"]) == ("Asia/Tokyo", "Asia/Tokyo")
+    patch(house, "ann")
+    assert whoami(house)["tz"] == "Asia/Tokyo"
+    patch(house, "ann", user="root", tz="")
+    assert whoami(house)["tz"] is None
+
+
+NO_ZONES = [
+    *("Server Setting", "Local Browser", "Europe", "Europe/Atlantis", "../etc/passwd", "a\0b"),
+    *("/usr/share/zoneinfo/UTC", "UTC;", "zone.tab", "x" * 5000, "\ud800", "Europe.Berlin"),
+]
+
+
+def test_what_is_no_zone_is_refused(house):
+    for text in NO_ZONES:
+        with pytest.raises(BadRequest, match="tz: expected a time zone"):
+            patch(house, "ann", tz=text)
+    with pytest.raises(BadRequest, match="'alias': expected only tz"):
+        patch(house, "ann", alias="x")
+    with pytest.raises(BadRequest):
+        patch(house, "ann", tz=["UTC", "UTC"])
+    assert whoami(house)["tz"] is None
+
+
+def test_a_stored_zone_that_is_none_is_that_of_the_server(house):
+    """As other programs store it."""
+    for text in ("Server Setting", "Local Browser", "Europe"):
+        result(house.users.set_zone("ann", text))
+        assert whoami(house)["tz"] is None
+        assert result(house.users.get("ann")).zone is None
+
+
+def test_who_changes_whom(house):
+    house.directory.known["bob"] = Contact(alias="Bob", can_submit_commands=True)
+    with pytest.raises(NotFound, match="no such user"):
+        patch(house, "bob", tz="UTC")
+    with pytest.raises(NotFound, match="no such user"):
+        patch(house, "made up", user="root", tz="UTC")
+    patch(house, "bob", user="root", tz="UTC")
+    assert get(house, "bob")["tz"] == "UTC"
+    house.directory.known["ann"] = Contact(can_submit_commands=False)
+    with pytest.raises(Forbidden, match="no permission to change users"):
+        patch(house, "ann", tz="UTC")
+
+
 # -------------------------------------------------------------------- who is asking
 
 

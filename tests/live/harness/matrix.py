@@ -49,6 +49,7 @@ ADMIN_COMMAND = "-xx oxxxxxxxxxxxxx xxo"
 SYSTEM_COMMAND = "-xx oxxxxxxxxxxxox xxo"
 CHANGE_KEYS = "-ox ooooooooooxooo ooo"
 OWN_RECORD = "-oo onnnnnnnnnnnnn noo"
+CHANGE_USER = "-ox onnnnnnnnnnnnn noo"
 USERS = "-ff afffffffffffff ffa"
 LOCK = "-xx oxxxxxxxxxxxxx xxo"
 DENIED = "permission denied"
@@ -338,6 +339,7 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/sessions/<id>": (OWN_RECORD, "/mon/sessions/{session}", ""),
     "GET /mon/users": (USERS, "/mon/users", ""),
     "GET /mon/users/<id>": (OWN_RECORD, "/mon/users/olga", ""),
+    "PATCH /mon/users/<id>": (CHANGE_USER, "/mon/users/olga tz=UTC", "no permission to change"),
     "POST /mon/users/<id>/cmd/lock": (LOCK, "/mon/users/victim/cmd/lock", "roles: admin"),
     "POST /mon/users/<id>/cmd/unlock": (LOCK, "/mon/users/victim/cmd/unlock", "roles: admin"),
     "POST /hosts/<name>/cmd/<command>": (
