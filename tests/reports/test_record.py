@@ -227,23 +227,24 @@ def test_access():
             {"type": "group", "name": ["admins"], "perm": "rw"},
         ]
     )
-    assert one.access(identity("olga"), ()) == "rw"
-    assert one.access(identity("x", ADMIN), ()) == "rw"
-    assert one.access(identity("eva"), ()) == "ro"
-    assert one.access(identity("eva"), ["admins"]) == "rw"
-    assert one.access(identity("x"), ["admins"]) == "rw"
-    assert one.access(identity("x"), ["eva"]) == ""
-    assert one.access(identity("admins"), ()) == ""
-    assert one.access(identity("*"), ()) == ""
+    assert one.access(identity("olga"), (), own=True) == "rw"
+    assert one.access(identity("olga"), (), own=False) == ""
+    assert one.access(identity("x", ADMIN), (), own=False) == "rw"
+    assert one.access(identity("eva"), (), own=False) == "ro"
+    assert one.access(identity("eva"), ["admins"], own=False) == "rw"
+    assert one.access(identity("x"), ["admins"], own=False) == "rw"
+    assert one.access(identity("x"), ["eva"], own=False) == ""
+    assert one.access(identity("admins"), (), own=False) == ""
+    assert one.access(identity("*"), (), own=False) == ""
 
 
 def test_public_ones():
     public = report(is_public="1")
-    assert public.access(identity("x"), ()) == "ro"
+    assert public.access(identity("x"), (), own=False) == "ro"
     assert shown_permissions(public.record) == [{"type": "user", "name": ["*"], "perm": "ro"}]
     star = report(permissions=[{"type": "group", "name": ["*"], "perm": "rw"}])
     assert star.record["is_public"] == 1
-    assert star.access(identity("x"), ()) == "rw"
+    assert star.access(identity("x"), (), own=False) == "rw"
 
 
 def test_a_template_that_is_gone():

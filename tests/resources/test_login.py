@@ -76,7 +76,7 @@ def test_wrong_is_the_same_for_everybody(house, user, password, audited):
     begun = house.clock.seconds()
     error = refused(house, NotAuthenticated, "POST", LOGIN, login=user, password=password)
     assert (error.message, error.description) == ("login failed", WRONG)
-    assert error.headers == ()
+    assert error.headers == (("WWW-Authenticate", 'Bearer realm="mon"'),)
     assert house.clock.seconds() - begun == 0.5
     assert [(line["action"], line["user"], line["result"]) for line in audited] == [
         ("login failed", user, WRONG)
