@@ -144,8 +144,8 @@ def at(text, zone=BERLIN):
     ("users", "zone", "day"),
     [
         (Users(), BERLIN, "2024-03-31"),
+        (Users("America/New_York"), ZoneInfo("America/New_York"), "2024-03-30"),
         (Users("Server Setting"), BERLIN, "2024-03-31"),
-        (Users("Nowhere/City"), BERLIN, "2024-03-31"),
         (Users("Nowhere/City"), BERLIN, "2024-03-31"),
         (Users("../../etc/passwd"), BERLIN, "2024-03-31"),
         (Users(error=Unavailable("x")), BERLIN, "2024-03-31"),
