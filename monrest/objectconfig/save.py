@@ -70,14 +70,15 @@ def write(
     allowed: Allowed,
     *,
     note: dict[str, object],
-) -> None:
-    """Write all files or none; the caller has the lock of ``room``.
+) -> tuple[str, ...]:
+    """Write all files or none, and tell what of the old ones could not be kept.
 
-    ``note`` goes into the backup beside the old contents. Raises Forbidden for a file that is
-    not for us to write, ChangedOnDiskError, and Unavailable when the disk does not take it.
+    The caller has the lock of ``room``. ``note`` goes into the backup beside the old contents.
+    Raises what ``check`` raises, ChangedOnDiskError, and Unavailable when the disk does not take
+    it.
     """
     recover(room)
-    found = _located(writes, allowed)
+    found = check(writes, allowed)
     before = [_present(target) for target in found]
     stale = [
         one.path
@@ -91,7 +92,7 @@ def write(
     try:
         room.write(journal)
         room.sync()
-        _prepare(room, journal, writes, before, note)
+        warnings = _prepare(room, journal, writes, before, note)
         _check_again(journal)
         room.write(evolve(journal, state="commit"))
     except OSError as error:
@@ -115,9 +116,11 @@ def write(
             "the other files were written",
             extra={"files": list(left)},
         )
+    return warnings
 
 
-def _located(writes: Iterable[Write], allowed: Allowed) -> list[Target]:
+def check(writes: Iterable[Write], allowed: Allowed) -> list[Target]:
+    """Find where the files are; Forbidden when one of them is not for us to write."""
     found = [locate(one.path, allowed.folders, allowed.files) for one in writes]
     if len({(target.folder, target.name) for target in found}) < len(found):
         raise Forbidden("cannot write file", "two of the files are the same one")
@@ -167,7 +170,8 @@ def _prepare(
     writes: Sequence[Write],
     before: Sequence[tuple[bytes, os.stat_result] | None],
     note: dict[str, object],
-) -> None:
+) -> tuple[str, ...]:
+    warnings: list[str] = []
     for folder in journal.made:
         with opened(str(Path(folder).parent)) as handle:
             os.mkdir(Path(folder).name, dir_fd=handle)
@@ -176,7 +180,7 @@ def _prepare(
         if one.content is None:
             continue
         with opened(entry.folder) as handle:
-            _write_beside(handle, entry, one.content, present and present[1])
+            warnings += _write_beside(handle, entry, one.content, present and present[1])
             os.fsync(handle)
     backup = room.folder / journal.backup
     backup.mkdir(mode=0o700)
@@ -188,10 +192,17 @@ def _prepare(
     put(backup / "files.json", orjson.dumps({**note, "files": kept}))
     sync(backup)
     room.sync()
+    return tuple(warnings)
 
 
-def _write_beside(handle: int, entry: Entry, content: bytes, state: os.stat_result | None) -> None:
-    """Write a temporary file that has owner and rights of the one that it will replace."""
+def _write_beside(
+    handle: int, entry: Entry, content: bytes, state: os.stat_result | None
+) -> list[str]:
+    """Write a temporary file with the owner and rights of the one that it will replace.
+
+    Gives what cannot be kept of them.
+    """
+    warnings: list[str] = []
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     mode = 0o666 if state is None else 0o600
     file = os.open(entry.temporary, flags, mode, dir_fd=handle)
@@ -199,28 +210,44 @@ def _write_beside(handle: int, entry: Entry, content: bytes, state: os.stat_resu
         stream.write(content)
         stream.flush()
         if state is not None:
-            _like(handle, entry, state, stream.fileno())
+            warnings = _like(handle, entry, state, stream.fileno())
         os.fsync(stream.fileno())
+    return warnings
 
 
-def _like(handle: int, entry: Entry, state: os.stat_result, file: int) -> None:
-    own = os.fstat(file)
-    if (own.st_uid, own.st_gid) != (state.st_uid, state.st_gid):
-        try:
-            os.fchown(file, state.st_uid, state.st_gid)
-        except PermissionError:
-            raise Forbidden(
-                "cannot write file", f"{entry.path} belongs to a user or group that cannot be kept"
-            ) from None
+def _like(handle: int, entry: Entry, state: os.stat_result, file: int) -> list[str]:
+    """Give a new file the owner, group, mode and attributes of the old one, as far as we may."""
+    for wanted in ((state.st_uid, state.st_gid), (-1, state.st_gid)):
+        with suppress(OSError):
+            os.fchown(file, *wanted)
+            break
     os.fchmod(file, stat.S_IMODE(state.st_mode))
+    own = os.fstat(file)
+    if reason := targets.lost_reader(entry.path, state, own.st_uid, own.st_gid):
+        raise Forbidden("cannot write file", reason)
+    warnings = [
+        f"{entry.path}: {what} {name(was)} cannot be kept, it is {name(now)} now"
+        for what, name, was, now in (
+            ("owner", targets.user_name, state.st_uid, own.st_uid),
+            ("group", targets.group_name, state.st_gid, own.st_gid),
+        )
+        if was != now
+    ]
+    if stat.S_IMODE(own.st_mode) != stat.S_IMODE(state.st_mode):
+        was, now = (stat.S_IMODE(one.st_mode) for one in (state, own))
+        warnings.append(f"{entry.path}: mode {was:o} cannot be kept, it is {now:o} now")
     old = os.open(entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
     try:
         for name in os.listxattr(old):
-            # What the system itself attaches, a security label for example, is not ours to set.
-            with suppress(OSError):
+            try:
                 os.setxattr(file, name, os.getxattr(old, name))
+            except OSError as error:
+                # What the system itself attaches, a security label for example, is not ours.
+                if not name.startswith("security."):
+                    warnings.append(f"{entry.path}: attribute {name} is lost: {error.strerror}")
     finally:
         os.close(old)
+    return warnings
 
 
 def _check_again(journal: Journal) -> None:
@@ -297,16 +324,22 @@ def _replace(handle: int, entry: Entry) -> bool:
 
 
 def recover(room: Room) -> None:
-    """End a save that was interrupted, forwards or backwards; the caller has the lock."""
-    journal = room.journal()
-    if journal is None:
-        return
-    paths = ", ".join(entry.path for entry in journal.entries)
-    if journal.state == "prepare":
-        roll_back(room, journal)
-        log.warn("an interrupted save was taken back: {paths}", paths=paths)
-        return
-    left = finish(room, journal)
+    """End a save that was interrupted, forwards or backwards; the caller has the lock.
+
+    Raises Unavailable or Forbidden when that cannot be done yet.
+    """
+    try:
+        journal = room.journal()
+        if journal is None:
+            return
+        paths = ", ".join(entry.path for entry in journal.entries)
+        if journal.state == "prepare":
+            roll_back(room, journal)
+            log.warn("an interrupted save was taken back: {paths}", paths=paths)
+            return
+        left = finish(room, journal)
+    except OSError as error:
+        raise _meaning(error) from error
     log.warn("an interrupted save was completed: {paths}", paths=paths)
     if left:
         text = "left as they are, since they were changed after the save: {paths}"
@@ -321,7 +354,7 @@ def recover_all(var_dir: Path) -> None:
                 recover(room)
         except BusyError:
             continue
-        except OSError:
+        except (OSError, RestError):
             log.failure("an interrupted save cannot be completed yet")
 
 

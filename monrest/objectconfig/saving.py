@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.logger import Logger
 
 from monrest.clocks import WallClock
@@ -18,8 +18,8 @@ from monrest.objectconfig.disks import Disk
 from monrest.objectconfig.files import readonly_file
 from monrest.objectconfig.hooks import Hooks
 from monrest.objectconfig.journal import BusyError, Room
-from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, recover, write
-from monrest.objectconfig.stash import Written, packed, packed_marks
+from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, check, recover, write
+from monrest.objectconfig.stash import StagedFile, Written, packed, packed_marks
 from monrest.objectconfig.views import View
 from monrest.store.database import Database
 
@@ -42,11 +42,13 @@ class Saved:
     """What a save did.
 
     ``problem`` is the hook that failed, with its output: without ``files`` the one before
-    saving, and nothing was written; with them the one after it.
+    saving, and nothing was written; with them the one after it. ``warnings``: what of the old
+    files could not be kept, such as their owner.
     """
 
     files: tuple[SavedFile, ...] = ()
     problem: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 async def save(
@@ -83,13 +85,17 @@ async def save(
                 return Saved()
             _check(view)
             root = view.disk.files.root
+            work = _Writing.of(view)
+            # The command before saving is for saves that take place.
+            await threads.run(lambda: check(work.writes, work.allowed))
             before = await hooks.run(reactor, "pre", root)
             if before.failed:
                 return Saved(problem=f"the command before saving failed: {before.output}")
-            files = await _write(database, threads, room, disk, view, user, wall.now())
+            note = {"time": int(wall.now()), "user": user}
+            saved = await _write(database, threads, room, disk, work, note)
             after = await hooks.run(reactor, "post", root)
             problem = f"the command after saving failed: {after.output}" if after.failed else ""
-            return Saved(files=files, problem=problem)
+            return evolve(saved, problem=problem)
 
 
 async def lock(reactor: Any, stack: ExitStack, room: Room, shared: Sequence[str]) -> None:
@@ -119,26 +125,40 @@ def _check(view: View) -> None:
             raise readonly_file(path)
 
 
+@frozen
+class _Writing:
+    """The staged files of a view and what is to be written for them."""
+
+    staged: tuple[StagedFile, ...]
+    writes: tuple[Write, ...]
+    allowed: Allowed
+
+    @classmethod
+    def of(cls, view: View) -> _Writing:
+        staged = tuple(view.staged[path] for path in sorted(view.staged))
+        files = view.disk.files
+        return cls(
+            staged,
+            tuple(
+                Write(path=file.path, base_hash=file.base_hash, content=file.content)
+                for file in staged
+            ),
+            Allowed(
+                folders=files.folders,
+                files=frozenset(found.path for found in files.files if not found.readonly),
+            ),
+        )
+
+
 async def _write(
     database: Database,
     threads: Threads,
     room: Room,
     disk: Disk,
-    view: View,
-    user: str,
-    now: float,
-) -> tuple[SavedFile, ...]:
-    staged = [view.staged[path] for path in sorted(view.staged)]
-    writes = [
-        Write(path=file.path, base_hash=file.base_hash, content=file.content) for file in staged
-    ]
-    files = view.disk.files
-    allowed = Allowed(
-        folders=files.folders,
-        files=frozenset(found.path for found in files.files if not found.readonly),
-    )
-    note = {"time": int(now), "user": user}
-
+    work: _Writing,
+    note: dict[str, object],
+) -> Saved:
+    staged, user = work.staged, str(note["user"])
     marks = {
         (file.path, file.content_hash): file.marks
         for file in staged
@@ -162,10 +182,11 @@ async def _write(
     # Before the files: whoever reads them must find the ids, and without them they mean nothing.
     await database.change(stash.keep_ids(disk.site, ids))
     async with disk.lock:
-        await threads.run(lambda: write(room, writes, allowed, note=note))
+        warnings = await threads.run(lambda: write(room, work.writes, work.allowed, note=note))
     try:
         await database.change(stash.saved(disk.site, user, written))
     except Unavailable as error:
         # The files are written. What disk and stash agree on is staged no more when next seen.
         log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))
-    return tuple(SavedFile(path=file.path, action=file.action) for file in staged)
+    files = tuple(SavedFile(path=file.path, action=file.action) for file in staged)
+    return Saved(files=files, warnings=warnings)

@@ -7,8 +7,10 @@ following links, and everything happens relative to that open folder.
 from __future__ import annotations
 
 import errno
+import grp
 import hashlib
 import os
+import pwd
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -127,7 +129,80 @@ def _file_obstacle(target: Target, handle: int) -> str:
         return f"{target.path} is a symbolic link"
     if not stat.S_ISREG(state.st_mode):
         return f"{target.path} is not a regular file"
-    return "" if _may(os.W_OK, target.name, handle) else f"{target.path} is not writable"
+    if not _may(os.W_OK, target.name, handle):
+        return f"{target.path} is not writable"
+    folder = os.fstat(handle)
+    owners = (state.st_uid, folder.st_uid)
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in owners and not _able(_FOWNER):
+        return f"{target.path} belongs to another user, in a folder where only that one replaces it"
+    return lost_reader(target.path, state, *_kept(state, folder))
+
+
+# -------------------------------------------------------------------- owner and group
+
+_CHOWN = 0
+_FOWNER = 3
+"""Numbers of capabilities of Linux."""
+
+
+def lost_reader(path: str, state: os.stat_result, uid: int, gid: int) -> str:
+    """Say who could read a file and cannot when it belongs to ``uid`` and ``gid``, or nothing.
+
+    ``state`` is that of the file as it is; its mode is kept. A core that cannot read one of its
+    files does not start again.
+    """
+    mode = state.st_mode
+    if mode & stat.S_IROTH:
+        return ""
+    if gid != state.st_gid and mode & stat.S_IRGRP:
+        return f"{path}: group {group_name(state.st_gid)} cannot be kept, and could not read it"
+    if uid != state.st_uid and state.st_uid and mode & stat.S_IRUSR:
+        name = user_name(state.st_uid)
+        if not mode & stat.S_IRGRP or gid not in _groups_of(state.st_uid):
+            return f"{path}: owner {name} cannot be kept, and could not read it"
+    return ""
+
+
+def _kept(state: os.stat_result, folder: os.stat_result) -> tuple[int, int]:
+    """The owner and group that a new file can have in a folder in the place of an old one."""
+    if _able(_CHOWN):
+        return state.st_uid, state.st_gid
+    given = folder.st_gid if folder.st_mode & stat.S_ISGID else os.getegid()
+    mine = (given, os.getegid(), *os.getgroups())
+    return os.geteuid(), state.st_gid if state.st_gid in mine else given
+
+
+def _able(capability: int) -> bool:
+    try:
+        text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        effective = next(line for line in text.splitlines() if line.startswith("CapEff:"))
+        return bool(int(effective.split()[1], 16) >> capability & 1)
+    except (OSError, StopIteration, ValueError):
+        return os.geteuid() == 0
+
+
+def _groups_of(uid: int) -> Collection[int]:
+    try:
+        user = pwd.getpwuid(uid)
+    except KeyError:
+        return ()
+    return os.getgrouplist(user.pw_name, user.pw_gid)
+
+
+def user_name(uid: int) -> str:
+    """Give the name of a user, or the number without one."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def group_name(gid: int) -> str:
+    """Give the name of a group, or the number without one."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
 
 
 def _may(mode: int, name: str, handle: int) -> bool:

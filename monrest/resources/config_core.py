@@ -27,6 +27,7 @@ from monrest.resources.config_asked import (
 )
 from monrest.resources.config_edit import config_site
 from monrest.resources.config_far import (
+    Saves,
     count_of,
     far_change,
     far_results,
@@ -59,6 +60,12 @@ _SAVED = (
     *_COUNTED,
     Column("errors", "array_of_strings", "", "objects with peer_key and message; absent without"),
     Column("failed", "boolean", "", "true when a site failed; else absent"),
+    Column(
+        "warnings",
+        "array_of_strings",
+        "",
+        "what of the old files could not be kept, such as their owner; absent without any",
+    ),
 )
 
 _A_DAY = 86400.0
@@ -81,37 +88,33 @@ async def _save(
     given: Mapping[str, Mapping[str, str]],
     far: Sequence[FederatedSite],
 ) -> Answer:
-    refused: list[RestError] = []
-    errors: list[dict[str, str]] = []
+    saves = Saves()
     for site in sites:
         try:
-            problem = await _save_one(context, request, site, given[site.id])
+            await _save_one(context, request, site, given[site.id], saves)
         except RestError as error:
-            refused.append(error)
-            problem = str(error)
-            note(request, "save", target=site.id, result=error.message, error=error.description)
-        if problem:
-            errors.append({"peer_key": site.id, "message": problem})
-    count = len(sites) - len(errors)
-    count += await far_saves(context, request, far, refused, errors)
+            saves.refuse(request, site, error)
+    await far_saves(context, request, far, saves)
+    refused = saves.refused
     if refused and len(refused) == len(sites) + len(far):
         if all(isinstance(error, Conflict) for error in refused):
             told = "; ".join(error.description for error in refused)
             raise Conflict(refused[0].message, told)
         raise refused[0]
     value: dict[str, Any] = {
-        "message": f"successfully saved changes for {_sites(count)}.",
-        "count": count,
+        "message": f"successfully saved changes for {_sites(saves.count)}.",
+        "count": saves.count,
     }
-    if errors:
-        value |= {"failed": True, "errors": errors}
+    if saves.errors:
+        value |= {"failed": True, "errors": saves.errors}
+    if saves.warnings:
+        value["warnings"] = saves.warnings
     return Document(value=value, columns=_SAVED)
 
 
 async def _save_one(
-    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
-) -> str:
-    """Save one site; what a command before or after it said against it."""
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str], saves: Saves
+) -> None:
     tool = context.config.configtool
     hooks = Hooks(
         before=tool.pre_obj_save_cmd,
@@ -122,9 +125,14 @@ async def _save_one(
     saved = await context.staging.save(config_site(context, site), user_of(request), hooks)
     for file in saved.files:
         note(request, "save", target=file.path, site=site.id, change=file.action)
+    if saved.warnings:
+        note(request, "save", target=site.id, warnings=saved.warnings)
+        saves.warnings += saved.warnings
     if saved.problem:
         note(request, "save", target=site.id, result="failed", error=saved.problem)
-    return saved.problem
+        saves.errors.append({"peer_key": site.id, "message": saved.problem})
+    else:
+        saves.count += 1
 
 
 async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from attrs import define, field
+
 from monrest.errors import BadRequest, RestError
 from monrest.query.bind import TYPO
 from monrest.query.scan import printable
@@ -223,27 +225,36 @@ async def far_results(
     return [{"peer_key": site.id, **result}]
 
 
+@define(eq=False)
+class Saves:
+    """What saves of several sites came to; ``refused`` are those that wrote nothing at all."""
+
+    count: int = 0
+    refused: list[RestError] = field(factory=list)
+    errors: list[dict[str, str]] = field(factory=list)
+    warnings: list[str] = field(factory=list)
+
+    def refuse(self, request: RestRequest, site: Site, error: RestError) -> None:
+        """Take down, also in the audit log, that a site refused."""
+        self.refused.append(error)
+        self.errors.append({"peer_key": site.id, "message": str(error)})
+        note(request, "save", target=site.id, result=error.message, error=error.description)
+
+
 async def far_saves(
-    context: Context,
-    request: RestRequest,
-    sites: Iterable[FederatedSite],
-    refused: list[RestError],
-    errors: list[dict[str, str]],
-) -> int:
-    """Save on these sites; add what was refused, and what else went wrong. How many have saved."""
-    count = 0
+    context: Context, request: RestRequest, sites: Iterable[FederatedSite], saves: Saves
+) -> None:
+    """Save on these sites and add what came of it."""
     for site in sites:
         try:
             answer = await far_post(context, request, site)
         except RestError as error:
-            refused.append(error)
-            errors.append({"peer_key": site.id, "message": str(error)})
-            note(request, "save", target=site.id, result=error.message, error=error.description)
+            saves.refuse(request, site, error)
             continue
         told = answer.get("errors")
         for one in told if isinstance(told, list) else ():
             message = str(one.get("message")) if isinstance(one, dict) else "failed"
-            errors.append({"peer_key": site.id, "message": message})
-        count += count_of(answer)
+            saves.errors.append({"peer_key": site.id, "message": message})
+        saves.warnings += texts(answer.get("warnings"))
+        saves.count += count_of(answer)
         note(request, "save", target=site.id, count=count_of(answer))
-    return count

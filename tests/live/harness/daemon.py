@@ -61,6 +61,8 @@ class Daemon:
             self.sections.setdefault(name, {}).update(values)
         self.config = self.folder / "monrest.toml"
         self.process = None
+        self.prefix = ()
+        """A program with arguments that starts the process in its place."""
         self.write_config()
 
     def write_config(self):
@@ -96,7 +98,7 @@ class Daemon:
         """Start the process without waiting for it."""
         self.output = (self.folder / "twistd.log").open("ab")
         self.process = subprocess.Popen(
-            self.arguments(),
+            [*self.prefix, *self.arguments()],
             cwd=REPOSITORY,
             stdout=self.output,
             stderr=subprocess.STDOUT,

@@ -73,16 +73,17 @@ def saved(conf, room):
             for name, content in contents.items()
         ]
         with room.locked():
-            write(room, writes, Allowed(folders=(str(conf),), files=files), note={"user": "ann"})
+            allowed = Allowed(folders=(str(conf),), files=files)
+            return write(room, writes, allowed, note={"user": "ann"})
 
     return save_
 
 
 @pytest.fixture
 def asuser(tmp_path):
-    """A function that calls another one without the rights of root."""
+    """A function that calls another one without the rights of root, as member of ``groups``."""
     if os.getuid():
-        yield lambda function: function()
+        yield lambda function, groups=(): function()
         return
     for path in [tmp_path, *tmp_path.rglob("*")]:
         os.chown(path, NOBODY, NOBODY)
@@ -91,12 +92,18 @@ def asuser(tmp_path):
     for path in parents:
         path.chmod(modes[path] | 0o011)
 
-    def call(function):
+    before = os.getgroups()
+
+    def call(function, groups=()):
+        os.setgroups(groups)
+        os.setegid(NOBODY)
         os.seteuid(NOBODY)
         try:
             return function()
         finally:
             os.seteuid(0)
+            os.setegid(0)
+            os.setgroups(before)
 
     yield call
     for path in parents:

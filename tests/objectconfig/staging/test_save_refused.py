@@ -12,39 +12,6 @@ from monrest.objectconfig import save
 from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, write
 from tests.objectconfig.staging.files import sha256, tree, untouched
 
-OPEN = set()
-
-
-class Other:
-    """A state that belongs to somebody else."""
-
-    def __init__(self, state):
-        self.st_uid, self.st_gid = state.st_uid + 1, state.st_gid
-
-
-def test_an_owner_that_cannot_be_kept_refuses(conf, room, saved, monkeypatch):
-    def refuse(*_):
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "fchown", refuse)
-    monkeypatch.setattr(
-        os, "fstat", lambda file, real=os.fstat: Other(real(file)) if file in OPEN else real(file)
-    )
-    real = save._like
-
-    def like(handle, entry, state, file):
-        OPEN.add(file)
-        try:
-            real(handle, entry, state, file)
-        finally:
-            OPEN.discard(file)
-
-    monkeypatch.setattr(save, "_like", like)
-    before = tree(conf)
-    with pytest.raises(Forbidden, match="belongs to a user or group"):
-        saved({"sub/b.cfg": b"x", "a.cfg": b"y"})
-    assert untouched(conf, room, before)
-
 
 @pytest.mark.parametrize(
     "base", [{"a.cfg": b"something else"}, {"a.cfg": None}, {"new.cfg": b"was there"}]

@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import gatherResults
 
 from monrest.errors import Forbidden, Unavailable
-from monrest.objectconfig import saving, stash
+from monrest.objectconfig import saving, stash, targets
 from monrest.objectconfig.hooks import environment
 from monrest.objectconfig.journal import BusyError, Room
 from monrest.objectconfig.save import ChangedOnDiskError
@@ -147,6 +147,18 @@ async def test_a_hook_before_the_save_can_refuse_it(daemon, site):
     assert "not today" in saved.problem
     assert site.read("hosts.cfg") == HOSTS
     assert list(await daemon.diff()) == ["hosts.cfg"]
+
+
+async def test_a_save_that_may_not_write_runs_no_hook(daemon, site, tmp_path, monkeypatch):
+    await daemon.patch("w1", alias="x")
+    await daemon.create("new", file="conf.d/a.cfg")
+    monkeypatch.setattr(
+        targets, "_may", lambda _mode, name, _handle: name != Path(site.path("hosts.cfg")).name
+    )
+    with pytest.raises(Forbidden, match=r"hosts\.cfg is not writable"):
+        await daemon.save(before=f"touch {tmp_path}/ran #")
+    assert not (tmp_path / "ran").exists()
+    assert not Path(site.path("a.cfg")).exists()
 
 
 async def test_a_hook_after_the_save_that_fails_is_told(daemon, site):
