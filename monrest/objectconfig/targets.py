@@ -174,8 +174,8 @@ def _kept(state: os.stat_result, folder: os.stat_result) -> tuple[int, int]:
 
 def _able(capability: int) -> bool:
     try:
-        text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        effective = next(line for line in text.splitlines() if line.startswith("CapEff:"))
+        lines = Path("/proc/self/status").read_bytes().splitlines()
+        effective = next(line for line in lines if line.startswith(b"CapEff:"))
         return bool(int(effective.split()[1], 16) >> capability & 1)
     except (OSError, StopIteration, ValueError):
         return os.geteuid() == 0
