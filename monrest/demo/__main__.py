@@ -1,7 +1,9 @@
 """``python -m monrest.demo``: the embedded core on its own, as a test bench and a demo.
 
 It simulates a core: nothing is checked, nobody is notified. It answers Livestatus on a Unix
-socket and prints ``ready`` when it does; SIGTERM ends it and removes the socket. With
+socket and prints ``ready`` when it does; SIGTERM ends it and removes the socket, SIGHUP makes it
+read its object files again. A request that a real core does not survive ends it too, with status 1
+and the line at fault; so do files that do not load. With
 ``--check-config`` it only says what is wrong with object files, and with ``--restart`` it then
 makes a running core read them again.
 """
@@ -10,18 +12,21 @@ from __future__ import annotations
 
 import argparse
 import gc
+import signal
 import socket
 import sys
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IReactorCore
 
 from monrest.clocks import MachineClock, measure_spans
 from monrest.demo.restart import report
 from monrest.demo.service import DemoCore
 from monrest.objectconfig.parser import ObjectConfigError
+
+ENDED = "the core has ended: "
+"""What stands before the reason when it ends by itself."""
 
 _PATIENCE = 10.0
 """Seconds for a core to take an order."""
@@ -86,7 +91,8 @@ def main() -> None:
         sys.exit(_check(options.check_config, options.restart))
     from twisted.internet import reactor
 
-    measure_spans(reactor)
+    core: Any = reactor
+    measure_spans(core)
     service = DemoCore(
         reactor,
         MachineClock(),
@@ -97,6 +103,7 @@ def main() -> None:
         services=options.services,
         history_days=options.history,
         tcp_port=options.listen_tcp,
+        on_end=lambda: core.callLater(0, core.stop),
     )
     # Making a large site with the collector on takes twice as long.
     gc.disable()
@@ -104,15 +111,17 @@ def main() -> None:
         service.startService()
     except (ObjectConfigError, CannotListenError, OSError) as error:
         sys.exit(f"cannot start the demo core:\n{error}")
-    core = cast("IReactorCore", reactor)
     core.addSystemEventTrigger("before", "shutdown", service.stopService)
     # A site is many small objects that stay: keep them out of every collection.
     gc.collect()
     gc.freeze()
     gc.enable()
     gc.set_threshold(100_000, 50, 50)
+    signal.signal(signal.SIGHUP, lambda *_: core.callFromThread(service.reload))
     core.callWhenRunning(_say_ready)
     core.run()
+    if service.ended:
+        sys.exit(f"{ENDED}{service.ended}")
 
 
 if __name__ == "__main__":

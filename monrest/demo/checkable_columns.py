@@ -70,7 +70,7 @@ def shared_columns(core: Core, kind: str) -> tuple[Column, ...]:
     executing, notifying = "execution_dependencies", "notification_dependencies"
     pairs: Style = "pairs" if kind == "service" else ""
     return (
-        *_configuration(kind),
+        *_configuration(core, kind),
         *_status(kind),
         column("staleness", "float", "Age of the last check in check intervals", staleness),
         column("in_check_period", "int", f"Whether the {kind} is in its check period (0/1)",
@@ -94,7 +94,7 @@ def shared_columns(core: Core, kind: str) -> tuple[Column, ...]:
     )  # fmt: skip
 
 
-def _configuration(kind: str) -> tuple[Column, ...]:
+def _configuration(core: Core, kind: str) -> tuple[Column, ...]:
     return (
         column("action_url", "string", "Address of custom actions or information"),
         column("action_url_expanded", "string", "The same with macros replaced"),
@@ -129,7 +129,7 @@ def _configuration(kind: str) -> tuple[Column, ...]:
         column("custom_variable_names", "list", "Names of the custom variables",
                lambda target: tuple(target.custom_variables)),
         column("custom_variable_values", "list", "Values of the custom variables",
-               lambda target: tuple(target.custom_variables.values())),
+               lambda target: tuple(target.custom_variables.values()), deadly=core.valueless),
     )  # fmt: skip
 
 

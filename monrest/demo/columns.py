@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from attrs import evolve, field, frozen
 
 ColumnType: TypeAlias = Literal["string", "int", "float", "list", "dict"]
-Style: TypeAlias = Literal["", "time", "micro", "bits", "pairs", "perf"]
+Style: TypeAlias = Literal["", "time", "micro", "bits", "pairs", "perf", "counter"]
 
 EMPTY: Mapping[str, Any] = {"string": "", "int": 0, "float": 0.0, "list": (), "dict": {}}
 """What a joined column shows when there is no joined object."""
@@ -21,7 +21,9 @@ class Column:
 
     ``style`` says how it differs from its type: ``time`` moves with the Localtime header,
     ``micro`` prints six decimals, ``bits`` is a list read from a number, ``pairs`` is a list
-    whose members are joined by the host/service separator.
+    whose members are joined by the host/service separator. A ``counter`` can only be read: a real
+    core refuses to filter by it and dies of a Stats function. ``deadly`` says whether a real core
+    would at present die of a filter on the column (docs/spec/livestatus.md).
     """
 
     name: str
@@ -29,6 +31,7 @@ class Column:
     description: str
     get: Callable[[Any], Any]
     style: Style = ""
+    deadly: Callable[[], bool] | None = None
 
 
 def column(
@@ -37,11 +40,12 @@ def column(
     description: str,
     get: Callable[[Any], Any] | str = "",
     style: Style = "",
+    deadly: Callable[[], bool] | None = None,
 ) -> Column:
     """Declare a column; ``get`` may be an attribute's name and is the column's by default."""
     if isinstance(get, str):
         get = attrgetter(get or name)
-    return Column(name, type, description, get, style)
+    return Column(name, type, description, get, style, deadly)
 
 
 @frozen(eq=False)

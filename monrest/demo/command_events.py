@@ -126,7 +126,7 @@ def downtime_commands() -> dict[str, CommandSpec]:
             arguments(f"{owner};{_DOWNTIME}"), _downtime(targets_of)
         )
         found[f"DEL_{kind}_DOWNTIME"] = CommandSpec(
-            arguments("downtime_id:ulong"), _delete_downtime(service=kind == "SVC")
+            arguments("downtime_id:id"), _delete_downtime(service=kind == "SVC")
         )
     for group in ("hostgroup", "servicegroup"):
         spec = arguments(f"{group}_name:{group};{_DOWNTIME}")
@@ -197,7 +197,7 @@ def comment_commands() -> dict[str, CommandSpec]:
             arguments(f"{owner};persistent:bool;author:str;comment:str"), _add_comment
         )
         found[f"DEL_{kind}_COMMENT"] = CommandSpec(
-            arguments("comment_id:ulong"), _delete_comment(service=kind == "SVC")
+            arguments("comment_id:id"), _delete_comment(service=kind == "SVC")
         )
         found[f"DEL_ALL_{kind}_COMMENTS"] = CommandSpec(only, _delete_comments)
     return found

@@ -22,7 +22,7 @@ class CommandError(Exception):
 
 @frozen
 class Argument:
-    """One argument. ``type`` is an object type, ulong, int, bool, timestamp or str.
+    """One argument. ``type`` is an object type, id, ulong, int, bool, timestamp or str.
 
     ``optional`` arguments may be empty or missing, and are then None or empty text.
     """

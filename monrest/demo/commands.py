@@ -86,7 +86,7 @@ def _convert(core: Core, argument: Argument, number: int, taken: list[str]) -> A
     kind, text = argument.type, taken[0]
     if kind == "str":
         return text
-    if kind in ("ulong", "timestamp", "int", "bool"):
+    if kind in ("id", "ulong", "timestamp", "int", "bool"):
         return _number(argument, number, text)
     inventory = core.inventory
     tables: Mapping[str, Mapping[Any, Any]] = {
@@ -107,8 +107,9 @@ def _convert(core: Core, argument: Argument, number: int, taken: list[str]) -> A
 
 
 def _number(argument: Argument, position: int, text: str) -> int:
-    kind = "ulong" if argument.type == "timestamp" else argument.type
-    where = f"Couldn't parse {argument.type} argument {argument.name} (argument {position})"
+    kind = "ulong" if argument.type in ("id", "timestamp") else argument.type
+    shown = "ulong" if argument.type == "id" else argument.type
+    where = f"Couldn't parse {shown} argument {argument.name} (argument {position})"
     match = _NUMBER.match(text.strip())
     if match is None:
         raise CommandError(f"{where}: No digits found in {kind} '{text}'")
@@ -118,4 +119,8 @@ def _number(argument: Argument, position: int, text: str) -> int:
     value = int(sign + digits)
     if kind == "bool" and value not in (0, 1):
         raise CommandError(f"{where}: 0 or 1 expected, not '{text}'")
+    if argument.type == "id" and not value:
+        raise CommandError(
+            f"Failed validation of {argument.name} as type {kind} (argument {position})"
+        )
     return value

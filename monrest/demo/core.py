@@ -113,6 +113,11 @@ class Core:
         period = periods.get(name)
         return period is None or period.holds(moment, self.zone, periods.get)
 
+    def valueless(self) -> bool:
+        """Whether some object has a custom variable without a value, which ends real cores."""
+        found = [*self.inventory.targets(), *self.inventory.contacts.values()]
+        return any("" in one.custom_variables.values() for one in found)
+
     def changed(self, target: Target) -> None:
         """Note that an object's status is new."""
         target.last_update = self.wall.now()

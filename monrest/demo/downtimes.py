@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from monrest.demo.core import Core
 from monrest.demo.notifications import notify
-from monrest.demo.objects import Downtime, Host, Target, label
+from monrest.demo.objects import Downtime, Host, Service, Target, label
 
 _PROCESS = "(Naemon Process)"
 
@@ -41,8 +41,23 @@ def schedule(
     author: str,
     comment: str,
 ) -> Downtime | None:
-    """Plan a downtime with its comment; None when it is over already or ends before it starts."""
+    """Plan a downtime with its comment.
+
+    None when it is over already, ends before it starts, lasts no time or waits for a downtime
+    that is not there; only the log tells.
+    """
     if start >= end or end <= core.now():
+        return None
+    problem = ""
+    if not fixed and not duration:
+        problem = "Bad time spec"
+    elif triggered_by and triggered_by not in core.downtimes:
+        problem = "Triggering downtime not found"
+    if problem:
+        where = f"host '{target.host.name}'"
+        if isinstance(target, Service):
+            where = f"service '{target.description}' on {where}"
+        core.log.write(core.wall.now(), f"Error: Failed to add downtime for {where}: {problem}")
         return None
     kind = _kind(target)
     if fixed:
@@ -69,7 +84,7 @@ def schedule(
         end_time=end,
         fixed=fixed,
         duration=duration,
-        triggered_by=triggered_by if triggered_by in core.downtimes else 0,
+        triggered_by=triggered_by,
         comment_id=note.id,
     )
     core.downtimes[downtime.id] = downtime

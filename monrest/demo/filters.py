@@ -26,6 +26,14 @@ class RequestError(Exception):
         self.text = text
 
 
+class CoreDiedError(Exception):
+    """A line that a real core would not have survived."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(line)
+        self.line = line
+
+
 @frozen
 class Test:
     """One Filter line. ``field`` is None for a column that the table does not have.
@@ -73,7 +81,7 @@ _NUMERIC: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def read_test(line: str, table: Table, shift: int = 0) -> Test:
-    """``column op value`` to a Test. Raises RequestError 400."""
+    """``column op value`` to a Test. Raises RequestError 400 and CoreDiedError."""
     name, _, rest = line.partition(" ")
     op, _, value = rest.lstrip(" ").partition(" ")
     if not name:
@@ -85,6 +93,10 @@ def read_test(line: str, table: Table, shift: int = 0) -> Test:
     if plain not in _OPERATORS:
         raise RequestError(400, f"Unknown operator '{op}'")
     field = table.find(name)
+    if field is not None and field.base.style == "counter":
+        raise RequestError(400, f"cannot create filter on table {table.name}")
+    if field is not None and field.base.deadly is not None and field.base.deadly():
+        raise CoreDiedError(f"GET {table.name}, filter {line}")
     test = Test(field and field.shifted(shift), plain, negate, value.strip(" \t"))
     compile_filter(test)
     return test

@@ -127,7 +127,7 @@ def _contacts(site: ConfiguredSite, found: Inventory) -> None:
             service_notification_period=record.text("service_notification_period"),
             can_submit_commands=record.flag("can_submit_commands"),
             groups=tuple(sorted(groups.get(name, ()))),
-            custom_variables=dict(record.custom),
+            custom_variables=_variables(record),
             **values,
         )
 
@@ -139,6 +139,11 @@ _FLOATS = ("check_interval", "retry_interval", "first_notification_delay", "low_
 _INTEGERS = ("max_check_attempts", "check_timeout", "hourly_value", "freshness_threshold")
 _FLAGS = ("active_checks_enabled", "check_freshness", "event_handler_enabled",
           "flap_detection_enabled", "notifications_enabled")  # fmt: skip
+
+
+def _variables(record: Record) -> dict[str, str]:
+    """Custom variables; one that is set to ``null`` is there without a value."""
+    return {name: "" if text == "null" else text for name, text in record.custom.items()}
 
 
 def _common(record: Record) -> dict[str, Any]:
@@ -175,14 +180,14 @@ def _host(site: ConfiguredSite, number: int, record: Record) -> Host:
         notification_interval=record.number("notification_interval"),
         contacts=site.contacts_of(record),
         contact_groups=tuple(sorted(record.names("contact_groups"))),
-        custom_variables=dict(record.custom),
+        custom_variables=_variables(record),
         should_be_scheduled=int(bool(values["check_command"])),
         **values,
     )
 
 
 def _service_values(record: Record) -> dict[str, Any]:
-    return _common(record) | {"custom": record.custom}
+    return _common(record) | {"custom": _variables(record)}
 
 
 def _service(

@@ -43,7 +43,7 @@ def contact_columns(core: Core) -> tuple[Column, ...]:
         column("custom_variable_names", "list", "Names of the custom variables",
                lambda contact: tuple(contact.custom_variables)),
         column("custom_variable_values", "list", "Values of the custom variables",
-               lambda contact: tuple(contact.custom_variables.values())),
+               lambda contact: tuple(contact.custom_variables.values()), deadly=core.valueless),
         column("modified_attributes", "int", "Bits of what commands have changed"),
         column("modified_attributes_list", "list", "Words for what commands have changed",
                lambda contact: modified_names(contact.modified_attributes), "bits"),
@@ -209,8 +209,10 @@ STATUS = (
         column(name, "int", name.replace("_", " ").capitalize() + " (0/1)", f"switches.{name}")
         for name in _SWITCHES
     ),
-    *(column(name, "int", f"Number of {name} so far", _counter(name)) for name in COUNTERS),
-    *(column(f"{name}_rate", "float", f"{name} per second", _rate(name)) for name in COUNTERS),
+    *(column(name, "int", f"Number of {name} so far", _counter(name), "counter")
+      for name in COUNTERS),
+    *(column(f"{name}_rate", "float", f"{name} per second", _rate(name), "counter")
+      for name in COUNTERS),
     column("livestatus_version", "string", "Version of the module", lambda _: LIVESTATUS_VERSION),
     column("program_version", "string", "Version of the core; -demo is a simulation",
            lambda _: PROGRAM_VERSION),

@@ -19,7 +19,7 @@ from zope.interface import implementer
 from monrest.demo.columns import Table
 from monrest.demo.core import Core
 from monrest.demo.execute import Steps, execute
-from monrest.demo.filters import RequestError
+from monrest.demo.filters import CoreDiedError, RequestError
 from monrest.demo.request import Framing, Request, read_request
 from monrest.demo.waiting import Waiting, must_wait
 
@@ -34,7 +34,10 @@ log = Logger()
 
 @define(eq=False, repr=False)
 class LivestatusFactory(Factory):
-    """Makes connections. ``run_command`` executes a line and answers an error text or None."""
+    """Makes connections. ``run_command`` executes a line and answers an error text or None.
+
+    ``die`` is called with what a real core would not have survived.
+    """
 
     noisy = False
 
@@ -42,6 +45,7 @@ class LivestatusFactory(Factory):
     tables: Mapping[str, Table]
     clock: IReactorTime
     run_command: Callable[[str], str | None]
+    die: Callable[[str], None]
     open_connections: set[LivestatusProtocol] = field(factory=set)
 
     def buildProtocol(self, _addr: object) -> LivestatusProtocol:
@@ -102,6 +106,11 @@ class LivestatusProtocol(Protocol):
         """End the connection now."""
         if self.transport is not None:
             self.transport.loseConnection()
+
+    def abort(self) -> None:
+        """Say nothing more: this is how the end of the process looks."""
+        self._closed = True
+        self.close()
 
     # ------------------------------------------------------------------ requests
 
@@ -164,6 +173,10 @@ class LivestatusProtocol(Protocol):
             wait = must_wait(request)
         except RequestError as error:
             self._answer(error.code, f"{error.text}\n".encode("utf-8", "surrogateescape"))
+            return
+        except CoreDiedError as death:
+            self.abort()
+            self._factory.die(death.line)
             return
         if wait:
             core = self._factory.core

@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping
 from attrs import define, field, frozen
 
 from monrest.demo.columns import Field, Table
-from monrest.demo.filters import Every, Node, Not, RequestError, combine, read_test
+from monrest.demo.filters import (
+    CoreDiedError,
+    Every,
+    Node,
+    Not,
+    RequestError,
+    combine,
+    read_test,
+)
 
 FUNCTIONS = frozenset({"sum", "min", "max", "avg", "std", "suminv", "avginv"})
 FORMATS = frozenset({"csv", "json", "wrapped_json", "python"})
@@ -86,8 +94,8 @@ def read_request(
 ) -> Request:
     """Read ``GET table`` and its headers, taking the lines one by one.
 
-    Raises RequestError. Lines after the one at fault stay in the queue, where they become the
-    beginning of the next request, as Naemon has it.
+    Raises RequestError and CoreDiedError. Lines after the one at fault stay in the queue, where
+    they become the beginning of the next request, as Naemon has it.
     """
     name = lines.popleft()[4:].strip()
     table = tables.get(name)
@@ -110,6 +118,8 @@ def read_request(
             raise RequestError(400, f"Undefined request header '{word}'")
         handle(request, framing, value.strip())
     if table is None:
+        if name == "statehist":
+            raise RequestError(452, "Start of timeframe required. e.g. Filter: time > 1234567890")
         if not name:
             raise RequestError(400, "Invalid GET request, missing tablename")
         raise RequestError(404, f"Invalid GET request, no such table '{name}'")
@@ -146,7 +156,10 @@ def _stats(request: Request, _framing: Framing, value: str) -> None:
     if words[0] in FUNCTIONS:
         if len(words) != 2:
             raise RequestError(400, f"Invalid stats: {words[0]} needs one column")
-        request.stats.append(Stat(words[0], request.table.find(words[1])))
+        found = request.table.find(words[1])
+        if found is not None and found.base.style == "counter":
+            raise CoreDiedError(f"GET {request.table.name}, Stats: {value}")
+        request.stats.append(Stat(words[0], found))
     else:
         request.stats.append(Stat(test=read_test(value, request.table, request.shift)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +12,7 @@ from attrs import define, field
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 from twisted.internet.interfaces import IListeningPort
+from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -30,6 +32,9 @@ from monrest.objectconfig.site import ConfiguredSite
 
 log = Logger()
 
+_AWAY = 0.1
+"""Seconds for which a core that restarts has no socket."""
+
 
 def demo_objects() -> Path:
     """The folder of the demo's object files: ``etc/demo`` beside the package, as in a checkout.
@@ -48,9 +53,13 @@ class DemoCore(Service):
     It is a test bench and a demo. ``reactor`` must give time, threads, Unix and TCP
     sockets, ``wall`` is its clock.
     ``objects_dir`` is a folder of object files or the main file that names them, None loads the
-    demo's own; the command RESTART_PROCESS reads them again. With ``hosts`` and ``services`` an
-    invented site of that size is made instead. ``history_days`` days of log are invented at the
-    start.
+    demo's own; the command RESTART_PROCESS and ``reload`` read them again. With ``hosts`` and
+    ``services`` an invented site of that size is made instead. ``history_days`` days of log are
+    invented at the start.
+
+    It ends where a real core does (docs/spec/livestatus.md): at a request that those do not
+    survive, and when its object files do not load any more. ``ended`` says why, and ``on_end`` is
+    called; there is no socket from then on.
     Starting raises ObjectConfigError for wrong files and CannotListenError.
     """
 
@@ -63,6 +72,8 @@ class DemoCore(Service):
     services: int | None = None
     history_days: float = 2
     tcp_port: int | None = None
+    on_end: Callable[[], None] | None = None
+    ended: str = field(default="", init=False)
     core: Core | None = field(default=None, init=False)
     _simulation: Simulation | None = field(default=None, init=False)
     _factory: LivestatusFactory | None = field(default=None, init=False)
@@ -88,24 +99,53 @@ class DemoCore(Service):
         core.pid = os.getpid()
         self.core = core
         if self.hosts is None and self.services is None:
-            core.restart = self._restart
+            core.restart = self.reload
         simulation = self._simulation = Simulation(core)
         generate(core, self.history_days)
         factory = self._factory = LivestatusFactory(
-            core, build_tables(core), self.reactor, lambda text: run(core, simulation, text)
+            core,
+            build_tables(core),
+            self.reactor,
+            lambda text: run(core, simulation, text),
+            self._die,
         )
         path = Path(self.socket_path)
         if path.is_socket():
             path.unlink()
-        self._ports.append(self.reactor.listenUNIX(str(path), factory, mode=0o660))
+        self._listen(factory)
+        simulation.start()
+
+    def _listen(self, factory: LivestatusFactory) -> None:
+        self._ports.append(self.reactor.listenUNIX(self.socket_path, factory, mode=0o660))
         if self.tcp_port is not None:
             self._ports.append(
                 self.reactor.listenTCP(self.tcp_port, factory, interface="127.0.0.1")
             )
-        simulation.start()
 
-    def _restart(self) -> None:
-        """Read the object files in a thread and put them in force, unless they are wrong."""
+    def _hush(self) -> list[Deferred[Any]]:
+        """Close the sockets and all connections; fires when nobody can connect any more."""
+        ports, self._ports = self._ports, []
+        closing = [maybeDeferred(port.stopListening) for port in ports]
+        if self._factory is not None:
+            for connection in list(self._factory.open_connections):
+                connection.close()
+        return closing
+
+    def _die(self, line: str) -> None:
+        """End at a request that a real core does not survive."""
+        log.critical("a real core does not survive this: {line}", line=line)
+        self._end(line)
+
+    def _end(self, why: str) -> None:
+        self.ended = why
+        if self._simulation is not None:
+            self._simulation.stop()
+        gatherResults(self._hush()).addCallback(lambda _: self.on_end and self.on_end())
+
+    def reload(self) -> None:
+        """Read the object files in a thread and put them in force, or end if they are wrong."""
+        if self.ended or self.core is None or self.core.restart is None:
+            return
         if self._reading is not None:
             self._again = True
             return
@@ -115,38 +155,47 @@ class DemoCore(Service):
 
         pool = self.reactor.getThreadPool()
         self._reading = deferToThreadPool(self.reactor, pool, fresh)
-        self._reading.addCallbacks(self._take, self._refuse)
+        self._reading.addCallbacks(
+            lambda fresh: Deferred.fromCoroutine(self._take(fresh)), self._refuse
+        )
         self._reading.addErrback(lambda failure: log.failure("restart failed", failure))
         self._reading.addBoth(self._read)
 
-    def _take(self, fresh: Inventory) -> None:
-        if self.core is not None and self._simulation is not None and self.running:
+    async def _take(self, fresh: Inventory) -> None:
+        """Put the objects in force; meanwhile nobody can connect, as with a real core."""
+        if self.core is None or self._simulation is None or self._factory is None:
+            return
+        await gatherResults(self._hush())
+        await deferLater(self.reactor, _AWAY)
+        if self.running and not self.ended:
             restart(self.core, self._simulation, fresh)
+            self._listen(self._factory)
 
     def _refuse(self, failure: Failure) -> None:
+        """End: a real core that was told to restart has no objects to go on with."""
         failure.trap(ObjectConfigError, OSError)
         if self.core is not None:
             for line in str(failure.value).splitlines():
                 self.core.log.write(self.core.wall.now(), f"Error: {line}")
+        text = "the object files do not load"
+        log.warn("the embedded core ends: {text}:\n{why}", text=text, why=failure.value)
+        if self.running:
+            self._end(text)
 
     def _read(self, _: object) -> None:
         self._reading = None
         if self._again and self.running:
             self._again = False
-            self._restart()
+            self.reload()
 
     def stopService(self) -> Deferred[Any]:
         """Stop the clock, the socket and all connections."""
         Service.stopService(self)
         if self._simulation is not None:
             self._simulation.stop()
-        ports, self._ports = self._ports, []
-        closing = [maybeDeferred(port.stopListening) for port in ports]
+        closing = self._hush()
         if self._reading is not None:
             done: Deferred[Any] = Deferred()
             self._reading.addBoth(lambda _: done.callback(None))
             closing.append(done)
-        if self._factory is not None:
-            for connection in list(self._factory.open_connections):
-                connection.close()
         return gatherResults(closing)

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from monrest.demo.columns import Field
 from monrest.demo.filters import compile_filter
-from monrest.demo.output import Format
+from monrest.demo.output import Encode, Format
 from monrest.demo.request import Request, Stat
 
 _PERF = re.compile(r"('[^']*'|[^\s=']+)=([-+]?[0-9.]+)")
@@ -18,10 +19,7 @@ _SMALLEST = -9223372036854775808
 def compute(rows: list[Any], request: Request) -> Iterator[list[Any] | None]:
     """Result rows one after the other: group texts, then the values. None is a pause."""
     plain = Format("csv", request.separators)
-    writers = [
-        (lambda _row: "", str) if item is None else (item.getter(), plain.encoder(item.base))
-        for _, item in request.columns
-    ]
+    writers = [_group_text(item, plain) for _, item in request.columns]
     groups: dict[tuple[str, ...], list[Any]] = {}
     if writers:
         for number, row in enumerate(rows):
@@ -38,6 +36,16 @@ def compute(rows: list[Any], request: Request) -> Iterator[list[Any] | None]:
             result.append(function(groups[key]))
             yield None
         yield result
+
+
+def _group_text(item: Field | None, plain: Format) -> tuple[Callable[[Any], Any], Encode]:
+    """How a group is told by a column: lists and counters are no groups for a real core."""
+    if item is None:
+        return lambda _row: "", str
+    base = item.base
+    if base.style == "counter" or (base.type in ("list", "dict") and base.style != "bits"):
+        return lambda _row: "invalid", str
+    return item.getter(), plain.encoder(base)
 
 
 def write_value(value: Any, layout: Format) -> str:

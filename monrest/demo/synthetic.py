@@ -94,7 +94,8 @@ def synthetic_site(hosts: int, services: int) -> ConfiguredSite:
         text.append(
             f"define host {{\nuse generic-host\nhost_name {name}\nalias Demo host {number}\n"
             f"address 10.{number // 65536 % 256}.{number // 256 % 256}.{number % 256}\n"
-            f"hostgroups group-{number % groups:03}\n_RACK r{number % 40}\n}}\n"
+            f"hostgroups group-{number % groups:03}\n_RACK r{number % 40}\n"
+            f"{'_NOTE null' if number % 7 == 0 else ''}\n}}\n"
         )
         for index in range(most + (number < rest)):
             word = _CHECKS[index % len(_CHECKS)]

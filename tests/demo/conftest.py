@@ -164,8 +164,13 @@ class Bench:
         self.core.program_start = START
         self.simulation = Simulation(self.core)
         self.tables = build_tables(self.core)
+        self.deaths = []
         self.factory = LivestatusFactory(
-            self.core, self.tables, self.clock, lambda line: run(self.core, self.simulation, line)
+            self.core,
+            self.tables,
+            self.clock,
+            lambda line: run(self.core, self.simulation, line),
+            self.deaths.append,
         )
 
     def connect(self):

@@ -45,9 +45,10 @@ def test_column_types_are_naemons(bench):
     assert all(bench.column("GET columns", "Columns: description"))
 
 
-def test_statehist_is_not_there(bench):
-    code, body = bench.status("GET statehist")
-    assert (code, body) == (404, "Invalid GET request, no such table 'statehist'\n")
+def test_statehist_wants_a_span(bench):
+    text = "Start of timeframe required. e.g. Filter: time > 1234567890\n"
+    assert bench.status("GET statehist") == (452, text)
+    assert bench.column("GET columns", "Columns: name", "Filter: table = statehist") == []
 
 
 def test_unknown_columns_are_empty_texts(bench):

@@ -311,7 +311,7 @@ def test_a_restart_shows_in_the_start_time(bench):
 
 VALUES = {
     "host": "alpha", "service": "alpha;load", "hostgroup": "both", "servicegroup": "disks",
-    "contact": "ann", "contactgroup": "ops", "timeperiod": "always", "ulong": "1", "int": "1",
+    "contact": "ann", "contactgroup": "ops", "timeperiod": "always", "id": "1", "ulong": "1", "int": "1",
     "bool": "1", "timestamp": "1795003600", "str": "text",
 }  # fmt: skip
 

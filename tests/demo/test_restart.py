@@ -160,16 +160,34 @@ async def test_the_order_reads_the_files_of_the_main_file_again(files):
         assert core.core.program_start > started
 
 
-async def test_wrong_files_leave_everything_as_it_is(files):
+async def test_wrong_files_end_the_core(files):
     async with running(files) as core:
+        ends = []
+        core.on_end = lambda: ends.append(core.ended)
         (files.parent / "objects" / "more.cfg").write_text("define host {\nuse nothing\n}\n")
-        started = core.core.program_start
         core.core.restart()
         core.core.restart()
         await settled(core)
-        assert core.core.program_start == started
-        assert len(core.core.inventory.hosts) == 20
+        await deferLater(reactor, 0)
+        assert ends == ["the object files do not load"]
         assert any("template nothing" in entry.message for entry in core.core.log.entries)
+        assert not (files.parent / "live").exists()
+
+
+async def test_a_restart_closes_connections_and_opens_a_new_socket(files):
+    async with running(files) as core:
+        path = str(files.parent / "live")
+        before = socket.socket(socket.AF_UNIX)
+        with before:
+            before.connect(path)
+            before.setblocking(False)
+            await deferLater(reactor, 0.01)
+            core.core.restart()
+            await settled(core)
+            assert before.recv(1) == b""
+        with socket.socket(socket.AF_UNIX) as after:
+            after.connect(path)
+        assert core.ended == ""
 
 
 async def test_a_stop_waits_for_the_reading(files, tmp_path):

@@ -35,7 +35,7 @@ def make(hosts, services):
 
 def test_a_large_answer_lets_others_in_between():
     core, clock = make(50, 1000)
-    factory = LivestatusFactory(core, build_tables(core), clock, lambda _line: None)
+    factory = LivestatusFactory(core, build_tables(core), clock, lambda _line: None, die=print)
     large, small = StringTransport(), StringTransport()
     first, second = factory.buildProtocol(None), factory.buildProtocol(None)
     first.makeConnection(large)
@@ -60,7 +60,7 @@ def test_a_large_answer_lets_others_in_between():
 
 def test_time_limits_end_a_long_answer():
     core, clock = make(50, 1000)
-    factory = LivestatusFactory(core, build_tables(core), clock, lambda _line: None)
+    factory = LivestatusFactory(core, build_tables(core), clock, lambda _line: None, die=print)
     transport = StringTransport()
     connection = factory.buildProtocol(None)
     connection.makeConnection(transport)

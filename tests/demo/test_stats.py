@@ -67,8 +67,9 @@ def test_groups_are_strings_and_sorted(loaded):
 
 
 def test_groups_of_lists_and_unknown_columns(loaded):
-    rows = loaded.ask("GET hosts", "Columns: groups", "Stats: state >= 0")
-    assert rows == [["", 1], ["both", 1], ["both,red", 1]]
+    for column in ("groups", "custom_variables", "comments_with_info", "custom_variable_values"):
+        rows = loaded.ask("GET hosts", f"Columns: {column}", "Stats: state >= 0")
+        assert rows == [["invalid", 3]]
     assert loaded.ask("GET hosts", "Columns: nope", "Stats: state >= 0") == [["", 3]]
 
 

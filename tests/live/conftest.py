@@ -17,6 +17,13 @@ from harness.lying import LyingSite
 from harness.recorder import Recorder, problems
 
 
+@pytest.fixture(autouse=True)
+def _survivors():
+    """No request of a test has ended an embedded core; if one did, the test fails with its line."""
+    yield
+    assert EmbeddedCore.deaths() == []
+
+
 @pytest.fixture(scope="session")
 def ready():
     """A function that starts and primes a core, for tests that want one of their own."""

@@ -1,7 +1,10 @@
 """The test beds themselves: both cores hold the same primed site."""
 
-from harness.cores import HOST_RESULTS, SERVICE_RESULTS
+import pytest
+from harness.cores import HOST_RESULTS, SERVICE_RESULTS, EmbeddedCore
 from harness.expect import HOSTS, SERVICES
+
+from monrest.demo.__main__ import ENDED
 
 
 def test_hosts_are_primed(core):
@@ -50,3 +53,26 @@ def test_groups_contacts_and_parents_agree(core):
 def test_active_checks_are_off(core):
     for table in ("hosts", "services"):
         assert core.ask(f"GET {table}\nStats: active_checks_enabled = 1") == [[0]]
+
+
+def test_a_line_that_ends_a_real_core_ends_the_embedded_one(ready, tmp_path):
+    """The suite has an object without which some lines would do no harm; deaths are found out."""
+    deadly = {
+        "GET hosts\nFilter: custom_variable_values >= x": (
+            "GET hosts, filter custom_variable_values >= x"
+        ),
+        "GET status\nStats: max forks_rate": "GET status, Stats: max forks_rate",
+    }
+    for number, (request, line) in enumerate(deadly.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        core = ready(EmbeddedCore(folder))
+        try:
+            assert EmbeddedCore.deaths() == []
+            with pytest.raises(ValueError):  # there is no answer at all
+                core.ask(request)
+            core.process.wait(20)
+            assert EmbeddedCore.deaths() == [f"{ENDED}{line}"]
+            assert EmbeddedCore.deaths() == []
+        finally:
+            core.stop()

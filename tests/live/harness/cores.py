@@ -16,6 +16,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
+
+from monrest.demo.__main__ import ENDED
 
 from .waiting import until
 
@@ -202,11 +205,35 @@ class EmbeddedCore(Core):
     """``python -m monrest.demo`` over the suite's object files."""
 
     name = "embedded"
+    started: ClassVar = []
+    """Those that run, so that ``deaths`` can look after them."""
 
     def __init__(self, folder, objects=OBJECTS, arguments=()):
         super().__init__(folder)
         self.objects = objects
         self.extra = tuple(arguments)
+
+    def start(self):
+        """See ``Core``."""
+        super().start()
+        self.started.append(self)
+
+    def stop(self):
+        """See ``Core``."""
+        super().stop()
+        if self in self.started:
+            self.started.remove(self)
+
+    @classmethod
+    def deaths(cls):
+        """The lines that ended one of them, because no real core would have survived them."""
+        found = []
+        for core in list(cls.started):
+            if core.process.poll() is not None:
+                said = (core.folder / "output").read_text(errors="replace").splitlines()
+                found += [line for line in said if line.startswith(f"{ENDED}GET ")]
+                cls.started.remove(core)
+        return found
 
     def arguments(self):
         """See ``Core``."""
