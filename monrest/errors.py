@@ -94,6 +94,12 @@ class Conflict(RestError):
     code = 409
 
 
+class TooSlow(RestError):
+    """The request itself takes too long to arrive."""
+
+    code = 408
+
+
 class TooLarge(RestError):
     """The body is longer than the service reads."""
 
@@ -133,9 +139,17 @@ class SitesTimedOut(SitesFailed):
 
 
 class Unavailable(RestError):
-    """The service itself cannot answer now, for example while it stops."""
+    """The service itself cannot answer now, for example while it stops.
+
+    ``seconds``, if known, go into the Retry-After header.
+    """
 
     code = 503
+
+    def __init__(self, message: str, description: str = "", *, seconds: float = 0) -> None:
+        super().__init__(message, description)
+        if seconds:
+            self.headers = (("Retry-After", str(math.ceil(seconds))),)
 
 
 class LoopDetected(RestError):

@@ -42,6 +42,7 @@ from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 from monrest.web.caller import caller_of
 from monrest.web.errors import Problem, describe
 from monrest.web.front import FrontResource
+from monrest.web.intake import UNKNOWN
 from monrest.web.respond import Responder
 from monrest.web.site import ApiRequest, HeaderView
 
@@ -91,7 +92,20 @@ class Api:
         def failed(request: IRequest, failure: Failure) -> None:
             self.fail(cast("ApiRequest", request), failure)
 
-        return FrontResource(self.names.root, app.resource(), self.fail)
+        return FrontResource(self.names.root, app.resource(), self.fail, self.admit)
+
+    async def admit(self, request: ApiRequest) -> int:
+        """Give the bytes of the body that a request may have, of which only the head is there.
+
+        Raises what the whole request would raise for a wrong path or wrong credentials.
+        """
+        headers = HeaderView(request.requestHeaders)
+        where = self._target(request, headers)
+        caller = self._caller(request, headers)
+        if self.public(caller.method, where.segments):
+            return min(UNKNOWN, self.server.max_body)
+        await self.authenticator.authenticate(caller)
+        return self.server.max_body
 
     def handle(self, request: ApiRequest) -> Deferred[None]:
         """Serve one request within the request time-out; cancelled when the client leaves."""
@@ -105,6 +119,8 @@ class Api:
         headers = HeaderView(request.requestHeaders)
         where = self._target(request, headers)
         caller = self._caller(request, headers)
+        if request.refusal is not None:
+            request.refusal.raiseException()
         if self.public(caller.method, where.segments):
             identity = ANONYMOUS
         else:
@@ -187,8 +203,9 @@ class Api:
 
     async def _body(self, request: ApiRequest, headers: Mapping[str, str], method: str) -> Body:
         if request.too_large:
-            limit = self.server.max_body
-            raise TooLarge("request body too long", f"expected a body of up to {limit} bytes")
+            raise TooLarge(
+                "request body too long", f"expected a body of up to {request.limit} bytes"
+            )
         raw = request.body.getvalue()
         if not raw:
             return EMPTY

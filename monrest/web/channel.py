@@ -1,12 +1,16 @@
 """The HTTP/1.1 connection: longer lines than Twisted's, and JSON when a request is refused early.
 
 Refused early is what never becomes a request: a line that is too long, a malformed request line
-or header, a body whose declared length is over the limit.
+or header, a body whose declared length is over the limit, a head that does not end. Answered early
+is a request whose body shall not come, or does not come.
 """
 
 from __future__ import annotations
 
 import re
+import socket
+import struct
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,20 +19,25 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
-from monrest.errors import error_value
+from monrest.errors import RestError, TooLarge, TooSlow, error_value
 from monrest.web.caller import Peer, peer_of
+from monrest.web.intake import HEAD_SECONDS, LEAST, UNKNOWN, WINDOW, no_room
+from monrest.web.pace import Pace
 
 if TYPE_CHECKING:
+    from twisted.internet.interfaces import IDelayedCall
     from twisted.web.http import Request
 
-    from monrest.web.site import ApiSite
+    from monrest.web.site import ApiRequest, ApiSite
 
 _REQUEST_LINE = 64  # method, blanks and version around the URL
 _HEADERS = 65536
+_TCP_INFO = 256
+_ACKNOWLEDGED, _ACKNOWLEDGED_AT = struct.Struct("Q"), 120  # tcpi_bytes_acked of Linux
 _LINGER_SECONDS = 2
 _LINGER_BYTES = 1 << 20
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
-_REASONS = {400: b"Bad Request", 413: b"Content Too Large"}
+_REASONS = {400: b"Bad Request", 408: b"Request Timeout", 413: b"Content Too Large"}
 
 
 def _percent_encoded(match: re.Match[bytes]) -> bytes:
@@ -42,17 +51,26 @@ class ApiChannel(HTTPChannel):
     peer = Peer()
     _refused = False
     _ignored = 0
+    _received = 0
+    _written = 0
+    _passed_on = 0
+    _head_due: IDelayedCall | None = None
+    _body_pace: Pace
+    _continues = False
 
     def connectionMade(self) -> None:
         """Take the site's limits and report to it."""
         self.MAX_LENGTH = self.site.limits.max_url + _REQUEST_LINE
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
         self.peer = peer_of(self.transport)
+        self._body_pace = Pace(self.site.reactor, LEAST, WINDOW)
         self.site.opened(self)
         super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Report to the site; running requests are cancelled."""
+        self._head_ends()
+        self._body_pace.end()
         super().connectionLost(reason)
         self.site.closed(self)
 
@@ -72,6 +90,7 @@ class ApiChannel(HTTPChannel):
         """Read on, or throw away what follows a refusal."""
         if not self._refused:
             super().dataReceived(data)
+            self._watch_head()
             return
         self._ignored += len(data)
         if self._ignored > _LINGER_BYTES:
@@ -89,6 +108,7 @@ class ApiChannel(HTTPChannel):
     def rawDataReceived(self, data: bytes) -> None:
         """Read a part of a body."""
         if not self._refused:
+            self._received += len(data)
             super().rawDataReceived(data)
 
     def lineLengthExceeded(self, line: bytes) -> None:
@@ -105,12 +125,138 @@ class ApiChannel(HTTPChannel):
             )
 
     def allHeadersReceived(self) -> None:
-        """Refuse a body that is declared longer than allowed before any of it is sent."""
+        """Look who wants to send a long body, before any of it is kept."""
+        self._head_ends()
         limit = self.site.limits.max_body
         if self.length is not None and self.length > limit:
             self._refuse(413, "request body too long", f"expected a body of up to {limit} bytes")
             return
+        long = self.length is None or self.length > UNKNOWN
+        self._continues = False
         super().allHeadersReceived()
+        if self.length != 0:
+            self._body_pace.begin(self._count_received, self._body_too_slow)
+        if long:
+            self._admit(self.requests[-1])
+
+    def _send100Continue(self) -> None:
+        """Ask for the body; for a long one only when it is known who sends it."""
+        self._continues = True
+        if self.length is not None and self.length <= UNKNOWN:
+            super()._send100Continue()
+
+    def _admit(self, request: ApiRequest) -> None:
+        request.head_received(self._command, self._path, self._version)
+        admission = self.site.admit(request)
+        if not admission.called:
+            self._body_pace.end()
+            self._networkProducer.pauseProducing()
+        admission.addCallbacks(
+            self._admitted,
+            lambda failure: self.answer_early(request, failure),
+            callbackArgs=(request, self.length),
+        )
+
+    def _admitted(self, limit: int, request: ApiRequest, length: int | None) -> None:
+        if self._refused or request.channel is None:
+            return
+        request.limit = limit
+        if length is not None and length > limit:
+            error: RestError = TooLarge(
+                "request body too long", f"expected a body of up to {limit} bytes"
+            )
+            self.answer_early(request, Failure(error))
+        elif length is not None and not request.reserve(length):
+            self.answer_early(request, Failure(no_room()))
+        else:
+            if self._continues:
+                super()._send100Continue()
+            self._body_pace.begin(self._count_received, self._body_too_slow)
+            self._networkProducer.resumeProducing()
+
+    def allContentReceived(self) -> None:
+        """Hand the request on, unless it was answered already."""
+        if not self._refused:
+            self._body_pace.end()
+            super().allContentReceived()
+
+    def answer_early(self, request: ApiRequest, failure: Failure) -> None:
+        """Answer a request with ``failure`` before its body is there, and close."""
+        if self._refused or request.channel is None:
+            return
+        self._refused = True
+        self._body_pace.end()
+        request.refusal = failure
+        request.drop_body()
+        self.persistent = 0
+        request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+        super().allContentReceived()
+
+    def requestDone(self, request: Request) -> None:
+        """Go on with what was sent behind a request that is answered."""
+        super().requestDone(request)
+        self._watch_head()
+
+    # ---------------------------------------------------------------- slow clients
+
+    def taken(self) -> int:
+        """Count the bytes that the client has taken so far.
+
+        Of TCP the system knows what was acknowledged. Of others all is taken that was written
+        when the transport asked for more the last time.
+        """
+        handle: Any = getattr(self.transport, "socket", None)
+        try:
+            status = handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO)
+            acknowledged: int = _ACKNOWLEDGED.unpack_from(status, _ACKNOWLEDGED_AT)[0]
+        except (AttributeError, OSError, struct.error):
+            return self._passed_on
+        return acknowledged
+
+    def write(self, data: bytes) -> None:
+        """Send a part of an answer."""
+        self._written += len(data)
+        super().write(data)
+
+    def writeSequence(self, iovec: Iterable[bytes]) -> None:
+        """Send a part of an answer that is in several pieces."""
+        parts = list(iovec)
+        self._written += sum(map(len, parts))
+        super().writeSequence(parts)
+
+    def resumeProducing(self) -> None:
+        """Go on: what was written so far is on its way."""
+        self._passed_on = self._written
+        super().resumeProducing()
+
+    def _watch_head(self) -> None:
+        """Begin to wait for the end of a head when the first byte of it is there."""
+        reading = self.line_mode and not self._handlingRequest and not self._refused
+        if reading and self._head_due is None and (self._buffer or self.requests):
+            self._head_due = self.site.reactor.callLater(HEAD_SECONDS, self._head_too_slow)
+
+    def _head_ends(self) -> None:
+        due, self._head_due = self._head_due, None
+        if due is not None and due.active():
+            due.cancel()
+
+    def _head_too_slow(self) -> None:
+        self._head_due = None
+        self._refuse(
+            408,
+            "request timed out",
+            f"expected the head of the request within {HEAD_SECONDS:g} seconds",
+        )
+
+    def _count_received(self) -> int:
+        return self._received
+
+    def _body_too_slow(self) -> None:
+        error = TooSlow(
+            "request timed out",
+            f"expected at least {LEAST} bytes of the body in {WINDOW:g} seconds",
+        )
+        self.answer_early(self.requests[-1], Failure(error))
 
     def _respondToBadRequestAndDisconnect(self) -> None:
         """Refuse what is no HTTP; Twisted calls this wherever it finds something malformed."""
@@ -134,14 +280,23 @@ class ApiChannel(HTTPChannel):
             b"Content-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n"
             b"Connection: close\r\n\r\n%s" % (code, _REASONS[code], len(body), body)
         )
+        self._head_ends()
         self.site.refused(self, code, len(body))
-        # Closing while the client still sends makes the kernel reset the connection, and the
-        # client would never see why: close our half, throw the rest away, then close.
-        if ITCPTransport.providedBy(transport):
+        self.loseConnection()
+
+    def loseConnection(self) -> None:
+        """Close; after a refusal so that the client sees why.
+
+        Closing while the client still sends makes the kernel reset the connection: close our
+        half, throw the rest away, then close.
+        """
+        transport: Any = self.transport
+        if self._refused and ITCPTransport.providedBy(transport):
             transport.loseWriteConnection()
             self.setTimeout(_LINGER_SECONDS)
+            self._networkProducer.resumeProducing()
         else:
-            self.loseConnection()
+            super().loseConnection()
 
     def timeoutConnection(self) -> None:
         """Close an idle connection; after a refusal at once."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from attrs import define, field
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
+from twisted.internet.interfaces import IPushProducer, IReactorTime
 from twisted.logger import Logger
 from twisted.web.http import Request
 from zope.interface import implementer
+
+from monrest.web.pace import Pace, pace_of_reader
+
+if TYPE_CHECKING:
+    from monrest.web.channel import ApiChannel
 
 log = Logger()
 
@@ -15,20 +22,20 @@ log = Logger()
 @implementer(IPushProducer)
 @define(eq=False)
 class Flow:
-    """Hands pieces to ``request``; a client that takes nothing for ``stall`` seconds is cut off.
+    """Hands pieces to ``request``; a client that reads too slowly is cut off (see ``Pace``).
 
-    ``close`` comes at the end, however it ends.
+    ``close`` comes at the end, however it ends. There may be any time between two pieces.
     """
 
     clock: IReactorTime
     request: Request
-    stall: float = 60.0
     _waiting: Deferred[None] | None = field(default=None, init=False)
-    _timer: IDelayedCall | None = field(default=None, init=False)
+    _pace: Pace = field(init=False)
     _paused: bool = field(default=False, init=False)
     _open: bool = field(default=True, init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._pace = pace_of_reader(self.clock)
         self.request.registerProducer(self, True)
 
     async def write(self, data: bytes) -> None:
@@ -43,33 +50,28 @@ class Flow:
         """Wait: the client has not taken enough yet."""
         if not self._paused:
             self._paused = True
-            self._timer = self.clock.callLater(self.stall, self._stalled)
+            taken = cast("ApiChannel", self.request.channel).taken
+            self._pace.begin(taken, self._too_slow)
 
     def resumeProducing(self) -> None:
         """Go on: the client took what it was given."""
         self._paused = False
-        self._take_back()
+        self._pace.end()
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.called:
             waiting.callback(None)
 
     def stopProducing(self) -> None:
         """Let go: the client is gone. Whoever writes is cancelled by Klein."""
-        self._take_back()
+        self._pace.end()
 
     def close(self) -> None:
         """Say that nothing more comes."""
-        self._take_back()
+        self._pace.end()
         if self._open:
             self._open = False
             self.request.unregisterProducer()
 
-    def _stalled(self) -> None:
-        self._timer = None
-        log.info("a client took nothing for {seconds} s, cut off", seconds=self.stall)
+    def _too_slow(self) -> None:
+        log.info("a client that reads too slowly is cut off")
         self.request.channel.forceAbortClient()
-
-    def _take_back(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None and timer.active():
-            timer.cancel()

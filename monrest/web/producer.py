@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
 
 from attrs import define, field
 from twisted.internet.defer import Deferred
@@ -13,6 +14,11 @@ from twisted.python.failure import Failure
 from twisted.web.http import Request
 from zope.interface import implementer
 
+from monrest.web.pace import Pace, pace_of_reader
+
+if TYPE_CHECKING:
+    from monrest.web.channel import ApiChannel
+
 log = Logger()
 
 
@@ -21,23 +27,24 @@ log = Logger()
 class Body:
     """Writes ``pieces`` to ``request``, ``budget`` seconds of work per turn of the reactor.
 
-    An empty piece is work done and nothing to write. A client that takes nothing for ``stall``
-    seconds is cut off, and so is one whose body cannot be finished because a piece raised: it
-    must not take a part for the whole. ``timer`` measures the budget.
+    An empty piece is work done and nothing to write. A client that reads too slowly is cut off
+    (see ``Pace``), and so is one whose body cannot be finished because a piece raised: it must
+    not take a part for the whole. ``timer`` measures the budget.
     """
 
     clock: IReactorTime
     request: Request | None
     pieces: Iterator[bytes]
     budget: float = 0.01
-    stall: float = 60.0
     timer: Callable[[], float] = time.perf_counter
     done: Deferred[None] = field(init=False)
     _paused: bool = field(default=False, init=False)
     _next: IDelayedCall | None = field(default=None, init=False)
+    _pace: Pace = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.done = Deferred(self._let_go)
+        self._pace = pace_of_reader(self.clock)
 
     def send(self) -> Deferred[None]:
         """Start; fires when the last byte was handed to the transport. Cancelling lets go."""
@@ -51,7 +58,7 @@ class Body:
         """Go on: the client took what it was given."""
         if self._paused:
             self._paused = False
-            self._take_back()
+            self._rest()
         if self._next is None:
             self._turn()
 
@@ -59,8 +66,9 @@ class Body:
         """Wait: the client has not taken enough yet."""
         if not self._paused and self.request is not None:
             self._paused = True
-            self._take_back()
-            self._next = self.clock.callLater(self.stall, self._stalled)
+            self._rest()
+            taken = cast("ApiChannel", self.request.channel).taken
+            self._pace.begin(taken, self._too_slow)
 
     def stopProducing(self) -> None:
         """Let go: the client is gone. Whoever waits for ``done`` is cancelled by Klein."""
@@ -90,9 +98,8 @@ class Body:
         log.failure("a response body could not be finished", failure)
         self._abort()
 
-    def _stalled(self) -> None:
-        self._next = None
-        log.info("a client took nothing for {seconds} s, cut off", seconds=self.stall)
+    def _too_slow(self) -> None:
+        log.info("a client that reads too slowly is cut off")
         self._abort()
 
     def _abort(self) -> None:
@@ -104,12 +111,14 @@ class Body:
 
     def _let_go(self, _: Deferred[None]) -> None:
         self.request = None
-        self._take_back()
+        self._rest()
         close = getattr(self.pieces, "close", None)
         if close is not None:
             close()
 
-    def _take_back(self) -> None:
+    def _rest(self) -> None:
+        """Neither work nor watch the client."""
+        self._pace.end()
         if self._next is not None and self._next.active():
             self._next.cancel()
         self._next = None

@@ -64,15 +64,11 @@ def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 @define(eq=False)
 class Responder:
-    """Sends answers and errors. ``stall``: seconds after which a reader counts as gone.
-
-    ``ascii_json``: JSON has nothing beyond ASCII in it.
-    """
+    """Sends answers and errors. ``ascii_json``: JSON has nothing beyond ASCII in it."""
 
     clock: IReactorTime
     threads: Threads
     ascii_json: bool = False
-    stall: float = 60.0
     timer: Callable[[], float] = time.perf_counter
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
@@ -129,7 +125,7 @@ class Responder:
             piece = escape(piece) if escape else piece
             return packer.compress(piece) if packer else piece
 
-        flow = Flow(self.clock, request, stall=self.stall)
+        flow = Flow(self.clock, request)
         try:
             await flow.write(encoded(first))
             async for piece in answer.pieces:
@@ -181,7 +177,7 @@ class Responder:
         if compress:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
             whole = gzipped(whole)
-        return Body(self.clock, request, whole, stall=self.stall, timer=self.timer).send()
+        return Body(self.clock, request, whole, timer=self.timer).send()
 
     def _escapes(self, content_type: str) -> bool:
         """Whether a body of this type must be in ASCII."""

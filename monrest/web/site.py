@@ -27,6 +27,7 @@ from monrest.log import ACCESS
 from monrest.render.formats import RenderOptions
 from monrest.web.caller import Peer
 from monrest.web.channel import ApiChannel
+from monrest.web.intake import Intake, no_room
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
@@ -93,8 +94,10 @@ class ApiRequest(Request):
     """
 
     defaultContentType = None
-    # Set by the channel for a body over the limit; the body is then not kept.
+    # The body is over the limit and is not kept.
     too_large = False
+    # Why it is answered before its body is there.
+    refusal: Failure | None = None
     query = b""
     rest = b""
     error = ""
@@ -109,6 +112,9 @@ class ApiRequest(Request):
     failed_sites: tuple[str, ...] = ()
     expired = False
     began: float | None = None
+    limit = 0
+    _held = 0
+    _reserved = False
     _deadline: IDelayedCall | None = None
     _answered = False
 
@@ -121,24 +127,50 @@ class ApiRequest(Request):
     def _site(self) -> ApiSite:
         return cast("ApiChannel", self.channel).site
 
-    def gotLength(self, length: int | None) -> None:
-        """Prepare for a body of ``length`` bytes (None: chunked); always in memory."""
-        self.too_large = length is not None and length > self.limits.max_body
-        self.content = self.body = BytesIO()
-
-    def handleContentChunk(self, data: bytes) -> None:
-        """Keep a part of the body, unless it grows over the limit."""
-        if not self.too_large and self.body.tell() + len(data) > self.limits.max_body:
-            self.too_large = True
-            self.content = self.body = BytesIO()
-        if not self.too_large:
-            self.body.write(data)
-
-    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Take a complete request; unlike Twisted's, leaves query and body unparsed."""
+    def head_received(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Take what the first line says; unlike Twisted's, leaves the query unparsed."""
         self.method, self.uri, self.clientproto = command, path, version
         self.path, _, self.query = path.partition(b"?")
         self.args = {}
+        self.peer = cast("ApiChannel", self.channel).peer
+
+    def gotLength(self, length: int | None) -> None:
+        """Prepare for a body of ``length`` bytes (None: chunked); always in memory."""
+        self.limit = self.limits.max_body
+        self.too_large = length is not None and length > self.limit
+        self.content = self.body = BytesIO()
+
+    def reserve(self, length: int) -> bool:
+        """Take room for a body of ``length`` bytes before it comes; False if there is none."""
+        self._reserved = self._site.intake.take(length)
+        if self._reserved:
+            self._held = length
+        return self._reserved
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Keep a part of the body, unless it grows over the limit or there is no room for it."""
+        if self.too_large or self.refusal is not None:
+            return
+        if self.body.tell() + len(data) > self.limit:
+            self.too_large = True
+            self.drop_body()
+        elif self._reserved or self._site.intake.take(len(data)):
+            if not self._reserved:
+                self._held += len(data)
+            self.body.write(data)
+        else:
+            cast("ApiChannel", self.channel).answer_early(self, Failure(no_room()))
+
+    def drop_body(self) -> None:
+        """Let go of the body and of the room that it takes."""
+        if self._held:
+            self._site.intake.give_back(self._held)
+            self._held = 0
+        self.content = self.body = BytesIO()
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Take a complete request."""
+        self.head_received(command, path, version)
         self.process()
 
     def process(self) -> None:
@@ -146,7 +178,6 @@ class ApiRequest(Request):
         site = self.site = self._site
         self.began = site.timer()
         self.prepath, self.postpath = [], []
-        self.peer = cast("ApiChannel", self.channel).peer
         self.client_name = self.peer.address or "unix"
         self.request_id = self._identify(site)
         headers = self.responseHeaders
@@ -171,6 +202,7 @@ class ApiRequest(Request):
 
     def finish(self) -> None:
         """End the answer and send it at once."""
+        self.drop_body()
         channel = cast("ApiChannel | None", self.channel)
         super().finish()
         if channel is not None and channel.transport is not None:
@@ -218,6 +250,8 @@ class ApiRequest(Request):
         """Stop the time-out and note in the access log that the client left."""
         self.answered()
         site = None if self.channel is None else self._site
+        if site is not None:
+            self.drop_body()
         super().connectionLost(reason)
         if site is not None and self.began is not None and not self.finished:
             site.access(self, CLIENT_GONE)
@@ -247,6 +281,7 @@ class ApiSite(Site):
         self.wall = wall
         self.timer = timer
         self.channels: set[ApiChannel] = set()
+        self.intake = Intake()
         self.draining = False
         self._drained: Deferred[None] | None = None
         self._date: tuple[int, list[bytes]] = (-1, [])
@@ -318,6 +353,11 @@ class ApiSite(Site):
             self.access_line(fields, self.wall.now(), log.namespace)
         else:
             log.info("request", **{ACCESS: fields})
+
+    def admit(self, request: ApiRequest) -> Deferred[int]:
+        """Give the bytes of the body that the client of ``request`` may send, known by its head."""
+        work = Deferred.fromCoroutine(self.resource.admit(request))
+        return work.addTimeout(self.limits.request_timeout, self.reactor)
 
     def refused(self, channel: ApiChannel, status: int, size: int) -> None:
         """Write the access line of what never became a request."""

@@ -4,13 +4,14 @@
 class Consumer:
     """Stands for a request and its channel; asks for a pause after every ``room`` pieces.
 
-    ``once``: only after the first ones.
+    ``once``: only after the first ones. ``acknowledged``: bytes that the client has taken.
     """
 
     def __init__(self, room=1000, *, once=False):
         self.room, self.once = room, once
         self.written, self.producer, self.aborted = [], None, False
         self.channel = self
+        self.acknowledged = 0
 
     def registerProducer(self, producer, streaming):
         assert streaming
@@ -25,6 +26,9 @@ class Consumer:
         pieces = len(self.written)
         if pieces == self.room or (pieces % self.room == 0 and not self.once):
             self.producer.pauseProducing()
+
+    def taken(self):
+        return self.acknowledged
 
     def forceAbortClient(self):
         self.aborted = True

@@ -36,10 +36,10 @@ def serve():
 
     made = []
 
-    def serve(**server):
+    def serve(*, clock=reactor, **server):
         threads = Threads(reactor, 1, "test")
         threads.startService()
-        room = Room(reactor, server=ServerConfig(**server), threads=threads)
+        room = Room(clock, server=ServerConfig(**server), threads=threads)
         served = Served(room, reactor.listenTCP(0, room.site, interface="127.0.0.1"))
         made.append(served)
         return served

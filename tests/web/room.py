@@ -49,7 +49,7 @@ class Room:
         self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
         self.server = server or ServerConfig()
         self.names = names or Names()
-        self.threads = threads or NoThreads()
+        self.threads, self.keys = threads or NoThreads(), NoKeys()
         self.site = ApiSite(self.resource(), self.server, self.names, clock, Wall(clock))
 
     def resource(self):
@@ -60,7 +60,7 @@ class Room:
                 config=AuthConfig(),
                 names=self.names,
                 secret_key=KEY,
-                keys=NoKeys(),
+                keys=self.keys,
                 sessions=self.sessions,
                 users=Users(),
                 passwords=Passwords(),

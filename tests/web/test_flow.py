@@ -17,7 +17,7 @@ def clock():
 
 def sending(clock, request, count):
     async def send():
-        flow = Flow(clock, request, stall=60)
+        flow = Flow(clock, request)
         try:
             for number in range(count):
                 await flow.write(b"%d" % number)

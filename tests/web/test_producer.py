@@ -41,7 +41,7 @@ def clock():
 
 
 def sending(clock, work, consumer):
-    body = Body(clock, consumer, work, budget=0.01, stall=60.0, timer=work.timer)
+    body = Body(clock, consumer, work, budget=0.01, timer=work.timer)
     results = []
     body.send().addBoth(results.append)
     return body, results

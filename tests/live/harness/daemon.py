@@ -138,6 +138,13 @@ class Daemon:
         """A new client, by default as the administrator."""
         return Client(self.port, self.key, user, **more)
 
+    def memory(self):
+        """The bytes of memory that the process has for itself, its share of shared pages."""
+        rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        return next(
+            int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:")
+        )
+
     def descriptors(self):
         """How many file descriptors the process holds."""
         return len(self.descriptor_targets())
