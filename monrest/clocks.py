@@ -12,7 +12,8 @@ import os
 import time
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import define, field, frozen
+from twisted.internet.interfaces import IReactorTime
 
 
 class WallClock(Protocol):
@@ -20,6 +21,39 @@ class WallClock(Protocol):
 
     def now(self) -> float:
         """Give the date in seconds since 1970 (UTC)."""
+
+
+STEP = 5.0
+"""Seconds by which a clock is set at least, when it is not just held right."""
+
+
+@define(eq=False)
+class Steps:
+    """Notices when ``wall`` is set, by ``clock``, which goes on.
+
+    ``count`` grows with each time. ``before`` is when the look was, by ``clock``, that came before
+    the last time.
+    """
+
+    wall: WallClock
+    clock: IReactorTime
+    count: int = field(default=0, init=False)
+    before: float = field(default=0.0, init=False)
+    _last: tuple[float, float] | None = field(default=None, init=False)
+
+    def look(self) -> int:
+        """Compare the clocks with how far they were apart at the last look; give the count."""
+        seconds = self.clock.seconds()
+        apart = self.wall.now() - seconds
+        if self._last is not None and abs(apart - self._last[1]) >= STEP:
+            self.count += 1
+            self.before = self._last[0]
+        self._last = (seconds, apart)
+        return self.count
+
+    def since(self) -> float:
+        """Give the date of the look before the last time, as the clock would have shown it now."""
+        return self.wall.now() - (self.clock.seconds() - self.before)
 
 
 @frozen

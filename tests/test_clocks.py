@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from twisted.internet.epollreactor import EPollReactor
+from twisted.internet.task import Clock
 
 import monrest
-from monrest.clocks import measure_spans
+from monrest.clocks import Steps, measure_spans
+from tests.fakes.clocks import Wall
 
 DATES = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime", "ctime", "strftime"}
 
@@ -39,6 +41,22 @@ def test_whoever_waits_already_would_wait_for_years(reactor):
     reactor.callLater(5, print)
     with pytest.raises(RuntimeError, match="before anything waits"):
         measure_spans(reactor)
+
+
+def test_a_clock_that_is_set_is_noticed_and_one_that_is_held_right_is_not():
+    clock = Clock()
+    wall = Wall(clock)
+    steps = Steps(wall, clock)
+    assert [steps.look(), steps.look()] == [0, 0]
+    for _ in range(100):
+        clock.advance(60)
+        wall.jump(0.5)
+        assert steps.look() == 0
+    wall.jump(-3600)
+    assert [steps.look(), steps.look()] == [1, 1]
+    wall.jump(3600)
+    clock.advance(3600)
+    assert steps.look() == 2
 
 
 def calls():

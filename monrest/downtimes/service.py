@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.audit import audit
-from monrest.clocks import WallClock
+from monrest.clocks import Steps, WallClock
 from monrest.concurrency import Periodic, ended
 from monrest.downtimes import cores, effect, statements
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
@@ -76,7 +76,8 @@ class RecurringDowntimes(Service):
     registry: HasSites
     existing: cores.Existing
     zone: tzinfo
-    _planned: tuple[Token, tzinfo] | None = field(init=False, default=None)
+    _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
+    _steps: Steps = field(init=False)
     _checked: dict[int, int] = field(init=False, factory=dict)
     _working: dict[tuple[int, int], Deferred[None]] = field(init=False, factory=dict)
     _again: dict[tuple[int, int], float] = field(init=False, factory=dict)
@@ -84,6 +85,7 @@ class RecurringDowntimes(Service):
     _periodic: tuple[Periodic, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._steps = Steps(self.wall, self.clock)
         self._limit = DeferredSemaphore(_AT_ONCE)
         self._periodic = (
             Periodic(self.clock, _LOOK, self.look, "triggering downtimes"),
@@ -100,9 +102,13 @@ class RecurringDowntimes(Service):
             return
         now = self.wall.now()
         try:
-            if self._planned != (token, self.zone):
-                await self.duties.change(token, statements.plan_again(now, self.zone))
-                self._planned = (token, self.zone)
+            planned = (token, self.zone, self._steps.look())
+            if self._planned != planned:
+                known = self._planned
+                stepped = known is not None and known[2] != planned[2]
+                since = self._steps.since() if stepped else now
+                await self.duties.change(token, statements.plan_again(since, self.zone))
+                self._planned = planned
             if await self.database.run(statements.is_due(now)):
                 late = await self.duties.change(token, statements.plan(now, self.zone))
                 self._missed(late)

@@ -19,7 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.clocks import WallClock
+from monrest.clocks import Steps, WallClock
 from monrest.concurrency import Periodic, Shared, Threads, ended
 from monrest.config import MailConfig, ReportsConfig
 from monrest.errors import RestError, Unavailable
@@ -90,13 +90,15 @@ class Reports(Service):
     _working: dict[tuple[int, int, str], Deferred[None]] = field(init=False, factory=dict)
     _again: dict[tuple[int, int, str], float] = field(init=False, factory=dict)
     _leaving: bool = field(init=False, default=False)
-    _planned: tuple[Token, tzinfo] | None = field(init=False, default=None)
+    _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
+    _steps: Steps = field(init=False)
     _mails: DeferredSemaphore = field(init=False)
     _runs: Runs = field(init=False)
     _post: Post = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._steps = Steps(self.wall, self.clock)
         self._slots = DeferredSemaphore(self.config.concurrent)
         self._mails = DeferredSemaphore(_MAILS_AT_ONCE)
         self._runs, self._post = Runs(self), Post(self)
@@ -238,9 +240,16 @@ class Reports(Service):
             return
         now = self.wall.now()
         try:
-            if self._planned != (token, self.zone):
-                await self.duties.change(token, statements.plan_again(now, self.zone))
-                self._planned = (token, self.zone)
+            planned = (token, self.zone, self._steps.look())
+            if self._planned != planned:
+                known = self._planned
+                stepped = known is not None and known[2] != planned[2]
+                since = self._steps.since() if stepped else now
+                await self.duties.change(token, statements.plan_again(since, self.zone))
+                if stepped:
+                    # The date of the next try was one of a clock that shows another one now.
+                    await self.duties.change(token, statements.try_again_now)
+                self._planned = planned
             if await self.database.run(statements.is_due(now)):
                 missed = await self.duties.change(token, statements.plan(now, self.zone))
                 for number in missed:

@@ -318,6 +318,11 @@ def again(run: Run, phase: str, when: float, left: Sequence[str], error: str) ->
     return work
 
 
+def try_again_now(connection: Connection) -> None:
+    """Let everything be tried once more that waits for that."""
+    connection.execute(update(runs).where(runs.c.open).values(again=0.0))
+
+
 def over(run: Run, phase: str, error: str | None, left: Sequence[str] = ()) -> Work[None]:
     """End a run; ``error`` is what went wrong while it was made or, in later phases, sent."""
 

@@ -47,7 +47,7 @@ class World:
 
     def __init__(self, url, monkeypatch, *sites, now=BEGIN):
         self.url, self.daemons, self.elapsed, self.wrong = url, [], 0.0, {}
-        self.begun = now
+        self.begun, self.ahead = now, 0.0
         self.sites = sites or (Core("a"),)
         monkeypatch.setattr(service, "send", self.send)
         monkeypatch.setattr(effect, "in_effect", self.in_effect)
@@ -63,7 +63,7 @@ class World:
         store.startService()
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         made = RecurringDowntimes(
-            database=store, clock=clock, wall=Wall(clock), duties=duties, registry=self, existing=self.existing,
+            database=store, clock=clock, wall=Wall(clock, self.ahead), duties=duties, registry=self, existing=self.existing,
             zone=zone,
         )  # fmt: skip
         made.startService()
@@ -84,6 +84,12 @@ class World:
                 if daemon not in frozen:
                     now = self.begun + self.elapsed + self.wrong[daemon]
                     daemon.clock.advance(now - daemon.clock.seconds())
+
+    def set_clocks(self, ahead):
+        """Set the clock of the machine on which they are, so many seconds ahead of the right time."""
+        self.ahead = ahead
+        for daemon in self.daemons:
+            daemon.wall.ahead = ahead
 
     def close(self):
         for daemon in self.daemons:

@@ -209,6 +209,18 @@ def test_mails_are_tried_again(world):
     assert len(world.made) == 1
 
 
+def test_mails_are_tried_again_soon_when_the_clock_is_put_back(world):
+    one = world.join()
+    world.add()
+    world.manner = [Delivery(problem="connection refused")]
+    while world.manner:
+        world.pass_(1)
+    one.wall.jump(-3600)
+    world.pass_(30)
+    assert len(world.sent) == 1
+    assert (world.left(), world.error()) == ([], None)
+
+
 def test_after_all_tries_the_failure_stays(world):
     world.join()
     world.add()
