@@ -208,7 +208,7 @@ class Users(Service):
         """
 
         def store(connection: Connection) -> None:
-            _make(connection, name, int(self.clock.seconds()))
+            _make(connection, name, int(self.wall.now()))
             connection.execute(_of(name).values(tz=zone))
 
         await self.database.change(store)
