@@ -11,6 +11,7 @@ from twisted.internet.task import Clock
 
 from monrest.concurrency import (
     Periodic,
+    Shared,
     Threads,
     ask_all,
     ended,
@@ -155,6 +156,27 @@ def test_nothing_to_wait_for_is_over_at_once(clock):
 
 
 # ---------------------------------------------------------------- sliced
+
+
+def test_shared_work_is_told_once_to_each_who_waits():
+    work = Deferred()
+
+    async def shared_work():
+        return await work
+
+    shared, told, ended = Shared(), [], []
+    shared.run(shared_work(), lambda: ended.append(True))
+    first, second, third = (shared.wait() for _ in range(3))
+    first.addCallback(lambda value: (second.cancel(), value)[1])
+    for name, one in (("first", first), ("second", second), ("third", third)):
+        one.addBoth(lambda result, name=name: told.append((name, result)))
+    work.callback(7)
+    assert ended == [True]
+    assert [(name, getattr(value, "type", value)) for name, value in told] == [
+        ("second", CancelledError),
+        ("first", 7),
+        ("third", 7),
+    ]
 
 
 def test_sliced_gives_turns_when_the_budget_is_used_up(clock):

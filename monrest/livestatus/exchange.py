@@ -44,6 +44,15 @@ class Exchange:
         parser = RecallParser(self.width, self.transform, recall) if recall is not None else None
         return AnswerReader(self.width, self.transform, self.texts, parser)
 
+    def fail(self, error: LivestatusError) -> None:
+        """Tell whoever waits, unless it was told already.
+
+        Several fail in one go when a connection cannot be made, and whoever hears it first may
+        cancel the others.
+        """
+        if not self.done.called:
+            self.done.errback(error)
+
     def due(self, slow_after: float) -> float:
         """The next time at which something is to be done about it."""
         if self.slow:

@@ -155,7 +155,7 @@ class Pool:
                 self._drop(connection)
             self._rewatch()
             for exchange in failed:
-                exchange.done.errback(StoppedError())
+                exchange.fail(StoppedError())
             self._check_stopped()
         return after(self._stopped)
 
@@ -229,7 +229,7 @@ class Pool:
         for exchange in failed:
             self._abandon(exchange)
         for exchange in failed:
-            exchange.done.errback(error)
+            exchange.fail(error)
         self._rewatch()
 
     # ------------------------------------------------------------ what connections tell
@@ -261,7 +261,7 @@ class Pool:
         exchange = self._release(connection)
         self._drop(connection)
         self._assign()
-        exchange.done.errback(error)
+        exchange.fail(error)
 
     def connection_spoiled(self, connection: Connection) -> None:
         """Close it before somebody takes the unasked bytes for an answer."""
@@ -298,7 +298,7 @@ class Pool:
             return
         self._release(connection)
         self._assign()
-        exchange.done.errback(why_lost(reader, reason))
+        exchange.fail(why_lost(reader, reason))
 
     # ------------------------------------------------------------ keeping and closing
 
@@ -395,6 +395,6 @@ class Pool:
         if alarm and self.on_slow is not None:
             self.on_slow()
         for exchange in late:
-            exchange.done.errback(QueryTimeoutError(exchange.timeout))
+            exchange.fail(QueryTimeoutError(exchange.timeout))
         self._assign()
         self._rewatch()
