@@ -198,6 +198,14 @@ class CommandChannel:
         if self._current is None and self._connection is not None:
             self._rest()
 
+    def end(self, error: LivestatusError) -> None:
+        """Give up what is under way and what waits, because the core does not listen."""
+        waiting, self._waiting = self._waiting, deque()
+        if self._current is not None:
+            self._finish(error)
+        for one in waiting:
+            one.end(error)
+
     def stop(self) -> Deferred[None]:
         """Finish the transmission under way and close; fires when no connection is left.
 

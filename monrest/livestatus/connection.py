@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, cast
 from typing import Protocol as Typing
 
+from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IAddress, IHandshakeListener, ITCPTransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
@@ -20,10 +21,13 @@ from monrest.values import Row
 
 
 class Owner(Typing):
-    """What a connection tells, always with itself as the first argument."""
+    """What a connection tells, mostly with itself as the first argument."""
 
     def connection_made(self, connection: Connection) -> None:
         """It can be used now (after the handshake, with TLS)."""
+
+    def connection_heard(self) -> None:
+        """Bytes of an answer came."""
 
     def connection_answered(self, connection: Connection, rows: list[Row]) -> None:
         """The request was answered with 200 and these rows."""
@@ -38,15 +42,15 @@ class Owner(Typing):
         """It is gone, whether or not it was in use."""
 
 
-def write_now(transport: Any, data: bytes) -> None:
+def write_now(transport: Any, data: bytes) -> bool:
     """Write without waiting for a turn of the reactor, as far as the system takes it.
 
-    What does not fit, or fails, is left to the reactor as usual; over TLS everything is.
+    What does not fit is left to the reactor as usual; over TLS everything is. False: the system
+    took nothing at all, because the other side has closed already.
     """
     transport.write(data)
     flush = getattr(transport, "doWrite", None)
-    if flush is not None:
-        flush()
+    return flush is None or not isinstance(flush(), ConnectionLost)
 
 
 class Connection(Protocol):
@@ -54,7 +58,7 @@ class Connection(Protocol):
 
     ``exchange`` is what the owner runs on it, None while idle; ``served`` counts its answers,
     ``surplus`` says that the last one was longer than announced; ``idle_since`` is a time of the
-    owner's clock.
+    owner's clock. ``unsent``: nothing of the last request was taken.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -63,6 +67,7 @@ class Connection(Protocol):
         self.reader: AnswerReader | None = None
         self.served = 0
         self.surplus = False
+        self.unsent = False
         self.idle_since = 0.0
 
     def connectionMade(self) -> None:
@@ -73,7 +78,7 @@ class Connection(Protocol):
         """Send a request; its answer goes into ``reader``."""
         self.reader = reader
         # A request is short and the core waits for it.
-        write_now(self.transport, request)
+        self.unsent = not write_now(self.transport, request)
 
     def dataReceived(self, data: bytes) -> None:
         """Read on; the owner hears of it when the answer is complete or hopeless."""
@@ -81,6 +86,7 @@ class Connection(Protocol):
         if reader is None:
             self.owner.connection_spoiled(self)
             return
+        self.owner.connection_heard()
         try:
             rows = reader.feed(data)
         except LivestatusError as error:

@@ -38,11 +38,15 @@ class LivestatusError(Exception):
 
 
 class ConnectError(LivestatusError):
-    """No connection could be made: the site is certainly not there at present."""
+    """No connection could be made, so that nothing has reached the core.
 
-    def __init__(self, reason: str, *, timed_out: bool = False) -> None:
+    ``momentary``: the core may be back in a moment, as in a reload.
+    """
+
+    def __init__(self, reason: str, *, timed_out: bool = False, momentary: bool = False) -> None:
         super().__init__(reason)
         self.timed_out = timed_out
+        self.momentary = momentary
 
 
 class QueryTimeoutError(LivestatusError):
@@ -54,8 +58,30 @@ class QueryTimeoutError(LivestatusError):
         super().__init__(f"timed out after {in_seconds(seconds)}")
 
 
+class HangingError(LivestatusError):
+    """The core takes connections and says nothing."""
+
+    timed_out = True
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"hangs: no sign of life within {in_seconds(seconds)}")
+
+
+class LostCoreError(LivestatusError):
+    """The core went away or was restarted while it was asked; it is not asked that again."""
+
+
 class BrokenConnectionError(LivestatusError):
-    """The connection ended before the answer was complete."""
+    """The connection ended before the answer was complete.
+
+    ``begun``: some of the answer was there already. ``kept``: none was, on a connection that had
+    served before, so that the core may have closed it for being idle.
+    """
+
+    def __init__(self, reason: str, *, begun: bool = False, kept: bool = False) -> None:
+        super().__init__(reason)
+        self.begun = begun
+        self.kept = kept
 
 
 class ProtocolError(LivestatusError):
@@ -87,6 +113,9 @@ class WithdrawnError(LivestatusError):
         super().__init__("withdrawn before it was sent")
 
 
+_MOMENTARY = (errno.ENOENT, errno.ECONNREFUSED, errno.EACCES, errno.EAGAIN)
+"""What a connect meets while a core makes its socket anew, and when too many wait before it."""
+
 _BY_ERRNO = {
     errno.ENOENT: "no such socket",
     errno.ENOTSOCK: "not a socket",
@@ -113,10 +142,12 @@ def connect_error(failure: Failure, seconds: float) -> ConnectError:
     if number is None and isinstance(value, OSError):
         number = value.errno
     if number in _BY_ERRNO:
-        return ConnectError(_BY_ERRNO[number])
+        return ConnectError(_BY_ERRNO[number], momentary=number in _MOMENTARY)
     if isinstance(value, error.ConnectionRefusedError):
-        return ConnectError("connection refused")
-    return tls_error(failure) or ConnectError("cannot connect")
+        return ConnectError("connection refused", momentary=True)
+    # Twisted has no number for a Unix socket before which too many connections wait.
+    full = isinstance(value, error.ConnectError) and number is None
+    return tls_error(failure) or ConnectError("cannot connect", momentary=full)
 
 
 def tls_error(failure: Failure) -> ConnectError | None:

@@ -20,8 +20,8 @@ class Exchange:
     """One query: waiting for a connection, or running on ``connection``.
 
     ``started`` is a time of the pool's clock and ``timeout`` counts from it. ``retried``: it was
-    lost on a kept connection and now needs a new one. ``slow``: the alarm was given already.
-    ``texts``: the request asks for CSV. ``recall``: what was answered before.
+    lost on a kept connection and now needs a new one. ``texts``: the request asks for CSV.
+    ``recall``: what was answered before.
     """
 
     request: bytes
@@ -36,7 +36,11 @@ class Exchange:
     done: Deferred[list[Row]] = field(init=False)
     connection: Connection | None = None
     retried: bool = False
-    slow: bool = False
+
+    @property
+    def until(self) -> float:
+        """When its time is over."""
+        return self.started + self.timeout
 
     def reader(self) -> AnswerReader:
         """What reads the answer."""
@@ -53,12 +57,6 @@ class Exchange:
         if not self.done.called:
             self.done.errback(error)
 
-    def due(self, slow_after: float) -> float:
-        """The next time at which something is to be done about it."""
-        if self.slow:
-            return self.started + self.timeout
-        return self.started + min(slow_after, self.timeout / 2)
-
 
 @define(eq=False)
 class Opening:
@@ -74,14 +72,18 @@ class Opening:
     ended: bool = False
 
 
-def why_lost(reader: AnswerReader, reason: Failure) -> LivestatusError:
-    """Why a query failed whose connection went away while it was running."""
+def why_lost(reader: AnswerReader, reason: Failure, *, kept: bool) -> LivestatusError:
+    """Why a query failed whose connection went away while it was running.
+
+    ``kept``: the connection had served other queries before.
+    """
     if reader.started:
-        return reader.lost() or BrokenConnectionError("connection lost in the middle of an answer")
+        text = "connection lost in the middle of an answer"
+        return reader.lost() or BrokenConnectionError(text, begun=True)
     tls = tls_error(reason)
     if tls is not None:
         return tls
     if reason.check(ConnectionDone):
-        # This is how Icinga 2 says "bad query" (livestatus.md, section 6).
-        return BrokenConnectionError("connection closed without an answer")
-    return BrokenConnectionError("connection lost")
+        # This is how Icinga 2 says "bad query".
+        return BrokenConnectionError("connection closed without an answer", kept=kept)
+    return BrokenConnectionError("connection lost", kept=kept)

@@ -1,10 +1,9 @@
 """The connections to one core: kept, limited, replaced when they die.
 
-Rules (livestatus.md, section 7): one request at a time per connection; a query that finds no idle
-connection opens one as long as the limit allows; a connection is closed after 60 s without work
-and after every status other than 200; a request on a kept connection that dies without a byte is
-repeated once on a new one. At most one log query runs at a time, because those share a lock in
-the core.
+One request at a time per connection; a query that finds no idle connection opens one as long as
+the limit allows; a connection is closed after 60 s without work and after every status other than
+200. At most one log query runs at a time, because those share a lock in the core. A request that
+the core cannot have read is sent again here; docs/spec/sites.md says what becomes of the others.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from functools import partial
 
 from attrs import define, field
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import (
     IReactorTime,
     IStreamClientEndpoint,
@@ -45,8 +45,8 @@ class Pool:
     """At most ``limit`` connections to the core behind ``endpoint``, made when needed.
 
     ``endpoint`` is called for each connection. ``idle`` and ``connect_timeout`` are seconds.
-    ``on_slow`` is called once for a query that is not answered after ``slow_after`` seconds (or
-    half of its time-out), ``on_lost`` when the core closes a connection that nobody uses.
+    ``local``: it is a Unix socket. ``on_lost`` is called when the core closes a connection that
+    nobody uses, ``on_heard`` when anything comes from it.
     """
 
     clock: IReactorTime
@@ -55,9 +55,9 @@ class Pool:
     idle: float = 60.0
     connect_timeout: float = CONNECT_TIMEOUT
     tls: bool = False
-    slow_after: float = 5.0
-    on_slow: Callable[[], None] | None = None
+    local: bool = False
     on_lost: Callable[[], None] | None = None
+    on_heard: Callable[[], None] | None = None
     _waiting: deque[Exchange] = field(init=False, factory=deque)
     _fresh: deque[Exchange] = field(init=False, factory=deque)
     """Queries to be repeated, each on a new connection."""
@@ -104,14 +104,14 @@ class Pool:
         CSV. ``recall``: what was answered before. Fails with LivestatusError. Cancelling closes
         the connection at work on it.
         """
-        now = self.clock.seconds()
-        exchange = Exchange(request, timeout, now, width, transform, log, urgent, texts, recall)
+        started = self.clock.seconds()
+        exchange = Exchange(request, timeout, started, width, transform, log, urgent, texts, recall)
         done: Deferred[list[Row]] = Deferred(partial(self._cancelled, exchange))
         exchange.done = done
         if self._stopped is not None:
             done.errback(StoppedError())
             return done
-        self._alarm.by(exchange.due(self.slow_after))
+        self._alarm.by(exchange.until)
         if log and self._log is not None:
             self._logs.append(exchange)
             return done
@@ -137,14 +137,14 @@ class Pool:
 
     def retire(self) -> None:
         """Let running and later queries finish, but keep no connection any more."""
-        self.on_slow = self.on_lost = None
+        self.on_lost = None
         self.keep(0.0)
 
     def stop(self) -> Deferred[None]:
         """Fail all queries and close everything; fires when no connection is left."""
         if self._stopped is None:
             self._stopped = Deferred()
-            self.on_slow = self.on_lost = None
+            self.on_lost = None
             failed = [*self._waiting, *self._fresh, *self._logs]
             failed += [connection.exchange for connection in self._busy]
             for queue in (self._waiting, self._fresh, self._logs):
@@ -246,6 +246,11 @@ class Pool:
         else:
             self._rest(connection)
 
+    def connection_heard(self) -> None:
+        """The core lives."""
+        if self.on_heard is not None:
+            self.on_heard()
+
     def connection_answered(self, connection: Connection, rows: list[Row]) -> None:
         """Keep the connection for the next query, then hand out the rows."""
         exchange = self._release(connection)
@@ -289,7 +294,12 @@ class Pool:
         reader = connection.reader
         assert reader is not None
         exchange: Exchange = connection.exchange
-        if not reader.started and connection.served and not exchange.retried:
+        kept = connection.served > 0
+        # The system resets a Unix socket whose other end was closed before all was read from it.
+        unread = connection.unsent or (self.local and reason.check(ConnectionLost) is not None)
+        # A probe asks for nothing that could harm a core.
+        harmless = unread or exchange.urgent
+        if not reader.started and kept and harmless and not exchange.retried:
             self._busy.discard(connection)
             exchange.retried = True
             exchange.connection = None
@@ -298,7 +308,10 @@ class Pool:
             return
         self._release(connection)
         self._assign()
-        exchange.fail(why_lost(reader, reason))
+        if unread and not reader.started:
+            exchange.fail(ConnectError("connection lost before the query was read", momentary=True))
+        else:
+            exchange.fail(why_lost(reader, reason, kept=kept))
 
     # ------------------------------------------------------------ keeping and closing
 
@@ -369,7 +382,7 @@ class Pool:
         self._alarm.set(
             min(
                 [
-                    *(one.due(self.slow_after) for one in self._queries()),
+                    *(one.until for one in self._queries()),
                     *(one.since + self.connect_timeout for one in self._opening),
                     *(one.idle_since + self.idle for one in self._idle),
                 ],
@@ -385,15 +398,9 @@ class Pool:
             self._give_up(opening)
             reason = f"timed out connecting after {in_seconds(self.connect_timeout)}"
             self._connect_failed(ConnectError(reason, timed_out=True))
-        alarm = False
-        late = [one for one in self._queries() if one.started + one.timeout <= now]
+        late = [one for one in self._queries() if one.until <= now]
         for exchange in late:
             self._abandon(exchange)
-        for exchange in self._queries():
-            if not exchange.slow and exchange.due(self.slow_after) <= now:
-                exchange.slow = alarm = True
-        if alarm and self.on_slow is not None:
-            self.on_slow()
         for exchange in late:
             exchange.fail(QueryTimeoutError(exchange.timeout))
         self._assign()

@@ -17,8 +17,15 @@ from twisted.python.failure import Failure
 from monrest.clocks import WallClock
 from monrest.commands.values import CoreCommand
 from monrest.concurrency import shielded, sliced
-from monrest.livestatus.errors import LivestatusError, QueryTimeoutError, WithdrawnError
+from monrest.livestatus.errors import (
+    ConnectError,
+    HangingError,
+    LivestatusError,
+    QueryTimeoutError,
+    WithdrawnError,
+)
 from monrest.livestatus.external import decodes_backslashes, line
+from monrest.sites.health import GRACE
 from monrest.sites.site import Site
 from monrest.values import SiteProblem
 
@@ -104,6 +111,8 @@ class _Sending:
     refused: dict[int, str] = field(init=False, factory=dict)
     doubtful: dict[int, str] = field(init=False, factory=dict)
     written: int = field(init=False, default=0)
+    missed: float | None = field(init=False, default=None)
+    """Since when no connection can be made for the lines that are left."""
 
     def __attrs_post_init__(self) -> None:
         self.began = self.clock.seconds()
@@ -136,27 +145,37 @@ class _Sending:
         )
 
     async def _transmit(self) -> None:
+        while self.written < len(self.lines):
+            await self._reached()
+            await self._one(self.lines[self.written : self.written + MOST_LINES])
+
+    async def _reached(self) -> None:
+        """Wait for the site; raise LivestatusError when it is down or the time is over."""
         site = self.site
+        waiting = site.breaker.verdict()
         try:
-            await site.breaker.verdict().addTimeout(site.config.timeout, self.clock)
+            await waiting.addTimeout(max(0.0, self._left()), self.clock)
         except defer.TimeoutError:
-            raise QueryTimeoutError(site.config.timeout) from None
+            raise site.breaker.missed or QueryTimeoutError(site.config.timeout) from None
         assert site.capabilities is not None
         decodes = decodes_backslashes(site.capabilities)
-        if decodes is not self.decodes:
+        if decodes is not self.decodes and not self.written:
             await self.write_down(decodes)
-        while self.written < len(self.lines):
-            await self._one(self.lines[self.written : self.written + MOST_LINES])
+
+    def _left(self) -> float:
+        return self.began + self.site.config.timeout - self.clock.seconds()
 
     async def _one(self, lines: tuple[str, ...]) -> None:
         """One transmission; raise LivestatusError if the core did not say something to each."""
         site, first = self.site, self.written
         assert site.capabilities is not None
         sent = self.clock.seconds()
-        left = self.began + site.config.timeout - sent
+        left = self._left()
         if left <= 0:
             raise QueryTimeoutError(site.config.timeout)
+        waiting = site.in_flight.wait()
         outcome = await site.commands.transmit(lines, site.capabilities.kind, left, self.allowed)
+        site.in_flight.over(waiting)
         self.written += outcome.written
         for at, verdict in enumerate(outcome.verdicts, first):
             if verdict.refusal:
@@ -165,14 +184,21 @@ class _Sending:
                 self.doubtful[at] = site.shown(verdict.doubt)
         error = outcome.error
         if outcome.verdicts:
-            site.breaker.alive = self.clock.seconds()
+            site.breaker.hear()
         if error is None:
             return
         if isinstance(error, QueryTimeoutError):
             error = QueryTimeoutError(site.config.timeout)
-        if not isinstance(error, WithdrawnError):
+        if not isinstance(error, (WithdrawnError, HangingError)):
             site.breaker.failed(error, sent)
+        doubtful = range(first + len(outcome.verdicts), self.written)
+        if isinstance(error, ConnectError) and error.momentary and not doubtful:
+            now = self.clock.seconds()
+            if self.missed is None or outcome.written:
+                self.missed = now
+            if now - self.missed < GRACE:
+                return  # nothing more was sent: the rest may be, when the core is back
         reason = f"{site.shown(error.reason)}: not known whether it was executed"
-        for at in range(first + len(outcome.verdicts), self.written):
+        for at in doubtful:
             self.doubtful[at] = reason
         raise error

@@ -93,7 +93,7 @@ class _Gathering:
             error = site.breaker.error
             if error is not None:
                 self.problems[at] = site.problem(error)
-            elif site.connected:
+            elif site.breaker.ready:
                 self._ask(None, at, site)
             else:
                 waiting = site.breaker.verdict()

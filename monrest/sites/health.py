@@ -1,14 +1,15 @@
 """Whether a site lives: a circuit breaker over its queries and a probe in the background.
 
-A site is ``pending`` until the first probe is over; queries wait for that one. After a failure
-that proves it dead it is ``down``: queries fail at once with the last error, and the probe tries
-again with growing pauses until it is back. What counts as proof:
+A site is ``pending`` until the first probe is over; queries wait for that one. It is ``down`` when
+it is proved dead: queries then fail at once with the last error, and the probe tries again with
+growing pauses until the site is back. docs/spec/sites.md says what counts as proof:
 
-- no connection could be made: down at once;
-- a query timed out: down at once, unless the core showed a sign of life (any answered query or
-  probe) after that query was sent. A query that is slow asks for a probe long before it times
-  out, so one slow query does not take a living core down;
-- everything else (connection lost, nonsense, a refusal): the probe decides, and is sent at once.
+- no connection can be made for two seconds; until then the site is away, as in a reload, and
+  queries wait;
+- it hangs: a query waits for long and a probe beside it has no answer within a second either;
+- a query timed out and there was no sign of life since it was sent.
+
+Everything else (connection lost, nonsense, a refusal) lets the probe decide, which is sent at once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, Literal
 
 from attrs import define, evolve, field, frozen
-from twisted.application.internet import backoffPolicy
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 
 from monrest.livestatus.errors import (
     ConnectError,
+    HangingError,
     LivestatusError,
     ProtocolError,
     StoppedError,
@@ -36,7 +37,25 @@ from monrest.sites.capabilities import Program
 INTERVAL = 10.0
 """Seconds between two probes of a living site."""
 SUSPICIOUS = 1.0
-"""Seconds that must lie between two probes, however many queries fail."""
+"""Seconds that must lie between two probes of a living site, however many queries fail."""
+GRACE = 2.0
+"""Seconds for which no connection can be made before the site counts as down."""
+SLOW = 3.0
+"""Seconds that somebody waits before the core has to show that it lives."""
+SIGN_OF_LIFE = 1.0
+"""Seconds that it may take for that."""
+
+_MOMENT = 0.001
+"""Seconds that make no difference."""
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 10.0
+_GROWTH = 1.5
+_GROWN = 20
+
+
+def pause_after(failures: int) -> float:
+    """Seconds before the next probe when so many have failed before the last one: 50 ms first."""
+    return min(_LONGEST_PAUSE, _FIRST_PAUSE * _GROWTH ** min(failures, _GROWN))
 
 
 @frozen(kw_only=True)
@@ -59,12 +78,21 @@ class Health:
         return self.program.program_start
 
 
+def _may_be_back(error: LivestatusError) -> bool:
+    return isinstance(error, ConnectError) and error.momentary
+
+
+def _nobody_waits(_: LivestatusError) -> None:
+    """Nobody is to be told that the core hangs."""
+
+
 @define(eq=False)
 class Breaker(Service):
     """Keeps the health of one site; ``probe`` asks it and fails with LivestatusError.
 
     ``error`` is what queries fail with, None unless the site is down. ``retry`` gives the pause
-    in seconds after that many failures in a row.
+    in seconds after that many failures in a row. ``on_hang`` is called when the core hangs, with
+    what those are to be told who wait for it.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -73,7 +101,9 @@ class Breaker(Service):
     probe: Callable[[], Coroutine[Deferred[Any], Any, Program]]
     site: str
     interval: float = INTERVAL
-    retry: Callable[[int], float] = field(factory=lambda: backoffPolicy(1.0, 10.0, 2.0))
+    retry: Callable[[int], float] = pause_after
+    grace: float = GRACE
+    on_hang: Callable[[LivestatusError], None] = _nobody_waits
     health: Health = field(factory=Health)
     error: LivestatusError | None = None
     alive: float = 0.0
@@ -83,6 +113,17 @@ class Breaker(Service):
     _next: IDelayedCall | None = field(init=False, default=None)
     _started: float = field(init=False, default=0.0)
     _failures: int = field(init=False, default=0)
+    missed: LivestatusError | None = field(init=False, default=None)
+    """Why no connection can be made at present, while that is no proof yet."""
+    _away: float = field(init=False, default=0.0)
+    """Since when that is so."""
+    _patience: IDelayedCall | None = field(init=False, default=None)
+    """Rings when the probe under way has taken too long."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether queries can be sent right now."""
+        return self.health.state == "up" and self.missed is None
 
     def startService(self) -> None:
         """Probe for the first time."""
@@ -112,6 +153,7 @@ class Breaker(Service):
         if self.health.state != "pending" or self._running is None:
             return self.stopService()
         done: Deferred[None] = Deferred()
+        self.grace = 0.0
 
         def over(_: None) -> None:
             self.stopService().chainDeferred(done)
@@ -122,11 +164,11 @@ class Breaker(Service):
     def verdict(self) -> Deferred[None]:
         """Fire when the site is up; fail with the last error when it is down.
 
-        Waits only while the site is pending.
+        Waits only while the site is pending or away.
         """
         if self.error is not None:
             return fail(self.error)
-        if self.health.state == "up":
+        if self.ready:
             return succeed(None)
         if not self.running:
             return fail(StoppedError())
@@ -134,24 +176,56 @@ class Breaker(Service):
         self._waiting.append(waiter)
         return waiter
 
+    def hear(self) -> None:
+        """Take note of a sign of life."""
+        self.alive = self.clock.seconds()
+
     def failed(self, error: LivestatusError, sent: float) -> None:
         """Take note that a query failed which was sent at ``sent``."""
         if isinstance(error, StoppedError):
             return
-        if isinstance(error, ConnectError) or (error.timed_out and self.alive <= sent):
+        if _may_be_back(error):
+            self._miss(error)
+        elif isinstance(error, ConnectError) or (error.timed_out and self.alive <= sent):
             known = self.error is not None
             self._down(error)
-            if not known and self._running is None and self.running:
-                self._failures = 1
-                self._schedule(self.retry(0))
+            if not known:
+                self._probe_soon()
         else:
             self.suspect()
 
     def suspect(self) -> None:
         """Probe now, or as soon as the last probe is a second old."""
-        if self._running is None and self.running and self.error is None:
+        if self._running is None and self.running and self.error is None and self.missed is None:
             since = self.clock.seconds() - self._started
             self._schedule(max(0.0, SUSPICIOUS - since))
+
+    def slow(self) -> None:
+        """Somebody waits for long: the core has to show within a second that it lives."""
+        if self.error is not None or not self.running:
+            return
+        if self._running is None:
+            self._schedule(None)
+            self._begin()
+        self._expect(SIGN_OF_LIFE)
+
+    def _miss(self, error: LivestatusError) -> None:
+        """No connection could be made: look for the core until it is back or proved dead."""
+        if self.error is None and self.missed is None and self.running:
+            self.missed, self._away = error, self.clock.seconds()
+            self._probe_soon()
+
+    def _probe_soon(self) -> None:
+        if self._running is None and self.running:
+            self._failures = 1
+            self._schedule(self.retry(0))
+
+    async def program_now(self) -> Program | None:
+        """What a probe says that begins now or later; None when the core does not answer it."""
+        if self._running is not None:
+            await self.probed()  # this one began earlier and proves nothing
+        await self.probed()
+        return self.health.program if self.ready and self.running else None
 
     def probed(self) -> Deferred[None]:
         """Probe now, or wait for the probe that is under way; fires at its end, whatever it found.
@@ -184,6 +258,8 @@ class Breaker(Service):
         self._next = None
         self._started = self.clock.seconds()
         self._running = running = Deferred.fromCoroutine(self._probe())
+        if not self.ready and self.error is None:
+            self._expect(SLOW + SIGN_OF_LIFE)  # requests wait for this probe alone
         running.addBoth(self._ended)
 
     async def _probe(self) -> None:
@@ -195,16 +271,53 @@ class Breaker(Service):
             if not isinstance(error, LivestatusError):
                 self.log.failure("probe of site {site} failed", site=self.site)
                 error = ProtocolError("strange status data")
-            self._down(error)
-            self._failures += 1
+            self._missed_again(error)
         else:
             self._up(program)
 
+    def _missed_again(self, error: LivestatusError) -> None:
+        """A probe failed: the site is down, unless it may be back in a moment."""
+        now = self.clock.seconds()
+        if self.error is None and self.missed is None and _may_be_back(error):
+            self._away, self._failures = now, 0
+        self._failures += 1
+        early = now - self._away < self.grace - _MOMENT
+        if self.error is None and _may_be_back(error) and early:
+            self.missed = error
+        elif self.ready and error.timed_out and self.alive > self._started:
+            self._failures = 0  # it is busy, and answers others
+        else:
+            self._down(error)
+
     def _ended(self, _: object) -> None:
         self._running = None
+        self._expect(None)
         if self.running and self._next is None:
-            up = self.health.state == "up"
-            self._schedule(self.interval if up else self.retry(self._failures - 1))
+            self._schedule(self.interval if self.ready else self._pause())
+
+    def _pause(self) -> float:
+        pause = self.retry(max(0, self._failures - 1))
+        if self.missed is None:
+            return pause
+        return max(0.0, min(pause, self._away + self.grace - self.clock.seconds()))
+
+    def _expect(self, seconds: float | None) -> None:
+        """The probe under way has to show a sign of life within ``seconds`` of its beginning."""
+        if self._patience is not None and self._patience.active():
+            self._patience.cancel()
+        self._patience = None
+        if seconds is not None and self._running is not None:
+            left = self._started + seconds - self.clock.seconds()
+            self._patience = self.clock.callLater(max(0.0, left), self._hangs, seconds)
+
+    def _hangs(self, seconds: float) -> None:
+        left = max(self._started, self.alive) + seconds - self.clock.seconds()
+        if left > _MOMENT:
+            self._patience = self.clock.callLater(left, self._hangs, seconds)
+        elif self.error is None:
+            error = HangingError(seconds)
+            self._down(error)
+            self.on_hang(error)
 
     def _up(self, program: Program) -> None:
         now = self.clock.seconds()
@@ -218,7 +331,7 @@ class Breaker(Service):
             program=program,
         )
         self.alive = now
-        self.error = None
+        self.error = self.missed = None
         self._failures = 0
         self._tell(None)
 
@@ -229,7 +342,7 @@ class Breaker(Service):
             now = self.clock.seconds()
             self.health = evolve(self.health, state="down", since=now)
         self.health = evolve(self.health, last_error=reason)
-        self.error = error
+        self.error, self.missed = error, None
         self._tell(error)
 
     def _forget(self, waiter: Deferred[None]) -> None:

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
 from attrs import define, field
-from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import Deferred, DeferredList, fail
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
 
 from monrest.concurrency import sliced
 from monrest.livestatus.command_channel import IDLE, CommandChannel
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
-from monrest.livestatus.errors import LivestatusError, RefusedError, first_line
+from monrest.livestatus.errors import LivestatusError, LostCoreError, RefusedError, first_line
 from monrest.livestatus.framing import Damaged
 from monrest.livestatus.pool import Pool
 from monrest.query.model import Pushed
 from monrest.sites.asking import Ask, prepare
 from monrest.sites.capabilities import UNKNOWN, Program, detect, read_status, status_query
 from monrest.sites.health import INTERVAL, Breaker, Health
+from monrest.sites.inflight import InFlight
 from monrest.sites.mend import as_texts, mend
 from monrest.sites.normalise import Layout
 from monrest.sites.transport import Hops, Orders, Queries
@@ -38,6 +39,8 @@ _DEFAULT_CONNECTIONS = 4
 _IDLE = 60.0
 """Seconds that a connection without work is kept."""
 _FEW_CONNECTIONS = 2
+_ONE_BY_ONE = ("shinken",)
+"""Cores that answer one request after the other: a probe behind a slow query proves nothing."""
 _MK_MOST = 8
 
 
@@ -58,6 +61,7 @@ class Site:
     pool: Queries = field(init=False)
     commands: Orders = field(init=False)
     breaker: Breaker = field(init=False)
+    in_flight: InFlight = field(init=False)
     local: bool = field(init=False, default=False)
     address: str = field(init=False, default="")
     _hide: tuple[str, ...] = field(init=False, default=())
@@ -78,8 +82,13 @@ class Site:
         # Sites started together shall not be probed together for ever.
         spread = 1 + crc32(config.id.encode()) / 2**32 / 10
         self.breaker = Breaker(
-            clock=self.reactor, probe=self._probe, site=config.id, interval=INTERVAL * spread
+            clock=self.reactor,
+            probe=self._probe,
+            site=config.id,
+            interval=INTERVAL * spread,
+            on_hang=self._give_up,
         )
+        self.in_flight = InFlight(self.reactor, self.breaker, self._slow)
         self._connect()
 
     def _connect(self) -> None:
@@ -94,8 +103,9 @@ class Site:
             limit=config.connections,
             idle=_IDLE,
             tls=tls,
-            on_slow=self.breaker.suspect,
+            local=config.address.startswith("unix:"),
             on_lost=self.breaker.suspect,
+            on_heard=self.breaker.hear,
         )
 
     # ------------------------------------------------------------ what it is
@@ -170,17 +180,22 @@ class Site:
         timeout = self.config.timeout
         if ask.log and timeout < LOG_TIMEOUT:
             timeout = LOG_TIMEOUT
-        sent = self.reactor.seconds()
-        done = self.pool.query(
+        assert self.capabilities is not None
+        send = partial(self._send, ask, self.capabilities.key)
+        done = self.in_flight.run(send, timeout)
+        return done.addCallbacks(self._answered, self._failed, callbackArgs=(ask,))
+
+    def _send(self, ask: Ask, core: str, seconds: float) -> Deferred[list[Row]]:
+        """Send a query that was made for the kind of core with the key ``core``."""
+        if self.capabilities is None or self.capabilities.key != core:
+            return fail(LostCoreError("another core has taken its place"))
+        return self.pool.query(
             ask.request,
-            timeout,
+            seconds,
             width=ask.width,
             transform=ask.transform,
             log=ask.log,
             recall=ask.recall,
-        )
-        return done.addCallbacks(
-            self._answered, self._failed, callbackArgs=(ask,), errbackArgs=(sent,)
         )
 
     def problem(self, error: LivestatusError) -> SiteProblem:
@@ -196,7 +211,7 @@ class Site:
         return reason
 
     def _answered(self, rows: list[Row], ask: Ask) -> list[Row] | Deferred[list[Row]]:
-        self.breaker.alive = self.reactor.seconds()
+        self.breaker.hear()
         kind = self.capabilities.kind if self.capabilities else ""
         if type(rows) is Damaged and kind == "naemon" and not ask.log:
             return Deferred.fromCoroutine(self._mended(rows, ask))
@@ -214,13 +229,22 @@ class Site:
         await sliced(mend(whole, texts), self.reactor)
         return whole if ask.transform is None else ask.transform(whole)
 
-    def _failed(self, failure: Failure, sent: float) -> Failure:
-        error = failure.value
-        if isinstance(error, LivestatusError):
-            if isinstance(error, RefusedError):
-                self._stale = True
-            self.breaker.failed(error, sent)
+    def _failed(self, failure: Failure) -> Failure:
+        if isinstance(failure.value, RefusedError):
+            self._stale = True
         return failure
+
+    def _slow(self) -> None:
+        """Somebody waits for long."""
+        if self.capabilities is not None and self.capabilities.kind in _ONE_BY_ONE:
+            self.breaker.suspect()
+        else:
+            self.breaker.slow()
+
+    def _give_up(self, error: LivestatusError) -> None:
+        """The core hangs: nobody waits for it any longer."""
+        self.in_flight.end(error)
+        self.commands.end(error)
 
     # ------------------------------------------------------------ probing
 
@@ -269,6 +293,7 @@ class Site:
 
     def stopService(self) -> Deferred[None]:
         """Fail the queries, finish sending commands; fires when no connection is left."""
+        self.in_flight.finish()
         left = DeferredList([self.breaker.stopService(), self.pool.stop(), self.commands.stop()])
         return left.addCallback(lambda _: None)
 
@@ -282,5 +307,6 @@ class Site:
         return self.breaker.retire().addCallback(lambda _: self._close_what_rests())
 
     def _close_what_rests(self) -> None:
+        self.in_flight.finish()
         self.pool.retire()
         self.commands.keep(0.0)

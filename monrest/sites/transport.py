@@ -13,6 +13,7 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 
 from monrest.livestatus.command_channel import Outcome
+from monrest.livestatus.errors import LivestatusError
 from monrest.livestatus.framing import Transform
 from monrest.livestatus.recall import Recall
 from monrest.values import Row
@@ -69,6 +70,9 @@ class Orders(Protocol):
 
     def keep(self, idle: float) -> None:
         """Keep the connection without work for ``idle`` seconds."""
+
+    def end(self, error: LivestatusError) -> None:
+        """Give up what is under way and what waits."""
 
     def stop(self) -> Deferred[None]:
         """Finish what is being sent; fires when nothing is left."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from twisted.internet.task import Clock
 
 from monrest.config.values import SiteConfig
+from monrest.sites.health import GRACE
 from monrest.sites.site import Site
 from tests.fakes.livestatus import MemoryCore, Script
 
@@ -18,7 +19,7 @@ class Town:
         self.sites = []
 
     def site(self, id="a", script=None, *, start=True, up=True, **options):
-        """A new site; unless told otherwise it is started and had time to connect."""
+        """A new site; unless told otherwise it is started and its first verdict is there."""
         core = self.cores[id] = MemoryCore(self.clock, script or Script(), up)
         options = {"name": id.upper(), "address": "unix:/run/core/live", **options}
         site = Site(self.clock, SiteConfig(id=id, **options), endpoint=core)
@@ -26,6 +27,8 @@ class Town:
         if start:
             site.startService()
             self.clock.advance(0)
+            if up is False:
+                self.pass_time(GRACE + 0.1)
         return site
 
     def pass_time(self, seconds, step=0.1):

@@ -16,6 +16,7 @@ from tests.fakes.livestatus import (
     close_without_answer,
     fall_silent,
     framed,
+    hang,
     raw,
     refused,
     reset,
@@ -185,13 +186,12 @@ def test_a_command_that_cannot_be_written_stops_all_of_them(town):
 
 def test_a_site_that_is_down_costs_nothing(town):
     dead, living = town.site("dead", up=False), town.site("living")
-    town.clock.advance(1)
-    found = submit(town, (dead, log(1)), (living, log(2)))
-    town.pass_time(1)
-    ((first, second),) = found
-    assert (first.lines, first.unsent, first.uncertain) == ((), texts(1, at=1), False)
+    at = int(town.clock.seconds())
+    ((first, second),) = found = submit(town, (dead, log(1)), (living, log(2)))
+    assert len(found) == 1
+    assert (first.lines, first.unsent, first.uncertain) == ((), texts(1, at=at), False)
     assert (reason(first), first.problem.timed_out) == ("connection refused", False)
-    check(second, living, texts(2, at=1))
+    check(second, living, texts(2, at=at))
 
 
 def test_a_pending_site_is_waited_for_and_not_for_ever(town):
@@ -206,10 +206,52 @@ def test_a_pending_site_is_waited_for_and_not_for_ever(town):
 def test_a_site_that_dies_meanwhile(town):
     site = town.site()
     town.cores["a"].up = False
-    (sent,) = done(town, (site, log(1, 2)))
+    town.cores["a"].open[0].close()
+    (sent,) = done(town, (site, log(1, 2)), seconds=2.5)
     check(sent, site, (), unsent=texts(1, 2), problem=sent.problem)
     assert reason(sent) == "connection refused"
     assert not site.connected
+
+
+def test_commands_wait_for_a_core_that_is_away_for_a_moment(town):
+    site = town.site()
+    core = town.cores["a"]
+    core.up = False
+    found = submit(town, (site, log(1, 2)))
+    town.pass_time(1)
+    assert found == []
+    core.up = True
+    town.pass_time(1)
+    ((sent,),) = found
+    check(sent, site, texts(1, 2))
+    assert core.script.commands == list(texts(1, 2))
+
+
+def test_what_a_core_may_have_read_is_not_sent_again(town):
+    script = Script(orders=[close_without_answer])
+    site = town.site(script=script)
+    core = town.cores["a"]
+    (sent,) = done(town, (site, log(1, 2)), seconds=5)
+    assert set(sent.doubtful) == {0, 1}
+    assert script.commands == list(texts(1))
+    assert core.up
+
+
+def test_a_hanging_core_is_not_waited_for(town):
+    script = Script(orders=[fall_silent], probe=None)
+    site = town.site(script=script, timeout=30)
+    found = submit(town, (site, log(1)), (town.site("b"), log(2)))
+    script.probe = hang
+    town.pass_time(3.9)
+    assert found == []
+    late = submit(town, (site, log(3)))
+    town.pass_time(0.3)
+    ((first, second),) = found
+    assert (set(first.doubtful), first.problem.timed_out) == ({0}, True)
+    assert reason(first) == "hangs: no sign of life within 1 s"
+    assert second.problem is None
+    ((third,),) = late
+    assert (third.lines, third.uncertain, third.problem.timed_out) == ((), False, True)
 
 
 def slowly(talk, _request):

@@ -55,6 +55,7 @@ class RestOrders:
     path: Callable[[], str]
     whom: Whom = ITSELF
     running: Running = field(factory=Running)
+    under_way: set[_Transmission] = field(factory=set)
 
     @property
     def quiet(self) -> bool:
@@ -79,7 +80,19 @@ class RestOrders:
             done.callback(Outcome((), 0, StoppedError()))
             return done
         work = _Transmission(self, tuple(lines), self.remote.reactor.seconds() + timeout, allowed)
-        return self.running.begin(work.run())
+        self.under_way.add(work)
+        work.done = self.running.begin(work.run())
+        return work.done.addBoth(self._over, work)
+
+    def _over(self, outcome: Outcome, work: _Transmission) -> Outcome:
+        self.under_way.discard(work)
+        return outcome
+
+    def end(self, error: LivestatusError) -> None:
+        """Give up what is under way, because the other side does not listen."""
+        for work in tuple(self.under_way):
+            work.ended = error
+            work.done.cancel()
 
     def keep(self, idle: float) -> None:
         """Commands have connections of their own, which are not kept."""
@@ -91,13 +104,18 @@ class RestOrders:
 
 @define(eq=False)
 class _Transmission:
-    """Some lines on their way; ``until`` is when all of it must be over."""
+    """Some lines on their way; ``until`` is when all of it must be over.
+
+    ``ended`` is why it was given up before.
+    """
 
     orders: RestOrders
     lines: tuple[str, ...]
     until: float
     allowed: Callable[[], bool]
     verdicts: dict[int, Verdict] = field(init=False, factory=dict)
+    done: Deferred[Outcome] = field(init=False)
+    ended: LivestatusError | None = field(init=False, default=None)
     sent: bool = field(init=False, default=False)
     """Whether the other side may have executed lines that have no verdict."""
 
@@ -189,7 +207,7 @@ class _Transmission:
                 method, orders.path() + path, left, orders.whom, body, reads=body is None
             )
         except CancelledError:
-            raise StoppedError from None
+            raise self.ended or StoppedError() from None
 
 
 def _refused(error: RefusedByRemoteError, count: int) -> Mapping[int, str]:

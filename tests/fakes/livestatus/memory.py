@@ -14,12 +14,18 @@ from tests.fakes.livestatus.script import Script
 
 @define(eq=False)
 class _MemoryTransport:
-    """The client's end of a connection in memory."""
+    """The client's end of a connection in memory, as Twisted has it for a Unix socket."""
 
     talk: MemoryTalk
+    refused: bool = False
 
     def write(self, data):
-        self.talk.hear(data)
+        self.refused = not self.talk.open
+        if not self.refused:
+            self.talk.hear(data)
+
+    def doWrite(self):
+        return error.ConnectionLost() if self.refused else None
 
     def abortConnection(self):
         self.talk.aborted = True
@@ -42,7 +48,6 @@ class MemoryTalk:
     mute: bool = False
 
     def hear(self, data):
-        assert self.open, "the client writes to a closed connection"
         self.written.append(data)
         self.buffer += data
         while b"\n\n" in self.buffer:

@@ -21,7 +21,6 @@ class Bench:
         self.pool = Pool(
             self.clock,
             self.core,
-            on_slow=lambda: self.alarms.append("slow"),
             on_lost=lambda: self.alarms.append("lost"),
             **options,
         )

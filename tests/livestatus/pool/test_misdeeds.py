@@ -6,6 +6,7 @@ import pytest
 
 from monrest.livestatus.errors import (
     BrokenConnectionError,
+    ConnectError,
     ProtocolError,
     QueryTimeoutError,
     RefusedError,
@@ -28,28 +29,31 @@ from tests.fakes.livestatus import (
 from tests.livestatus.pool.bench import ASK, OK
 
 
-@pytest.mark.parametrize("end", [close_without_answer, reset])
-def test_lost_on_a_kept_connection_is_repeated_once_on_a_new_one(bench, end):
-    b = bench(Script([rows(["h1", 0]), end]))
+def test_what_was_not_read_on_a_kept_connection_is_sent_again_on_a_new_one(bench):
+    """A Unix socket is reset when its other end is closed with unread bytes in it."""
+    b = bench(Script([rows(["h1", 0]), reset]), local=True)
     assert b.ask().rows
     assert b.ask().rows == [["h1", 0]]
     assert b.core.connects == 2
     assert [talk.written for talk in b.core.talks] == [[ASK, ASK], [ASK]]
 
 
-def test_repeated_once_only(bench):
-    script = Script([rows(["h1", 0]), close_without_answer, close_without_answer])
-    b = bench(script)
+def test_what_nobody_took_is_sent_again_on_a_new_connection(bench):
+    b = bench(Script())
     assert b.ask().rows
-    query = b.ask()
-    assert isinstance(query.error, BrokenConnectionError)
-    assert query.error.reason == "connection closed without an answer"
-    assert len(script.requests) == 3
+    b.core.talks[0].close()
+    (query,) = (b.pool.query(ASK, 30),)  # before the news are there
+    told = []
+    query.addBoth(told.append)
+    b.clock.advance(0)
+    b.clock.advance(0)
+    assert told == [[["h1", 0]]]
+    assert [talk.written for talk in b.core.talks] == [[ASK], [ASK]]
 
 
-def test_repeated_on_a_new_connection_even_if_others_idle(bench):
-    script = Script([hang, rows(["h1", 0]), close_without_answer], default=rows(["h1", 0]))
-    b = bench(script, limit=2)
+def test_sent_again_on_a_new_connection_even_if_others_idle(bench):
+    script = Script([hang, rows(["h1", 0]), reset], default=rows(["h1", 0]))
+    b = bench(script, limit=2, local=True)
     slow, quick = b.ask(), b.ask()
     assert quick.rows
     b.core.talks[0].say(OK)
@@ -61,8 +65,41 @@ def test_repeated_on_a_new_connection_even_if_others_idle(bench):
     assert len(b.core.open) <= 2
 
 
-def test_the_core_is_gone_when_the_query_is_repeated(bench):
-    b = bench(Script([rows(["h1", 0]), close_without_answer]))
+@pytest.mark.parametrize("kept", [True, False])
+def test_unread_on_a_fresh_connection_is_like_no_connection(bench, kept):
+    script = Script([*([rows(["h1", 0]), reset] if kept else []), reset])
+    b = bench(script, local=True)
+    if kept:
+        assert b.ask().rows
+    query = b.ask()
+    assert isinstance(query.error, ConnectError)
+    assert query.error.momentary
+    assert len(script.requests) == (3 if kept else 1)
+
+
+@pytest.mark.parametrize(("end", "local"), [(close_without_answer, True), (reset, False)])
+def test_what_may_have_been_read_is_not_sent_again_here(bench, end, local):
+    script = Script([rows(["h1", 0]), end])
+    b = bench(script, local=local)
+    assert b.ask().rows
+    error = b.ask().error
+    assert isinstance(error, BrokenConnectionError)
+    assert (error.kept, error.begun) == (True, False)
+    assert len(script.requests) == 2
+
+
+@pytest.mark.parametrize("end", [close_without_answer, reset])
+def test_a_probe_is_sent_again_once(bench, end):
+    script = Script([rows(["h1", 0]), end, rows(["h1", 0]), end, end])
+    b = bench(script)
+    assert b.ask().rows
+    assert b.ask(urgent=True).rows
+    assert isinstance(b.ask(urgent=True).error, BrokenConnectionError)
+    assert len(script.requests) == 5
+
+
+def test_the_core_is_gone_when_the_query_is_sent_again(bench):
+    b = bench(Script([rows(["h1", 0]), reset]), local=True)
     assert b.ask().rows
     b.core.up = False
     assert b.ask().error.reason == "connection refused"
@@ -107,7 +144,9 @@ def test_half_an_answer_is_not_repeated(bench):
     script = Script([rows(["h1", 0]), truncated(["h1", 0])])
     b = bench(script)
     assert b.ask().rows
-    assert "middle" in b.ask().error.reason
+    error = b.ask().error
+    assert "middle" in error.reason
+    assert error.begun
     assert len(script.requests) == 2
 
 

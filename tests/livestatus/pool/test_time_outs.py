@@ -1,4 +1,4 @@
-"""How long a query may take, and what the pool says of slow ones."""
+"""How long a query may take."""
 
 from __future__ import annotations
 
@@ -69,22 +69,6 @@ def test_a_short_query_does_not_wait_for_a_long_connect(bench):
     query = b.ask(timeout=1)
     b.clock.advance(1)
     assert query.error.reason == "timed out after 1 s"
-
-
-def test_slow_queries_give_the_alarm_once(bench):
-    b = bench()
-    query = b.ask(timeout=30)
-    b.clock.advance(4.9)
-    assert b.alarms == []
-    b.clock.advance(0.1)
-    assert b.alarms == ["slow"]
-    b.clock.advance(20)
-    assert b.alarms == ["slow"]
-    b.core.talks[0].say(OK)
-    assert query.rows
-    b.ask(timeout=2)
-    b.clock.advance(1)
-    assert b.alarms == ["slow", "slow"]
 
 
 def test_a_quick_query_costs_no_timed_call(bench):

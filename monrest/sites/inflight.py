@@ -1,0 +1,208 @@
+"""What waits for one core: for how long, what is asked once more, what ends when the core hangs.
+
+docs/spec/sites.md has the rules. A query that is answered in time costs no timed call of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as TooLate
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from monrest.livestatus.alarm import FOREVER, Alarm
+from monrest.livestatus.errors import (
+    BrokenConnectionError,
+    ConnectError,
+    LivestatusError,
+    LostCoreError,
+    QueryTimeoutError,
+    StoppedError,
+)
+from monrest.sites.capabilities import Program
+from monrest.sites.health import GRACE, SLOW, Breaker
+from monrest.values import Row
+
+Send: TypeAlias = Callable[[float], Deferred[list[Row]]]
+"""Sends a query that may take so many seconds."""
+
+
+@define(eq=False)
+class Wait:
+    """Something that waits for the core; at ``due`` the core has to show that it lives."""
+
+    due: float
+
+
+@define(eq=False, kw_only=True)
+class QueryInFlight(Wait):
+    """A query on its way since ``sent``, to a core that was ``program`` then.
+
+    All of it may take ``timeout`` seconds, until ``until``. ``repeated``: the core may have read
+    it before. ``missed``: when no connection could be made for it for the first time. ``ended``:
+    what those are told who wait for it, when it is ended from here.
+    """
+
+    send: Send
+    timeout: float
+    until: float
+    sent: float
+    program: Program
+    repeated: bool = False
+    missed: float | None = None
+    ended: LivestatusError | None = None
+    done: Deferred[list[Row]] = field(init=False)
+
+    def may_be_sent_again(self, error: LivestatusError) -> bool:
+        """Whether it was certainly not read, or whether it may turn out that it did no harm."""
+        if isinstance(error, ConnectError):
+            return error.momentary
+        lost = isinstance(error, BrokenConnectionError) and (error.begun or error.kept)
+        return lost and not self.repeated
+
+
+@define(eq=False)
+class InFlight:
+    """The queries of one site that are on their way; tells ``breaker`` how they end.
+
+    ``on_slow`` is called again and again while somebody waits for long.
+    """
+
+    clock: IReactorTime
+    breaker: Breaker
+    on_slow: Callable[[], None]
+    _open: dict[Wait, None] = field(init=False, factory=dict)
+    _alarm: Alarm = field(init=False)
+    _last: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._alarm = Alarm(self.clock, self._look)
+
+    def run(self, send: Send, timeout: float) -> Deferred[list[Row]]:
+        """Send a query and give its rows; fails with LivestatusError.
+
+        It is sent again by the rules of docs/spec/sites.md, within ``timeout`` seconds in all.
+        """
+        now = self.clock.seconds()
+        query = QueryInFlight(
+            due=now + min(SLOW, timeout / 2),
+            send=send,
+            timeout=timeout,
+            until=now + timeout,
+            sent=now,
+            program=self.breaker.health.program,
+        )
+        self._open[query] = None
+        self._alarm.by(query.due)
+        query.done = send(timeout).addCallbacks(
+            self._answered, self._failed, callbackArgs=(query,), errbackArgs=(query,)
+        )
+        return query.done
+
+    def wait(self) -> Wait:
+        """Something else waits for the core from now on, until ``over``."""
+        waiting = Wait(self.clock.seconds() + SLOW)
+        self._open[waiting] = None
+        self._alarm.by(waiting.due)
+        return waiting
+
+    def over(self, waiting: Wait) -> None:
+        """It waits no more."""
+        self._open.pop(waiting, None)
+        if self._last and not self._open:
+            self._alarm.set(FOREVER)
+
+    def end(self, error: LivestatusError) -> None:
+        """Tell ``error`` to all who wait for a query."""
+        for one in tuple(self._open):
+            if isinstance(one, QueryInFlight) and one.ended is None:
+                one.ended = error
+                one.done.cancel()
+
+    def finish(self) -> None:
+        """Leave no timed call behind what is in flight now."""
+        self._last = True
+        if not self._open:
+            self._alarm.set(FOREVER)
+
+    # ------------------------------------------------------------ the end of a query
+
+    def _answered(self, rows: list[Row], query: QueryInFlight) -> list[Row]:
+        self.over(query)
+        return rows
+
+    def _failed(self, failure: Failure, query: QueryInFlight) -> Failure | Deferred[list[Row]]:
+        self.over(query)
+        error = failure.value
+        if isinstance(error, CancelledError) and query.ended is not None:
+            return Failure(query.ended)
+        if not isinstance(error, LivestatusError):
+            return failure
+        self.breaker.failed(error, query.sent)
+        if not query.may_be_sent_again(error):
+            return failure
+        self._open[query] = None
+        return Deferred.fromCoroutine(self._again(query, error))
+
+    async def _again(self, query: QueryInFlight, error: LivestatusError) -> list[Row]:
+        try:
+            while True:
+                await self._ready(query, error)
+                query.sent, query.program = self.clock.seconds(), self.breaker.health.program
+                try:
+                    return await query.send(query.until - query.sent)
+                except LivestatusError as failed:
+                    self.breaker.failed(failed, query.sent)
+                    if not query.may_be_sent_again(failed):
+                        raise
+                    error = failed
+        except CancelledError:
+            if query.ended is None:
+                raise
+            raise query.ended from None
+        except QueryTimeoutError:
+            raise QueryTimeoutError(query.timeout) from None
+        finally:
+            self.over(query)
+
+    async def _ready(self, query: QueryInFlight, error: LivestatusError) -> None:
+        """Wait until the query may be sent again after ``error``; raise if it may not."""
+        if isinstance(error, BrokenConnectionError):
+            query.repeated = True
+            if not error.begun:
+                await self._survived(query)
+        now = self.clock.seconds()
+        if isinstance(error, ConnectError):
+            query.missed = query.missed or now
+            if now - query.missed >= GRACE:
+                raise error
+        try:
+            await self.breaker.verdict().addTimeout(max(0.0, query.until - now), self.clock)
+        except (TooLate, StoppedError):
+            raise error from None
+        if self.clock.seconds() >= query.until:
+            raise error
+
+    async def _survived(self, query: QueryInFlight) -> None:
+        """Raise LostCoreError unless the core is still the one to which the query was sent."""
+        now = await self.breaker.program_now()
+        if now is None:
+            raise LostCoreError("the core went away while it was asked")
+        if not now.same_run(query.program):
+            raise LostCoreError("the core was restarted while it was asked")
+
+    # ------------------------------------------------------------ time
+
+    def _look(self) -> None:
+        now = self.clock.seconds()
+        slow = [one for one in self._open if one.due <= now]
+        for one in slow:
+            one.due = now + SLOW
+        if self._open:
+            self._alarm.by(min(one.due for one in self._open))
+        if slow:
+            self.on_slow()

@@ -1,0 +1,316 @@
+"""A core that is away for a moment, as in a reload, and one that does not come back."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from monrest.livestatus.errors import ConnectError
+from monrest.query.model import Pushed
+from monrest.sites.fanout import fan_out
+from tests.fakes.livestatus import (
+    NAEMON_COLUMNS,
+    Script,
+    close_without_answer,
+    columns_of,
+    framed,
+    hang,
+    reset,
+    rows,
+    truncated,
+)
+from tests.fakes.sites import outcome
+
+HOSTS = Pushed(table="hosts", columns=("name", "state"))
+LAYOUT = (("name", "string"), ("state", "int"))
+STEP = 0.01
+
+
+def ask(site, pushed=HOSTS, layout=LAYOUT):
+    return outcome(Deferred.fromCoroutine(site.ask(pushed, layout)))
+
+
+def leave(core):
+    """The socket refuses, and whoever was connected is not any more."""
+    core.up = False
+    for talk in list(core.open):
+        talk.close()
+
+
+def gather(town, sites):
+    plan = lambda _site, _capabilities: HOSTS  # noqa: E731
+    return outcome(Deferred.fromCoroutine(fan_out(sites, plan, LAYOUT, town.clock)))
+
+
+@pytest.mark.parametrize("away", [0.02, 0.15, 0.5, 1.0, 1.9])
+def test_queries_wait_for_a_core_that_is_away_for_less_than_two_seconds(town, away):
+    site = town.site()
+    core = town.cores["a"]
+    leave(core)
+    found = [ask(site) for _ in range(8)]
+    town.pass_time(away / 2, STEP)
+    found += [ask(site) for _ in range(8)]
+    town.pass_time(away / 2, STEP)
+    assert found == [[]] * 16
+    assert site.connected
+    core.up = True
+    town.pass_time(1.5 * away + 0.15, STEP)
+    assert found == [[[["h1", 0]]]] * 16
+    assert len(core.script.queries) == 16
+    assert site.connected
+
+
+def test_it_is_looked_for_after_50_ms_and_then_ever_more_seldom(town):
+    site = town.site()
+    core = town.cores["a"]
+    town.pass_time(2)
+    leave(core)
+    before, times = core.connects, []
+    for tick in range(3000):
+        town.clock.advance(STEP)
+        if core.connects > before:
+            before = core.connects
+            times.append(round(tick * STEP, 2))
+    pauses = [round(b - a, 2) for a, b in itertools.pairwise(times)]
+    assert pauses[0] == pytest.approx(0.05, abs=0.03)
+    assert max(pauses[:8]) < 1
+    assert pauses[-1] > 4
+    assert len(times) < 25
+    assert not site.connected
+
+
+def test_after_two_seconds_the_site_is_down_and_all_who_wait_are_told(town):
+    site, other = town.site(), town.site("b")
+    core = town.cores["a"]
+    leave(core)
+    found, both = ask(site), gather(town, [site, other])
+    town.pass_time(1.9, STEP)
+    assert found == both == []
+    assert site.connected
+    town.pass_time(0.2, STEP)
+    assert (type(found[0].value), found[0].value.reason) == (ConnectError, "connection refused")
+    assert [answer.site.id for answer in both[0].answers] == ["b"]
+    assert [one.reason for one in both[0].problems] == ["connection refused"]
+    assert not site.connected
+    assert ask(site)[0].value.reason == "connection refused"  # at once
+    core.up = True
+    town.pass_time(1.5, STEP)
+    assert site.connected
+
+
+def test_a_core_that_comes_back_is_used_again_soon(town):
+    site = town.site(up=False)
+    assert not site.connected
+    town.cores["a"].up = True
+    town.pass_time(1.2, STEP)
+    assert site.connected
+
+
+def test_nobody_waits_longer_than_his_own_time_out(town):
+    site = town.site(timeout=0.5)
+    leave(town.cores["a"])
+    found = ask(site)
+    town.pass_time(0.45, STEP)
+    assert found == []
+    town.pass_time(0.1, STEP)
+    assert found[0].value.reason == "connection refused"
+    assert site.connected
+
+
+def test_a_site_that_was_never_there_is_waited_for_as_well(town):
+    site = town.site(up=None)
+    core = town.cores["a"]
+    core.up = False
+    for attempt, _ in core.hanging:
+        core._refuse(attempt)
+    core.hanging.clear()
+    found = ask(site)
+    town.pass_time(1, STEP)
+    assert found == []
+    assert site.health.state == "pending"
+    core.up = True
+    town.pass_time(1, STEP)
+    assert found == [[["h1", 0]]]
+
+
+def test_a_query_made_for_another_kind_of_core_is_not_sent_to_the_new_one(town):
+    script = Script()
+    site = town.site(script=script)
+    core = town.cores["a"]
+    leave(core)
+    found = ask(site)
+    script.columns = [one for one in NAEMON_COLUMNS if one[1] != "state"]
+    script.status[3] += 1
+    town.pass_time(0.5, STEP)
+    core.up = True
+    town.pass_time(0.5, STEP)
+    assert found[0].value.reason == "another core has taken its place"
+    assert script.queries == []
+
+
+# ---------------------------------------------------------------- lost while it was asked
+
+
+def die(core, **status):
+    """What kills the core: the query is read, and the socket is gone with the connection."""
+
+    def misdeed(talk, _request):
+        leave(core)
+        for at, value in status.items():
+            core.script.status[int(at.removeprefix("at"))] = value
+
+    return misdeed
+
+
+def warm(town, site):
+    """A kept connection that has served before."""
+    found = ask(site)
+    town.clock.advance(0)
+    assert found == [[["h1", 0]]]
+
+
+@pytest.mark.parametrize("back", [0.0, 0.1, 0.5, 3.0])
+@pytest.mark.parametrize("changes", [{"at3": 4712}, {"at2": 1_700_000_100}])
+def test_a_query_that_the_core_did_not_survive_is_never_sent_again(town, back, changes):
+    script = Script()
+    site, other = town.site(script=script), town.site("b")
+    core = town.cores["a"]
+    warm(town, site)
+    script.plan.append(die(core, **changes))
+    before = len(script.queries)
+    both, behind = gather(town, [site, other]), None
+    town.clock.advance(0)
+    behind = ask(site)
+    town.pass_time(back, STEP)
+    core.up = True
+    town.pass_time(5, STEP)
+    assert [answer.site.id for answer in both[0].answers] == ["b"]
+    (problem,) = both[0].problems
+    assert problem.reason in (
+        "the core went away while it was asked",
+        "the core was restarted while it was asked",
+    )
+    assert site.connected
+    # The one that came after it was never read by the old core, and is answered.
+    assert len(script.queries) - before == 1 + (back < 2)
+    assert isinstance(behind[0], list) == (back < 2)
+
+
+def test_a_core_that_is_back_at_once_is_known_by_its_number(town):
+    script = Script()
+    site = town.site(script=script)
+    warm(town, site)
+
+    def replaced(talk, _request):
+        script.status[3] += 1
+        for one in list(town.cores["a"].open):
+            one.close()
+
+    script.plan.append(replaced)
+    found = ask(site)
+    town.pass_time(1, STEP)
+    assert found[0].value.reason == "the core was restarted while it was asked"
+    assert len(script.queries) == 2
+
+
+def test_a_connection_that_a_living_core_dropped_costs_nothing(town):
+    script = Script([rows(["h1", 0]), close_without_answer])
+    site = town.site(script=script)
+    warm(town, site)
+    found = ask(site)
+    town.pass_time(0.2, STEP)
+    assert found == [[["h1", 0]]]
+    assert len(script.queries) == 3
+    # It was asked meanwhile whether it is still the same one.
+    tables = [one.split(b"\n")[0] for one in script.requests]
+    assert tables[-2:] == [b"GET status", b"GET hosts"]
+    assert columns_of(script.requests[-2])[:2] == ["program_version", "livestatus_version"]
+
+
+def test_it_is_sent_again_once_and_not_more(town):
+    script = Script([rows(["h1", 0]), close_without_answer, close_without_answer])
+    site = town.site(script=script)
+    warm(town, site)
+    found = ask(site)
+    town.pass_time(3, STEP)
+    assert found[0].value.reason == "connection closed without an answer"
+    assert len(script.queries) == 3
+
+
+def test_a_probe_that_was_under_way_before_proves_nothing(town):
+    script = Script()
+    site = town.site(script=script)
+    core = town.cores["a"]
+    script.plan.append(hang)
+    first = ask(site)
+    warm(town, site)
+    core.open[0].say(framed(b'[["h1",0]]'))
+    assert first == [[["h1", 0]]]
+    town.pass_time(2, STEP)
+    held = []
+    script.probe = lambda talk, request: held.append(talk)
+    probing = outcome(site.breaker.probed())
+    town.clock.advance(0)
+    # The old core answers the probe and dies of the query.
+    script.plan.append(lambda talk, _request: None)
+    found = ask(site)
+    town.clock.advance(0)
+    (running,) = (talk for talk in core.open if talk is not held[0])
+    running.close()
+    town.clock.advance(0)
+    script.probe = None
+    old = [list(script.status)]
+    script.status[3] += 1
+    rows(*old)(held[0], b"")
+    town.pass_time(1, STEP)
+    assert probing == [None]
+    assert found[0].value.reason == "the core was restarted while it was asked"
+    assert len(script.queries) == 3
+
+
+def test_nothing_that_was_not_read_is_lost(town):
+    """The system resets a Unix socket whose other end was closed with unread bytes in it."""
+    script = Script([reset, reset, rows(["h1", 0])])
+    site = town.site(script=script)
+    script.status[3] += 1  # whatever became of the core
+    found = ask(site)
+    town.pass_time(1, STEP)
+    assert found == [[["h1", 0]]]
+
+
+def test_over_tcp_a_reset_proves_nothing(town):
+    script = Script([rows(["h1", 0]), reset])
+    site = town.site(script=script, address="tcp:core.example:6557")
+    warm(town, site)
+    script.status[3] += 1
+    found = ask(site)
+    town.pass_time(1, STEP)
+    assert found[0].value.reason == "the core was restarted while it was asked"
+    assert len(script.queries) == 2
+
+
+def test_an_answer_that_had_begun_is_asked_for_once_more(town):
+    """Its header says how long it is, so that the core had made all of it and lived."""
+    script = Script([truncated(["h1", 0])])
+    site = town.site(script=script)
+    script.status[3] += 1
+    found = ask(site)
+    town.pass_time(1, STEP)
+    assert found == [[["h1", 0]]]
+    script.plan.extend([truncated(["h1", 0]), truncated(["h1", 0])])
+    found = ask(site)
+    town.pass_time(1, STEP)
+    assert found[0].value.reason == "connection lost in the middle of an answer"
+    assert len(script.queries) == 4
+
+
+def test_zero_bytes_on_a_fresh_connection_is_a_bad_query(town):
+    script = Script([close_without_answer], status=["r2.13.6-1-icinga2", "r2", 1, 2])
+    site = town.site(script=script)
+    pushed = Pushed(table="hosts", columns=("name", "state"))
+    found = ask(site, pushed)
+    town.pass_time(1, STEP)
+    assert found[0].value.reason == "connection closed without an answer"
+    assert len(script.queries) == 1
