@@ -184,7 +184,10 @@ class Authenticator:
     def _wrong_key(self, caller: Caller, plain: str) -> Forbidden:
         target = hashed_key(plain)[:_SHOWN_OF_HASH] if plain else ""
         audit("", caller, "key refused", target=target, result="wrong authentication key")
-        return Forbidden("wrong authentication key")
+        return Forbidden(
+            "wrong authentication key",
+            "the key is not known here or was deleted; it decides alone, whatever else is sent",
+        )
 
     # ---------------------------------------------------------------- everything else
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+from monrest.commands.catalogue import Command
+from monrest.config.values import CommandsConfig
 from monrest.errors import Forbidden
 from monrest.query.model import Any_, CoreFilter, Test
 from monrest.values import ADMIN, READ_ONLY, Identity
@@ -78,6 +80,19 @@ def contact_filter(table: str, user: str, *, strict: bool) -> CoreFilter:
 def is_contact(user: str, *lists: Iterable[str] | None) -> bool:
     """Whether ``user`` is in one of the lists of contacts of a row."""
     return any(user in names for names in lists if names)
+
+
+def refused_to_all(command: Command, config: CommandsConfig) -> Forbidden | None:
+    """The error for a command that the configuration forbids to everybody; None if it does not."""
+    if config.enabled and not command.is_in(config.enabled):
+        key, why = "commands.enabled", "does not name it"
+    elif command.is_in(config.disabled):
+        key, why = "commands.disabled", "names it"
+    else:
+        return None
+    return Forbidden(
+        "this command is disabled", f"{command.name}: {key} in the configuration {why}"
+    )
 
 
 def refusal(identity: Identity, permission: str, kind: str, name: str, service: str) -> Forbidden:

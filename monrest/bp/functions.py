@@ -68,7 +68,10 @@ def worst_of(
     first = group[0][1]
     word, name = WORDS[first.status], "Best" if best else "Worst"
     labels = [label for label, _ in group]
-    details = "".join([f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group])
+    details = ""
+    if first.status != OK:
+        lines = [f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group]
+        details = "".join(lines)
     ok, warning, critical, unknown, pending = counts(items)
     return Outcome(
         status=first.status,

@@ -95,6 +95,8 @@ def checked(given: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any
     record = {key: value for key, value in given.items() if key not in COMPUTED | OF_AUTHOR}
     record["name"] = _text("name", given.get("name"), _LONGEST_NAME)
     record["text"] = _text("text", given.get("text"), texts.LONGEST)
+    if not record["text"].strip():
+        raise BadRequest("missing text", "text: expected the message of the broadcast")
     record["annotation"] = _text("annotation", given.get("annotation"), _LONGEST_NAME)
     if record["annotation"] not in ANNOTATIONS:
         raise BadRequest("invalid annotation", "annotation: expected info, warning or nothing")

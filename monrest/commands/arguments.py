@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from monrest.commands import texts, times
-from monrest.commands.catalogue import Argument, Command
+from monrest.commands.catalogue import ARGUMENT_NAMES, Argument, Command
 from monrest.config.values import CommandsConfig
 from monrest.errors import BadRequest
 
@@ -87,9 +87,7 @@ def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Map
     and ``comment_author`` only if there is one. Raise BadRequest naming the argument.
     """
     known = arguments_of(command, required=defaults.config.require_comments_for_disable)
-    given = {
-        name: value for name, value in given.items() if name not in COMMON and value is not None
-    }
+    given = _given(given)
     _refuse_unknown(command, known, given)
     found: dict[str, str] = {}
     for argument in known:
@@ -108,12 +106,32 @@ def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Map
     return found
 
 
+def unused(command: Command, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names in ``given`` that only other commands take.
+
+    Clients send one set of arguments to several commands, so these are accepted and named in a
+    warning.
+    """
+    names = _names(arguments_of(command))
+    return tuple(name for name in _given(given) if name not in names and name in ARGUMENT_NAMES)
+
+
+def _given(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that are meant for a command and have a value."""
+    return {
+        name: value for name, value in given.items() if name not in COMMON and value is not None
+    }
+
+
+def _names(arguments: tuple[Argument, ...]) -> set[str]:
+    return {name for argument in arguments for name in (argument.name, *argument.aliases)}
+
+
 def _refuse_unknown(
     command: Command, known: tuple[Argument, ...], given: Mapping[str, Any]
 ) -> None:
-    names = {name for argument in known for name in (argument.name, *argument.aliases)}
     for name in given:
-        if name not in names:
+        if name not in _names(known) and name not in ARGUMENT_NAMES:
             taken = ", ".join(argument.name for argument in known) or "no arguments"
             raise BadRequest(f"unknown argument: {name}", f"{name}: {command.name} takes {taken}")
 
@@ -287,6 +305,12 @@ def _check_downtime(command: Command, found: Mapping[str, str], config: Commands
             f"end_time: expected a time after start_time ({found['start_time']}), "
             f"got {found['end_time']}; without one it is "
             f"{math.floor(config.downtime_duration)} seconds from now",
+        )
+    if found["fixed"] == "0" and found["duration"] == "0":
+        raise BadRequest(
+            "invalid value for duration",
+            "duration: expected the length of a flexible downtime (fixed=0), such as 2h: a core "
+            "drops one without it",
         )
     longest = math.floor(config.downtime_max_duration)
     if longest > 0 and max(length, int(found["duration"])) > longest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias, get_args
@@ -48,7 +48,12 @@ _SPELLINGS: Mapping[str, Kind] = {
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "comment_data": ("comment",),
     "comment_author": ("author",),
+    "persistent_comment": ("persistent",),
+    "send_notification": ("notify",),
+    "sticky_ack": ("sticky",),
 }
+"""Further names that clients use, by the name in the catalogue."""
+
 _ATTEMPTS = ("attempts", "interval")
 
 
@@ -70,6 +75,8 @@ class Argument:
 class Command:
     """One command of one kind of object.
 
+    ``number``: the type number of the command in Nagios, which older front ends configure with;
+    several commands that send the same one share it.
     ``wants_comment``: a comment goes with it where the configuration requires one (section 1.8).
     ``lookup``: sent once for every comment or downtime found (section 1.7). ``frontend``: its
     name is none of the core's.
@@ -77,6 +84,7 @@ class Command:
 
     kind: Kind
     name: str
+    number: int
     template: str
     arguments: tuple[Argument, ...]
     permission: Permission
@@ -89,6 +97,16 @@ class Command:
     def core_name(self) -> str:
         """The name in the core."""
         return self.template.partition(";")[0]
+
+    def is_in(self, selection: Iterable[str]) -> bool:
+        """Whether a selection of names, type numbers and ranges of them (``35-36``) has it."""
+        for item in selection:
+            if item.lower() == self.name:
+                return True
+            first, _, last = item.partition("-")
+            if first.isdecimal() and int(first) <= self.number <= int(last or first):
+                return True
+        return False
 
     def argument(self, name: str) -> Argument | None:
         """The argument by its own name."""
@@ -149,6 +167,15 @@ def _argument(command: str, entry: Mapping[str, Any]) -> Argument:
 
 COMMANDS: Mapping[Kind, Mapping[str, Command]] = _read()
 """Kind to name to command."""
+
+ARGUMENT_NAMES: frozenset[str] = frozenset(
+    name
+    for known in COMMANDS.values()
+    for command in known.values()
+    for argument in command.arguments
+    for name in (argument.name, *argument.aliases)
+)
+"""Every name of an argument of any command."""
 
 ALL: tuple[Command, ...] = tuple(one for known in COMMANDS.values() for one in known.values())
 """Every command, by kind and name."""

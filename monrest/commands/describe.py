@@ -27,7 +27,8 @@ _DEFAULTS = {
 
 INTRODUCTION = """\
 Arguments are parameters of the query string, the form or the JSON body. Each has one value; \
-JSON `null` is absent, `true` is 1. An argument that is not listed is refused.
+JSON `null` is absent, `true` is 1. An argument that only other commands take is left out and \
+named in `warnings` of the answer; one that no command knows is refused.
 
 A *time* is Unix time (nine digits and more), seconds from now (`3600`, `-60`), `+60m`, \
 `now + 1h - 10m`, `tomorrow`, `today - 2d`, `2026-12-24 18:00`, `12-24-2026 18:00:00`, `10:00`, \
@@ -41,10 +42,11 @@ before it was decoded.
 Line ends in `comment_data` and `log` become blanks; in `plugin_output` they, and the two \
 characters backslash and n, begin the long output. Other control characters are refused \
 everywhere, and semicolons except in the last text of a command. `comment` stands for \
-`comment_data` and `author` for `comment_author`. While `lock_author_names` is on, comments are \
-signed by the user whatever `comment_author` says. A time period that an argument names must be \
-known to every site that gets the command; a host group in an argument chooses the sites. A \
-flexible downtime (`fixed=0`) lasts for `duration`, whose default is no time at all. Custom \
+`comment_data`, `author` for `comment_author`, `sticky` for `sticky_ack`, `notify` for \
+`send_notification` and `persistent` for `persistent_comment`. While `lock_author_names` is on, \
+comments are signed by the user whatever `comment_author` says. A time period that an argument \
+names must be known to every site that gets the command; a host group in an argument chooses the \
+sites. A flexible downtime (`fixed=0`) needs a `duration`. Custom \
 variables are named with or without the underscore that their columns have.
 
 Commands marked with * take `comment_data` and `comment_author` too: the comment is added beside \
@@ -55,8 +57,15 @@ site, and those marked with ‡ are unknown to Icinga 2."""
 
 
 def kind_in_words(kind: str) -> str:
-    """An object that an argument names, in words, for example ``time period``."""
-    return {"timeperiods": "time period", "hostgroups": "host group"}[kind]
+    """An object or entry that an argument names, in words, for example ``time period``."""
+    return {
+        "timeperiods": "time period",
+        "hostgroups": "host group",
+        "host_comments": "host comment",
+        "service_comments": "service comment",
+        "host_downtimes": "host downtime",
+        "service_downtimes": "service downtime",
+    }[kind]
 
 
 def marked(command: Command) -> str:

@@ -53,9 +53,19 @@ def check_target(target: Target) -> None:
 _NAMED: Mapping[str, str] = {"timeperiod": "timeperiods", "hostgroup": "hostgroups"}
 """Types of arguments to the kind of object that they name."""
 
+_ENTRIES: Mapping[str, str] = {
+    "del_host_comment": "host_comments",
+    "del_svc_comment": "service_comments",
+    "del_host_downtime": "host_downtimes",
+    "del_svc_downtime": "service_downtimes",
+}
+"""Commands to the kind of entry whose id is their only argument."""
+
 
 def named(command: Command, arguments: Mapping[str, str]) -> Mapping[str, Target]:
-    """Arguments to the objects that they name, which a core must have beside the target."""
+    """Arguments to the objects and entries that they name, which a core must have."""
+    if (kind := _ENTRIES.get(command.name)) is not None:
+        return {one.name: Target(kind, arguments[one.name]) for one in command.arguments}
     return {
         one.name: Target(_NAMED[one.type], arguments[one.name])
         for one in command.arguments

@@ -6,9 +6,11 @@ All problems are collected; nothing is created or changed here.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from ipaddress import ip_network
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -25,6 +27,7 @@ _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _HIGHEST_URL = 1048576
+_COMMAND_NUMBERS = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?\Z")
 
 
 def problems_of(config: Config) -> list[str]:
@@ -136,6 +139,21 @@ def _commands(commands: CommandsConfig) -> Iterator[str]:
     for key in ("send_notification", "persistent_ack", "persistent_comments"):
         if getattr(commands, key) not in (0, 1):
             yield f"commands.{key}: expected 0 or 1, got {getattr(commands, key)}"
+    for key in ("disabled", "enabled"):
+        for index, item in enumerate(getattr(commands, key)):
+            if not _is_command(item):
+                yield (
+                    f"commands.{key}[{index}]: expected the name of a command, its number or a "
+                    f'range of numbers such as "35-36", got {item!r}'
+                )
+
+
+def _is_command(item: str) -> bool:
+    """Whether it selects commands: read from the data of the catalogue, whose room is above."""
+    if span := _COMMAND_NUMBERS.match(item):
+        return int(span[1]) <= int(span[2] or span[1])
+    catalogue = json.loads((files("monrest.commands") / "commands.json").read_text("utf-8"))
+    return any(item.lower() in commands for commands in catalogue.values())
 
 
 def full_role(name: str) -> str:
@@ -264,7 +282,7 @@ def _object_configuration(config: Config) -> Iterator[str]:
         path = f"editor[{index}]"
         if not section.name.strip() or not section.name.isprintable():
             yield f"{path}.name: expected a printable text, got {section.name!r}"
-        for at, files in enumerate(section.files):
+        for at, folder in enumerate(section.files):
             where = f"{path}.files[{at}]"
-            yield from expected.absolute(f"{where}.folder", files.folder)
-            yield from expected.patterns(f"{where}.filter", files.filter)
+            yield from expected.absolute(f"{where}.folder", folder.folder)
+            yield from expected.patterns(f"{where}.filter", folder.filter)

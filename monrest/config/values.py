@@ -98,7 +98,8 @@ class CommandsConfig:
     """The table ``[commands]``; durations in seconds (auth-and-commands.md, section 1.4).
 
     ``can_submit_commands`` is for users who are no contact. A ``downtime_max_duration`` of 0 is
-    no limit.
+    no limit. ``disabled`` holds names of commands, their type numbers and ranges of them; with
+    ``enabled``, of the same form, all others are disabled.
     """
 
     lock_author_names: bool = True
@@ -110,6 +111,8 @@ class CommandsConfig:
     downtime_duration: float = 7200.0
     downtime_max_duration: float = 0.0
     require_comments_for_disable: bool = False
+    disabled: tuple[str, ...] = ()
+    enabled: tuple[str, ...] = ()
 
 
 @frozen(kw_only=True)

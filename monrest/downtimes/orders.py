@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from attrs import frozen
 
-from monrest.commands.catalogue import find
+from monrest.commands.catalogue import Command, find
 from monrest.commands.fill import orders
 from monrest.commands.values import CoreCommand, Target
 from monrest.downtimes.record import HOST, HOSTGROUP, SERVICE, SERVICEGROUP, Downtime
@@ -13,10 +16,10 @@ AUTHOR = "(cron)"
 """By whom the downtimes are, as the cores show it."""
 
 _COMMANDS = {
-    HOST: "schedule_host_downtime",
-    SERVICE: "schedule_svc_downtime",
-    HOSTGROUP: "schedule_hostgroup_host_downtime",
-    SERVICEGROUP: "schedule_servicegroup_svc_downtime",
+    HOST: ("hosts", "schedule_host_downtime"),
+    SERVICE: ("services", "schedule_svc_downtime"),
+    HOSTGROUP: ("hostgroups", "schedule_hostgroup_host_downtime"),
+    SERVICEGROUP: ("servicegroups", "schedule_servicegroup_svc_downtime"),
 }
 _WITH_CHILDREN = {
     1: "schedule_and_propagate_triggered_host_downtime",
@@ -50,15 +53,20 @@ def orders_of(downtime: Downtime, at: int) -> list[Order]:
         "comment_author": AUTHOR,
         "comment_data": record["comment"],
     }
-    name = _COMMANDS[downtime.target]
-    if downtime.target == HOST:
+    command = command_of(record)
+    with_children = command.name in _WITH_CHILDREN.values()
+    return [
+        Order(target=target, command=order, with_children=with_children)
+        for target in downtime.targets()
+        for order in orders(command, target, arguments)
+    ]
+
+
+def command_of(record: Mapping[str, Any]) -> Command:
+    """The command that sets the downtimes of a record."""
+    kind, name = _COMMANDS[record["target"]]
+    if record["target"] == HOST:
         name = _WITH_CHILDREN.get(record["childoptions"], name)
-    found: list[Order] = []
-    for target in downtime.targets():
-        command = find(target.kind, name)
-        assert command is not None
-        found += [
-            Order(target=target, command=order, with_children=name in _WITH_CHILDREN.values())
-            for order in orders(command, target, arguments)
-        ]
-    return found
+    command = find(kind, name)
+    assert command is not None
+    return command

@@ -206,6 +206,8 @@ def shown(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
         "last_error_ts": node.last_error_at,
         "last_gather_runtime": node.gathered,
         "last_job": "" if node.last_job is None else node.last_job,
-        "logs": {name: {"failed": one.failed, "time": one.at} for name, one in logs.items()},
+        "logs": [
+            {"name": name, "failed": one.failed, "time": one.at} for name, one in logs.items()
+        ],
     }
     return row

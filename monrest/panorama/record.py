@@ -164,9 +164,8 @@ def _settings(tab: Any, *, public: Any) -> dict[str, Any]:
         raise BadRequest("invalid refresh", "tab.xdata.refresh: expected a number of seconds")
     if settings.setdefault("state_type", "soft") not in _STATE_TYPES:
         raise BadRequest("invalid state_type", "tab.xdata.state_type: expected soft or hard")
-    backends = settings.get("backends")
-    if backends is not None and not _are_texts(backends):
-        raise BadRequest("invalid backends", "tab.xdata.backends: expected a list of site ids")
+    if settings.get("backends") is not None:
+        settings["backends"] = _site_ids(settings["backends"])
     for name in ("groups", "users"):
         settings[name] = _rights(name, settings.get(name))
     if settings.pop("public", None) not in _NO or public not in _NO:
@@ -184,6 +183,22 @@ def _is_seconds(value: Any) -> bool:
     if isinstance(value, str):
         return re.fullmatch(r"-?[0-9]{0,9}", value) is not None
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9
+
+
+def _site_ids(value: Any) -> list[str]:
+    """The ids of sites; other front ends store each with its name, as ``{"id": "name"}``."""
+    found: list[str] = []
+    for one in value if isinstance(value, list) else [None]:
+        names: list[Any] = [one]
+        if isinstance(one, dict) and _are_texts(list(one.values())):
+            names = list(one)
+        if not names or not _are_texts(names):
+            raise BadRequest(
+                "invalid backends",
+                'tab.xdata.backends: expected a list of site ids, or of {"<id>": "<name>"}',
+            )
+        found += names
+    return found
 
 
 def _are_texts(value: Any) -> bool:

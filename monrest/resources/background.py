@@ -82,9 +82,8 @@ async def start(
 
 
 def result_url(context: Context, number: int) -> str:
-    """Give the path of a job's result."""
-    names = context.names
-    return f"{names.root}/{names.app}/jobs/{number}/output"
+    """Give the path of a job's result, below the root of the API as every path of a request."""
+    return f"/{context.names.app}/jobs/{number}/output"
 
 
 def spelled(request: RestRequest, endpoint: Endpoint) -> str:

@@ -185,7 +185,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         raise BadRequest("invalid id", "id: expected a number above 0, the first one to try")
     made = await context.bp.create(values, start)
     audit(request.identity, request.caller, "bp create", target=made.id, name=made.definition.name)
-    return _done(context, "business process sucessfully created", data=record(made))
+    return _done(context, "business process successfully created", data=record(made))
 
 
 async def replace(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -215,7 +215,7 @@ async def _change(
     if after is None:
         raise _no_such_process()
     _audit(request, "bp change", after)
-    return _done(context, "business process sucessfully updated")
+    return _done(context, "business process successfully updated")
 
 
 async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -225,7 +225,7 @@ async def delete(context: Context, request: RestRequest, where: tuple[str, ...])
     if not await context.bp.delete(before.nr):
         raise _no_such_process()
     _audit(request, "bp delete", before)
-    return _done(context, "business process sucessfully removed")
+    return _done(context, "business process successfully removed")
 
 
 def _done(context: Context, message: str, **more: Any) -> Document:
@@ -253,7 +253,7 @@ async def refresh(context: Context, request: RestRequest, where: tuple[str, ...]
     await _check_refresh(context, request.identity, before.definition.name)
     done = await context.bp.refresh(before)
     value = {
-        "message": "business process sucessfully refreshed",
+        "message": "business process refreshed successfully",
         "data": record(done.process),
     }
     return Document(value=value, failed_sites=done.problems)

@@ -57,12 +57,12 @@ _WRITTEN = (
     Column("count", "number", "", "always 1"),
     Column("message", "string", "", "what was done"),
 )
-_MADE = (*_WRITTEN, Column("file", "string", "", "name of the new broadcast, with .json"))
+_MADE = (*_WRITTEN, Column("file", "string", "", "name of the new broadcast"))
 
 FIELDS = (
     Parameter(name="name", description="title"),
-    Parameter(name="text", description="Markdown, also with HTML; front matter between two lines "
-              "`---` with a `key: value` each; `{{key}}` is replaced"),
+    Parameter(name="text", required=True, description="Markdown, also with HTML; front matter "
+              "between two lines `---` with a `key: value` each; `{{key}}` is replaced"),
     Parameter(name="contacts", description="users that see it, a list or with commas, `!` in "
               "front for those who do not; none: everybody"),
     Parameter(name="contactgroups", description="contact groups, in the same way"),
@@ -157,7 +157,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         _audit(request, "create", "", error)
         raise
     _audit(request, "create", file)
-    value = {"message": "successfully created broadcast.", "file": f"{file}.json", "count": 1}
+    value = {"message": "successfully created broadcast.", "file": file, "count": 1}
     return Document(value=value)
 
 

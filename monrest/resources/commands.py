@@ -68,6 +68,12 @@ COLUMNS = (
         "and why; of several sites the least good one",
     ),
     Column("effects", "object", "", "with `wait`: effect by site id"),
+    Column(
+        "warnings",
+        "array_of_strings",
+        "",
+        "arguments that only other commands take, and sites without the comment or downtime",
+    ),
     Column("failed_sites", "array_of_strings", "", "objects with site, name and reason"),
 )
 

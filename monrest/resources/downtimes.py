@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from monrest.audit import audit
+from monrest.auth.commands import refused_to_all
 from monrest.downtimes import cores, statements
+from monrest.downtimes.orders import command_of
 from monrest.downtimes.record import TARGETS, Downtime, checked
 from monrest.errors import BadRequest, Conflict, NotFound, RestError
 from monrest.resources.declare import (
@@ -151,8 +153,11 @@ def _complete(
     context: Context, request: RestRequest, fields: Mapping[str, Any], created_by: str
 ) -> dict[str, Any]:
     given = {name: value for name, value in fields.items() if name not in _MINE}
+    made = checked(given, context.config.commands)
+    if (disabled := refused_to_all(command_of(made), context.config.commands)) is not None:
+        raise disabled
     return {
-        **checked(given, context.config.commands),
+        **made,
         "created_by": created_by,
         "edited_by": request.identity.user,
         "last_changed": int(context.wall.now()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from monrest.commands.catalogue import ALL
+from monrest.resources.catalogue import url_of
 from monrest.resources.declare import LIST_PARAMETERS, METHOD_ORDER, Context, Endpoint
 from monrest.resources.local import local_schema, select
 from monrest.values import Answer, Column, RestRequest
@@ -26,6 +28,9 @@ async def index(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         }
         for endpoint in EVERY
         for method in endpoint.methods
+    ]
+    records += [
+        {"url": url_of(one), "protocol": "POST", "description": one.description} for one in ALL
     ]
     records.sort(key=lambda one: (one["url"], METHOD_ORDER.index(one["protocol"])))
     return await select(context, request, _SCHEMA, records)

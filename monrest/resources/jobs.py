@@ -83,8 +83,8 @@ def record(context: Context, job: Job) -> dict[str, Any]:
         "message": job.message if ended is None else outcome.message,
         "percent": job.percent if ended is None else 100,
         "perl_res": "",
-        "pid": job.pid if ended is None else "",
-        "rc": "" if ended is None else job.rc,
+        "pid": job.pid if ended is None else None,
+        "rc": None if ended is None else job.rc,
         "remaining": _remaining(job, until),
         "show_output": int(outcome.status is not None),
         "start": int(begun),
@@ -110,7 +110,10 @@ async def _mine(context: Context, request: RestRequest, where: tuple[str, ...]) 
 
 
 def _no_such_job() -> NotFound:
-    return NotFound("no such job")
+    return NotFound(
+        "no such job",
+        "it never was, was removed, or ended longer ago than jobs are kept; /mon/jobs lists yours",
+    )
 
 
 async def jobs(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -185,6 +188,7 @@ _MOST_DIGITS = 9
 def _again(context: Context, request: RestRequest, found: Job) -> Document:
     where = result_url(context, found.id)
     query = urlencode(request.parameters, quote_via=quote, errors="replace")
+    query = f"?{query}" if query else ""
     return Document(
         value={
             "job_id": str(found.id),
@@ -193,7 +197,7 @@ def _again(context: Context, request: RestRequest, found: Job) -> Document:
             "result_url": where,
         },
         status=302,
-        headers=(("Location", f"{where}?{query}" if query else where),),
+        headers=(("Location", f"{context.names.root}{where}{query}"),),
         plain=True,
     )
 

@@ -69,7 +69,10 @@ async def existing(sites: Sequence[Site], targets: Iterable[Target], clock: IRea
 
     Raise SitesFailed when no site answers at all.
     """
-    questions = [_objects(kind, names, None) for kind, names in _by_kind(targets).items()]
+    questions = [
+        _numbered(kind, names) if kind in ENTRY_TABLES else _objects(kind, names, None)
+        for kind, names in _by_kind(targets).items()
+    ]
     return await _asked(sites, questions, clock)
 
 
@@ -135,6 +138,29 @@ def _by_kind(targets: Iterable[Target]) -> dict[str, set[Target]]:
     for target in targets:
         found[target.kind].add(target)
     return found
+
+
+ENTRY_TABLES = {
+    "host_comments": "comments",
+    "service_comments": "comments",
+    "host_downtimes": "downtimes",
+    "service_downtimes": "downtimes",
+}
+"""Kinds of targets that are comments and downtimes, named by their id."""
+
+
+def _numbered(kind: str, targets: Collection[Target]) -> _Question:
+    limit = None
+    if len(targets) <= _FEW:
+        limit = Any_(tuple(Test("id", "=", target.name) for target in targets))
+    of_service = kind.startswith("service_")
+
+    def read(row: Row) -> Iterable[Target]:
+        number, service = row
+        return (Target(kind, str(int(number))),) if bool(service) == of_service else ()
+
+    layout: Layout = (("id", "int"), ("service_description", "string"))
+    return _Question(ENTRY_TABLES[kind], layout, limit, read)
 
 
 def _objects(kind: str, targets: Collection[Target], further: CoreFilter | None) -> _Question:
@@ -292,6 +318,29 @@ async def entries(
         work = _sorted_out(answer.site.id, answer.rows, wanted, found)
         await _understood(answer, work, problems, clock)
     return found, problems
+
+
+async def owners(
+    table: str,
+    sites: Sequence[Site],
+    number: int,
+    visible: CoreFilter | None,
+    clock: IReactorTime,
+) -> Found:
+    """The hosts and services with a comment or downtime of this id, and on which sites.
+
+    ``visible`` is what the user may see. Raise SitesFailed when no site answers at all.
+    """
+    limits: list[CoreFilter] = [Test("id", "=", str(number))]
+    if visible is not None:
+        limits.append(visible)
+
+    def read(row: Row) -> Iterable[Target]:
+        host, service = row
+        return (Target("services", host, service) if service else Target("hosts", host),)
+
+    layout: Layout = (("host_name", "string"), ("service_description", "string"))
+    return await _asked(sites, [_Question(table, layout, _joined(limits), read)], clock)
 
 
 def _sorted_out(

@@ -49,7 +49,7 @@ COLUMNS = (
     Column("last_error_ts", "time", "", "when that was, 0 for never"),
     Column("last_gather_runtime", "time", "", "when facts were gathered last, 0 for never"),
     Column("last_job", "number", "", "background job of the last operation, empty for none"),
-    Column("logs", "object", "", "how each operation ended last: `failed` and `time` by name"),
+    Column("logs", "array_of_strings", "", "each operation's last end: `name`, `failed`, `time`"),
     Column("machine_type", "string", "", "kind of guest, empty for none"),
     Column("memfree", "number", "MB", "free memory, caches included"),
     Column("memtotal", "number", "MB", "memory"),

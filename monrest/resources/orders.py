@@ -10,10 +10,10 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from attrs import define, field
 
-from monrest.auth.commands import Grant, grant, needed, refusal
+from monrest.auth.commands import Grant, grant, needed, refusal, refused_to_all
 from monrest.auth.rights import may_submit
 from monrest.commands import describe
-from monrest.commands.arguments import Defaults, parse, shown
+from monrest.commands.arguments import Defaults, parse, shown, unused
 from monrest.commands.catalogue import Command, find, singular, suggestion
 from monrest.commands.fill import Removal, check_target, named, orders, removal
 from monrest.commands.values import CoreCommand, Target
@@ -22,7 +22,7 @@ from monrest.config.values import CommandsConfig
 from monrest.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.resources.asked import Asked
 from monrest.resources.declare import Context
-from monrest.resources.lookups import Entries, Found, commanded, entries, existing
+from monrest.resources.lookups import ENTRY_TABLES, Entries, Found, commanded, entries, existing
 from monrest.sites.site import Site
 from monrest.values import Identity, SiteProblem
 
@@ -44,7 +44,8 @@ _LONGEST_NAME = 4096
 class Job:
     """One command that may be sent: to which sites, and what each of them is told.
 
-    ``failed`` are the sites that were meant and could not be asked. A site with no orders has
+    ``failed`` are the sites that were meant and could not be asked. ``warnings`` name what was
+    left out of the command, and sites to which it does not go. A site with no orders has
     nothing that the command matches.
     """
 
@@ -55,6 +56,7 @@ class Job:
     sites: tuple[Site, ...] = ()
     failed: tuple[SiteProblem, ...] = ()
     removal: Removal | None = None
+    warnings: list[str] = field(factory=list)
     orders: dict[str, tuple[CoreCommand, ...]] = field(factory=dict)
 
     @property
@@ -172,10 +174,17 @@ class Preparation:
                     extra=hint,
                 )
                 continue
+            if (disabled := refused_to_all(command, defaults.config)) is not None:
+                self.problems[one.index] = disabled
+                continue
             job = Job(asked=one, command=command, config=defaults.config)
             self.jobs.append(job)
             try:
                 job.arguments = parse(command, one.given, defaults)
+                job.warnings += [
+                    f"{name}: {command.name} does not take it"
+                    for name in unused(command, one.given)
+                ]
             except BadRequest as error:
                 self._wrong(job, error)
 
@@ -217,7 +226,9 @@ class Preparation:
                 where = granted[one.index] or found
                 self._keep(job, where, one.target, _filter(one.target))
             for argument, target in named(job.command, job.arguments).items():
-                if one.target.kind == "sites":
+                if target.kind in ENTRY_TABLES:
+                    self._narrow(job, found, argument, target)
+                elif one.target.kind == "sites":
                     self._keep(job, found, target, f"{argument}={shown(target.name)}")
                 else:
                     self._demand(job, found, argument, target)
@@ -228,6 +239,21 @@ class Preparation:
         job.sites = tuple(site for site in job.sites if site.id in found.on(target))
         if not job.sites:
             self._wrong(job, _nowhere(what, job.failed))
+
+    def _narrow(self, job: Job, found: Found, argument: str, target: Target) -> None:
+        """Leave out the sites that do not have the comment or downtime, with a warning."""
+        job.fail(found)
+        having = found.on(target)
+        missing = [site.name for site in job.sites if site.id not in having]
+        job.sites = tuple(site for site in job.sites if site.id in having)
+        if missing:
+            kind = describe.kind_in_words(target.kind)
+            warning = f"{argument}: there is no {kind} {target.name} on {', '.join(missing)}"
+            job.warnings.append(warning)
+            if not job.sites:
+                error = BadRequest(f"invalid value for {argument}", warning)
+                error.problems = job.failed
+                self._wrong(job, error)
 
     def _demand(self, job: Job, found: Found, argument: str, target: Target) -> None:
         """It is wrong if any site that has the object lacks what goes with it."""

@@ -94,6 +94,8 @@ class Outcome:
         more: dict[str, Any] = {"commands": self.commands}
         if self.effects:
             more |= {"effect": self.effect, "effects": self.effects}
+        if self.job.warnings:
+            more["warnings"] = self.job.warnings
         if self.failed:
             more["failed_sites"] = [
                 one | ({"uncertain": True} if one["site"] in self.uncertain else {})
@@ -126,6 +128,7 @@ class Outcome:
             value={"message": self.message, **self.members()},
             order=("message", "commands"),
             failed_sites=tuple(self.failed),
+            warnings=tuple(self.job.warnings),
         )
 
     def result(self) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """From the segments of a path to an endpoint (query-engine.md, sections 1.1 and 1.5).
 
 Literal segments are compared undecoded and case-sensitively and win over variables; variable
-segments are percent-decoded once, after splitting. The first segment of a collection may be
-singular or plural.
+segments are percent-decoded once, after splitting. A literal in the plural may be asked for in the
+singular, unless a name of an object can stand in its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 from urllib.parse import unquote
 
 from attrs import define, field, frozen
@@ -37,12 +38,15 @@ class Router:
 
     app: str
     root: _Node = field(factory=_Node, init=False)
-    _singular: dict[str, str] = field(factory=dict, init=False)
+    _plural: dict[str, str] = field(factory=dict, init=False)
+    _templates: dict[tuple[str, ...], None] = field(factory=dict, init=False)
 
     def add(self, endpoints: Iterable[Endpoint]) -> None:
         """Take endpoints in; ValueError if a path and method is there twice."""
         for endpoint in endpoints:
             node = self.root
+            words = tuple(self._own(endpoint.segments))
+            self._templates[words] = None
             for at, segment in enumerate(endpoint.segments):
                 if is_variable(segment):
                     if node.variable is None:
@@ -50,10 +54,8 @@ class Router:
                     node = node.variable
                     continue
                 word = self.app if at == 0 and segment == "mon" else segment
-                if at == 0 and segment.endswith("s"):
-                    self._singular[word[:-1]] = word
-                elif at == 0 and endpoint.schema is not None:
-                    self._singular[word + "s"] = word
+                if at == 0 and endpoint.schema is not None and not segment.endswith("s"):
+                    self._plural[word + "s"] = word
                 node = node.literals.setdefault(word, _Node())
             for method in endpoint.methods:
                 if method in node.endpoints:
@@ -68,7 +70,7 @@ class Router:
         """
         found = self._walk(segments)
         if found is None:
-            raise NotFound(f"unknown rest path: {path}")
+            raise self._unknown(path, segments)
         node, arguments = found
         endpoint = node.endpoints.get("GET" if method == "HEAD" else method)
         if endpoint is None and method == "POST":
@@ -81,7 +83,7 @@ class Router:
         """The methods of a path for the Allow header; raises NotFound."""
         found = self._walk(segments)
         if found is None:
-            raise NotFound(f"unknown rest path: {path}")
+            raise self._unknown(path, segments)
         return _methods(found[0])
 
     def public(self, method: str, segments: Sequence[str]) -> bool:
@@ -93,24 +95,56 @@ class Router:
         return endpoint is not None and endpoint.public
 
     def _walk(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
-        if segments and segments[0] not in self.root.literals:
-            first = self._singular.get(segments[0])
-            if first is None:
-                return None
+        if segments and f"{segments[0]}s" == self.app:
+            return None
+        if segments and (first := self._plural.get(segments[0])) is not None:
             segments = (first, *segments[1:])
-        if len(segments) > 1 and segments[0] == self.app and segments[1] in _SINGULAR:
-            segments = (self.app, f"{segments[1]}s", *segments[2:])
         return _descend(self.root, segments, 0)
 
+    def _own(self, segments: Sequence[str]) -> list[str]:
+        """The segments of a template with the site's own word in the place of ``mon``."""
+        return [self.app if (at, one) == (0, "mon") else one for at, one in enumerate(segments)]
 
-_SINGULAR = frozenset({"broadcast", "job", "recurring_downtime", "report", "session", "user"})
-"""Words of the front end's own paths that are taken in the singular (frontend-data.md, 1.1)."""
+    def _unknown(self, path: str, segments: Sequence[str]) -> NotFound:
+        """The error for a path that is none, with the paths that are most like it."""
+        asked = [one[:_LONGEST_COMPARED] for one in segments[:_MOST_COMPARED]]
+        close = [
+            (ratio, template)
+            for template in self._templates
+            if (ratio := _likeness(asked, template)) >= _LIKE
+        ]
+        close.sort(key=lambda one: (-one[0], one[1]))
+        similar = ", ".join(f"/{'/'.join(template)}" for _, template in close[:3])
+        hint = f"similar paths: {similar}; " if similar else ""
+        return NotFound(f"unknown rest path: {path}", f"{hint}/index lists all paths")
+
+
+_LONGEST_COMPARED = 40
+_MOST_COMPARED = 8
+"""Letters of a segment and segments of an unknown path that are compared, which takes time."""
+
+_LIKE = 0.6
+
+
+def _likeness(asked: Sequence[str], template: Sequence[str]) -> float:
+    """How like a path is to a template, from 0 to 1: as its least like word is."""
+    if abs(len(asked) - len(template)) > 1:
+        return 0.0
+    words = [
+        SequenceMatcher(None, ours.lower(), theirs).ratio()
+        for ours, theirs in zip(asked, template, strict=False)
+        if not is_variable(theirs)
+    ]
+    return min(words, default=0.0) * min(len(asked), len(template)) / max(len(asked), len(template))
 
 
 def _descend(node: _Node, segments: Sequence[str], at: int) -> tuple[_Node, list[str]] | None:
     if at == len(segments):
         return (node, []) if node.endpoints else None
     literal = node.literals.get(segments[at])
+    if literal is None and node.variable is None:
+        # The singular stands for the plural where it can be no name of an object.
+        literal = node.literals.get(f"{segments[at]}s")
     if literal is not None:
         found = _descend(literal, segments, at + 1)
         if found is not None:

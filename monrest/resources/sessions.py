@@ -15,8 +15,10 @@ COLUMNS = (
     Column("active", "time", "", "when it was used last"),
     Column("address", "string", "", "where the login came from: the other end of its connection"),
     Column("digest", "string", "", "how the session's id is hashed"),
+    Column("fake", "boolean", "", "always 0: only a login makes a session"),
     Column("file", "string", "", "where it is kept: table and record in the database"),
     Column("hashed_key", "string", "", "hash of the session's id, by which it is known here"),
+    Column("oauth_groups", "array_of_strings", "", "empty: there are no logins by OAuth"),
     Column("roles", "array_of_strings", "", "all that it may give; empty: no restriction"),
     Column("username", "string", "", "whose session it is"),
 )
@@ -29,8 +31,10 @@ def record(session: Session) -> dict[str, Any]:
         "active": session.active,
         "address": session.address,
         "digest": DIGEST,
+        "fake": 0,
         "file": session.file,
         "hashed_key": session.hashed_id,
+        "oauth_groups": [],
         "roles": list(session.roles or ()),
         "username": session.username,
     }

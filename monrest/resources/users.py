@@ -29,7 +29,7 @@ from monrest.resources.declare import (
 from monrest.resources.fetch import reselect
 from monrest.resources.fields import fields_of
 from monrest.resources.instance import spelled
-from monrest.resources.local import local_schema, select, sparse
+from monrest.resources.local import local_schema, select
 from monrest.values import (
     ADMIN,
     READ_ONLY,
@@ -48,7 +48,7 @@ COLUMNS = (
     Column("groups", "array_of_strings", "", "contact groups"),
     Column("has_mon_profile", "boolean", "", "whether data of the user is stored here"),
     Column("id", "string", "", "name of the user"),
-    Column("last_login", "time", "", "last login, null for none; absent without a profile"),
+    Column("last_login", "time", "", "last login, null for none"),
     Column("locked", "boolean", "", "whether the user is locked"),
     Column("roles", "array_of_strings", "", "roles"),
     Column("tz", "string", "", "time zone of the user; null: that of the server"),
@@ -63,7 +63,6 @@ WHOAMI_COLUMNS = tuple(
         key=lambda one: one.name,
     )
 )
-_OPTIONAL = frozenset({"last_login"})
 
 
 @lru_cache(maxsize=8)
@@ -92,8 +91,7 @@ async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
     schema = _schema(context.names.app)
     if not identity.may(ADMIN):
         himself = await _one(context, identity.user)
-        answer = await select(context, request, schema, (himself,))
-        return await sparse(context, request, answer, _OPTIONAL)
+        return await select(context, request, schema, (himself,))
     contacts, problems = await context.contacts.everybody(context.sites.sites)
     profiles = {profile.name: profile for profile in await context.users.list()}
     known = _known(contacts, profiles, await _configured(context))
@@ -104,7 +102,6 @@ async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         return _record(context, roles.identity(name, contact), contact, profiles.get(name))
 
     answer = await select(context, request, schema, map(record, sorted(known)))
-    answer = await sparse(context, request, answer, _OPTIONAL)
     return evolve(answer, failed_sites=problems)
 
 
@@ -261,12 +258,11 @@ def _record(
         "groups": sorted(contact.groups),
         f"has_{context.names.app}_profile": profile is not None,
         "id": identity.user,
+        "last_login": None if profile is None else profile.last_login,
         "locked": profile is not None and profile.locked,
         "roles": sorted(held if may_submit else held | {READ_ONLY}),
         "tz": profile.tz if profile is not None and profile.zone is not None else None,
     }
-    if profile is not None:
-        record["last_login"] = profile.last_login
     return record
 
 

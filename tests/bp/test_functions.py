@@ -52,6 +52,13 @@ def test_worst_and_best(children, worst, best):
     assert functions.worst_of(items(*children), DEFAULT_ORDER, best=True).status == best
 
 
+def test_children_that_are_fine_have_no_lines():
+    for best in (False, True):
+        found = functions.worst_of(items("ok", "ok"), DEFAULT_ORDER, best=best)
+        name = "Best" if best else "Worst"
+        assert found.text.startswith(f"OK - {name} state is OK: c0 and c1| services_ok=2 ")
+
+
 def test_the_text_of_worst():
     found = functions.worst_of(items("ok", "critical", "critical"), DEFAULT_ORDER)
     assert found.short == "worst of"

@@ -16,12 +16,14 @@ NOW = datetime(2026, 11, 21, 10, tzinfo=UTC).timestamp()
 
 
 def made(**given):
-    return Broadcast(file="f", record=checked(given, NOW, BERLIN), changed=int(NOW))
+    return Broadcast(
+        file="f", record=checked({"text": "x", **given}, NOW, BERLIN), changed=int(NOW)
+    )
 
 
 def test_defaults():
-    assert checked({}, NOW, BERLIN) == {
-        "name": "", "text": "", "annotation": "", "contacts": [], "contactgroups": [],
+    assert checked({"text": "x"}, NOW, BERLIN) == {
+        "name": "", "text": "x", "annotation": "", "contacts": [], "contactgroups": [],
         "expires": "", "hide_before": "", "loginpage": 0, "panorama": 0, "template": 0,
     }  # fmt: skip
 
@@ -48,13 +50,14 @@ def test_defaults():
     ],
 )
 def test_values(name, value, stored):
-    assert checked({name: value}, NOW, BERLIN)[name] == stored
+    assert checked({"text": "x", name: value}, NOW, BERLIN)[name] == stored
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("name", ["x"]), ("name", "x" * 1001), ("name", "a\0"), ("text", {}), ("text", "x" * 10_001),
+        ("text", ""), ("text", " \n"), ("text", None),
         ("text", True), ("annotation", "error"), ("contacts", {}), ("contacts", [1]),
         ("contacts", ["x"] * 1001), ("expires", "soon"), ("expires", "99999999999999"),
         ("expires", "-99999999999"), ("expires", []), ("expires", True), ("hide_before", "2026-02-30"),
@@ -63,7 +66,7 @@ def test_values(name, value, stored):
 )  # fmt: skip
 def test_wrong_values(name, value):
     with pytest.raises(BadRequest) as caught:
-        checked({name: value}, NOW, BERLIN)
+        checked({"text": "x", name: value}, NOW, BERLIN)
     assert name in caught.value.description or name == "own"
 
 

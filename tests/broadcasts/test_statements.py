@@ -13,7 +13,7 @@ MANY = range(12)
 
 
 def named(name):
-    return checked({"name": name}, 0, UTC)
+    return checked({"name": name, "text": "x"}, 0, UTC)
 
 
 async def test_each_new_one_has_a_file_of_its_own(database):

@@ -111,9 +111,7 @@ def test_comments_of_disabling_commands():
         "comment_data": "a; b",
     }
     assert read("hosts", "disable_host_flap_detection", required) == {}
-    assert refused("hosts", "enable_host_check", required, comment="x")[0] == (
-        "unknown argument: comment"
-    )
+    assert read("hosts", "enable_host_check", required, comment="x") == {}
 
 
 @pytest.mark.parametrize(

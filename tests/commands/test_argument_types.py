@@ -12,7 +12,8 @@ from tests.commands.reading import NOW, argument, refused
     [("0", "0"), ("1", "1"), ("true", "1"), ("false", "0"), ("TRUE", "1"), (" 1 ", "1")],
 )
 def test_booleans(text, expected):
-    assert argument("hosts", "schedule_host_downtime", "fixed", text, comment="x") == expected
+    given = {"comment": "x", "duration": "60"}
+    assert argument("hosts", "schedule_host_downtime", "fixed", text, **given) == expected
 
 
 @pytest.mark.parametrize("text", ["2", "-1", "yes", "on", "x", "1;1", "01"])

@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve
 
-from monrest.commands.arguments import parse
+from monrest.commands.arguments import parse, unused
 from monrest.commands.catalogue import ALL, find
 from monrest.errors import BadRequest
 from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused
@@ -148,7 +148,8 @@ def test_values_of_a_json_body():
     assert (found["fixed"], found["triggered_by"], found["duration"], found["end_time"]) == (
         *("1", "7", "0", "1795100000"),
     )
-    assert argument("hosts", "schedule_host_downtime", "fixed", False, comment_data="x") == "0"
+    flexible = {"comment_data": "x", "duration": 60}
+    assert argument("hosts", "schedule_host_downtime", "fixed", False, **flexible) == "0"
     assert argument("hosts", "add_host_comment", "comment_data", 5) == "5"
     assert argument("hosts", "add_host_comment", "comment_data", 1.5) == "1.5"
 
@@ -193,11 +194,34 @@ def test_aliases():
     for name in ("interval", "attempts"):
         assert read("hosts", "change_max_host_check_attempts", **{name: "4"}) == {"interval": "4"}
         assert read("services", "change_max_svc_check_attempts", **{name: "4"}) == {"attempts": "4"}
-    assert refused("hosts", "change_normal_host_check_interval", attempts="4")[0] == (
-        "unknown argument: attempts"
+    acknowledged = {"comment_data": "x", "sticky": "2", "notify": "0", "persistent": "1"}
+    found = read("hosts", "acknowledge_host_problem", **acknowledged)
+    assert (found["sticky_ack"], found["send_notification"], found["persistent_comment"]) == (
+        *("2", "0", "1"),
     )
     # Here the comment is an argument of its own.
     assert read("sites", "del_downtime_by_host_name", comment="x")["comment"] == "x"
+
+
+def test_arguments_of_other_commands_are_left_out():
+    command = find("hosts", "enable_host_check")
+    given = {"sticky": "1", "notify": "1", "persistent": "1", "backends": "s1", "fixed": None}
+    assert parse(command, given, PLAIN) == {}
+    assert unused(command, given) == ("sticky", "notify", "persistent")
+    assert refused("hosts", "enable_host_check", sticki="1") == (
+        "unknown argument: sticki",
+        "sticki: enable_host_check takes no arguments",
+    )
+
+
+def test_a_flexible_downtime_needs_a_length():
+    given = {"comment_data": "x", "fixed": "0"}
+    for name in ("schedule_host_downtime", "schedule_host_svc_downtime"):
+        for duration in ({}, {"duration": "0"}):
+            message, description = refused("hosts", name, **given, **duration)
+            assert message == "invalid value for duration"
+            assert description.startswith("duration: expected the length of a flexible downtime")
+        assert read("hosts", name, **given, duration="1h")["duration"] == "3600"
 
 
 def test_an_argument_under_two_names_is_refused():

@@ -74,7 +74,7 @@ def test_names_and_numbers_of_new_ones(admin):
     assert create(admin, {"id": 7})["id"] == "7"
     assert create(admin, {"id": "7"})["id"] == "8"
     assert admin.request("DELETE", "/mon/bp/2").json == {
-        "message": "business process sucessfully removed"
+        "message": "business process successfully removed"
     }
     assert create(admin, {"name": "A"})["id"] == "2"
     assert admin.values("/mon/bp", "name") == [
@@ -189,7 +189,7 @@ def test_patch_merges_and_replace_replaces(admin):
     assert patch(admin, number, {"nodes": {"4": None}}).status == 200
     assert set(by_id(admin.rows(f"/mon/bp/{number}"))) == {"node1", "fronts", "w1", "w2"}
     response = admin.post_json(f"/mon/bp/{number}", {"name": "Other", "state_type": True})
-    assert response.json == {"message": "business process sucessfully updated"}
+    assert response.json == {"message": "business process successfully updated"}
     found = admin.rows(f"/mon/bp/{number}")
     assert (found["name"], found["rankDir"], found["nodes"]) == ("Other", "TB", [])
     assert found["state_type"] == "hard"

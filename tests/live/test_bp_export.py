@@ -173,7 +173,7 @@ def test_one_that_is_refused_holds_up_no_other(core, file, server):
             server.start()
         assert server.log.count("business process not exported: Web Shop (1)") == 2
         response = patch(client, 1, {"template": None})
-        assert response.json == {"message": "business process sucessfully updated"}
+        assert response.json == {"message": "business process successfully updated"}
         assert set(states(core)) == {"Renamed", 'Front "ends" \\ ü'}
 
 
@@ -199,7 +199,7 @@ def test_labels_that_the_core_forbids(core, file, server):
         nodes = {"nodes": [{}, {"host_name": "a*b", "label": "Front"}]}
         refused(patch(client, 1, nodes), 400, "invalid name", "nodes[1].host_name")
         response = patch(client, 1, {"nodes": [{}, {"label": "Front"}]})
-        assert response.json == {"message": "business process sucessfully updated"}
+        assert response.json == {"message": "business process successfully updated"}
         assert set(states(core)) == {"Whole shop", "Front"}
 
 

@@ -41,7 +41,7 @@ def olga(server):
 
 
 def create(client, **fields):
-    response = client.post_json(PATH, fields)
+    response = client.post_json(PATH, {"text": "x", **fields})
     assert response.status == 200, response
     assert response.json["message"] == "successfully created broadcast."
     return response.json["file"]
@@ -56,9 +56,7 @@ def patch(client, path, document):
 
 def test_a_life(ed):
     text = "---\nteam: Ops\n---\nHello **{{team}}**, by {{contact}} <script>x</script>{{unknown}}"
-    assert (
-        create(ed, file="first", name="One", text=text, expires="2030-01-01 00:00") == "first.json"
-    )
+    assert create(ed, file="first", name="One", text=text, expires="2030-01-01 00:00") == "first"
     row = ed.rows(f"{PATH}/first.json")
     assert row == ed.rows("/mon/broadcast/first")
     assert row["text"] == "Hello **Ops**, by ed <script>x</script>{{unknown}}"
@@ -75,9 +73,9 @@ def test_a_life(ed):
     after = ed.rows(f"{PATH}/first")
     assert (after["name"], after["raw_text"], after["own"]) == ("Two", text, {"a": 1})
     assert patch(ed, f"{PATH}/first", after).status == 200
-    assert ed.post_json(f"{PATH}/first", {"name": "Three"}).status == 200
+    assert ed.post_json(f"{PATH}/first", {"name": "Three", "text": "3"}).status == 200
     replaced = ed.rows(f"{PATH}/first")
-    assert (replaced["name"], replaced["text"], replaced["expires_ts"]) == ("Three", "", 0)
+    assert (replaced["name"], replaced["text"], replaced["expires_ts"]) == ("Three", "3", 0)
     assert "own" not in replaced
     assert ed.request("DELETE", f"{PATH}/first").json == {
         "count": 1, "message": "successfully removed 1 broadcast.",
@@ -88,7 +86,7 @@ def test_a_life(ed):
 
 def test_lists(ed):
     files = [create(ed, name=str(number)) for number in range(3)]
-    assert files[1] == files[0].replace(".json", "_1.json")
+    assert files[1] == f"{files[0]}_1"
     create(ed, file="zz", name="late", hide_before="+1d", own=1)
     create(ed, file="old", name="over", expires="-1s")
     create(ed, file="a", name="pattern", template="1")
@@ -106,7 +104,9 @@ def test_lists(ed):
 
 def test_a_form(ed):
     assert (
-        ed.post_form(PATH, [("file", "form"), ("name", "F"), ("contacts", "joe,!adm")]).status
+        ed.post_form(
+            PATH, [("file", "form"), ("name", "F"), ("contacts", "joe,!adm"), ("text", "x")]
+        ).status
         == 200
     )
     row = ed.rows(f"{PATH}/form")
@@ -136,7 +136,7 @@ def test_writing_needs_the_role(ed, olga):
     create(ed, file="one", name="one")
     for response in (
         olga.post_json(PATH, {"name": "x"}),
-        olga.post_json(f"{PATH}/one", {"name": "x"}),
+        olga.post_json(f"{PATH}/one", {"name": "x", "text": "x"}),
         patch(olga, f"{PATH}/one", {"name": "x"}),
         olga.request("DELETE", f"{PATH}/one"),
     ):
@@ -155,13 +155,16 @@ def test_writing_needs_the_role(ed, olga):
         ({"contacts": {"a": 1}}, 400, "contacts: expected"),
         ({"loginpage": 5}, 400, "loginpage: expected"),
         ({"text": "x" * 10_001}, 400, "text: expected"),
+        ({"text": ""}, 400, "text: expected"),
+        ({"text": " \n"}, 400, "text: expected"),
+        ({"text": None}, 400, "text: expected"),
         ({"file": "taken"}, 409, "the file exists"),
         ([], 400, "request body: expected"),
     ],
 )
 def test_bad_input(ed, fields, status, words):
     create(ed, file="taken", name="x")
-    response = ed.post_json(PATH, fields)
+    response = ed.post_json(PATH, {"text": "x", **fields} if fields else fields)
     assert response.status == status, response
     assert words in response.text
 

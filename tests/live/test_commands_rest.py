@@ -265,3 +265,72 @@ def test_every_command_is_one_line(server, boss, web):
     (refused,) = [line for line in lines if "shutdown_process" in line and "user=olga" in line]
     assert 'result="not allowed"' in refused
     assert server.key not in server.log
+
+
+# ---------------------------------------------------------------- ids
+
+
+@pytest.mark.parametrize(
+    ("path", "table", "word"),
+    [
+        ("/hosts/web01", "comments", "host comment"),
+        ("/services/web01/http", "comments", "service comment"),
+        ("/hosts/web01", "downtimes", "host downtime"),
+        ("/services/web01/http", "downtimes", "service downtime"),
+    ],
+)
+def test_an_entry_is_deleted_by_its_id_alone(own, boss, path, table, word):
+    kind = "svc" if path.startswith("/services") else "host"
+    of_host = {"host_name": "web01", "is_service": int(kind == "svc"), "comment": "by id"}
+    ids = []
+    for _ in range(2):
+        name = f"add_{kind}_comment" if table == "comments" else f"schedule_{kind}_downtime"
+        send(boss, f"{path}/cmd/{name}", comment_data="by id")
+    ids = [row["id"] for row in boss.rows(f"/{table}", of_host)]
+    assert len(ids) == 2
+    one = table.removesuffix("s")
+    document = boss.request("DELETE", f"/{table}/{ids[0]}?wait=10").json
+    assert document["message"] == "Command successfully submitted"
+    assert document["commands"].endswith(f"DEL_{kind.upper()}_{one.upper()};{ids[0]}")
+    until(lambda: [row["id"] for row in boss.rows(f"/{table}", of_host)] == ids[1:], "it is gone")
+    response = boss.request("DELETE", f"/{table}/{ids[0]}")
+    assert (response.status, response.json["message"]) == (404, f"no such {one}")
+    # The command for whole cores looks the id up as well, also that it is of this kind.
+    other = "host" if kind == "svc" else "svc"
+    for command, number in ((f"del_{kind}_{one}", ids[0]), (f"del_{other}_{one}", ids[1])):
+        response = boss.post_form(f"/system/cmd/{command}", {f"{one}_id": number})
+        assert response.status == 400, response
+        asked = word if command.startswith(f"del_{kind}") else word.replace(*_OTHER[kind])
+        assert response.json["description"] == (
+            f"{one}_id: there is no {asked} {number} on Site One"
+        )
+    send(boss, f"/system/cmd/del_{kind}_{one}", **{f"{one}_id": ids[1]})
+    until(lambda: boss.rows(f"/{table}", of_host) == [], "it is gone")
+
+
+_OTHER = {"svc": ("service", "host"), "host": ("host", "service")}
+
+
+def test_a_contact_deletes_what_is_on_his_own_hosts_only(boss, web):
+    for host in ("web01", "db01"):
+        send(boss, f"/hosts/{host}/cmd/add_host_comment", comment_data="of whom")
+    found = {row["host_name"]: row["id"] for row in boss.rows("/comments", {"comment": "of whom"})}
+    assert web.request("DELETE", f"/comments/{found['db01']}").status == 404
+    assert web.request("DELETE", f"/comments/{found['web01']}").status == 200
+    left = {"comment": "of whom", "columns": "host_name"}
+    until(lambda: boss.rows("/comments", left) == [{"host_name": "db01"}], "the other one is left")
+    for wrong in ("0", "x", "-1", "2147483648"):
+        response = boss.request("DELETE", f"/comments/{wrong}")
+        assert response.status == 400, wrong
+        assert response.json["description"] == (
+            "comment id: expected a number from 1 to 2147483647"
+        )
+
+
+def test_arguments_of_other_commands_are_named_in_warnings(boss):
+    given = {"comment_data": "x", "sticky": 1, "end_time": "+1h", "test_only": 1}
+    response = boss.post_form("/hosts/web01/cmd/add_host_comment", given)
+    assert response.status == 200
+    warnings = [f"{name}: add_host_comment does not take it" for name in ("sticky", "end_time")]
+    assert response.json["warnings"] == warnings
+    assert response.headers["x-mon-warnings"] == "; ".join(warnings)

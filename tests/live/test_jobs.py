@@ -36,7 +36,7 @@ def background(client, path, method="GET", **more):
     assert set(started) == {"job_id", "message", "result_url", "success"}
     assert started["success"] is True
     assert started["message"]
-    assert started["result_url"] == f"/mon/r/mon/jobs/{started['job_id']}/output"
+    assert started["result_url"] == f"/mon/jobs/{started['job_id']}/output"
     return started["job_id"]
 
 
@@ -125,7 +125,7 @@ def test_all_fields(client):
     assert row["id"] == int(number)
     assert row["cmd"] == "GET /hosts?columns=name&limit=1"
     assert before <= row["start"] <= row["end"] <= time.time()
-    assert (row["percent"], row["remaining"], row["rc"], row["pid"]) == (100, -1, 0, "")
+    assert (row["percent"], row["remaining"], row["rc"], row["pid"]) == (100, -1, 0, None)
     assert (row["user"], row["show_output"]) == ("admin", 1)
     assert row["stdout"].encode() == result(client, number).body
     listed = client.rows("/mon/jobs", {"id": number})
@@ -211,7 +211,7 @@ def test_a_running_job(made, slow):
         number = held(daemon, client, slow)
         path = f"/mon/jobs/{number}/output"
         row = client.rows(f"/mon/jobs/{number}")
-        assert (row["is_running"], row["end"], row["rc"]) == (1, 0, "")
+        assert (row["is_running"], row["end"], row["rc"]) == (1, 0, None)
         assert row["pid"] == daemon.process.pid
         again = client.get(f"{path}?wait=0")
         assert (again.status, again.headers["location"]) == (302, f"/mon/r{path}?wait=0")
@@ -281,7 +281,7 @@ def test_kill(made, slow):
     with daemon.client() as client:
         for number, word in ((running, "that ran it"), (waiting, "before it began")):
             row = client.rows(f"/mon/jobs/{number}")
-            assert (row["is_running"], row["rc"], row["pid"]) == (0, 1, "")
+            assert (row["is_running"], row["rc"], row["pid"]) == (0, 1, None)
             assert "ended unexpectedly" in row["stderr"]
             assert word in row["stderr"]
             assert result(client, number).json["description"] == row["stderr"]

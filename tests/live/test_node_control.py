@@ -17,7 +17,7 @@ EMPTY = {
     "dist_available_versions": [], "dist_cleanable": [], "dist_disk_free": 0,
     "dist_disk_total": 0, "dist_site": "", "dist_status": {}, "dist_version": "",
     "dist_versions": [], "facts": {}, "gathering": 0, "installing": 0, "installing_failed": 0,
-    "last_error": "", "last_error_ts": 0, "last_gather_runtime": 0, "last_job": "", "logs": {},
+    "last_error": "", "last_error_ts": 0, "last_gather_runtime": 0, "last_job": "", "logs": [],
     "machine_type": "", "memfree": 0, "memtotal": 0, "os_name": "", "os_sec_updating": 0,
     "os_security": [], "os_updates": [], "os_updating": 0, "os_version": "", "run_all": 0,
     "section": "Default", "updating": 0, "updating_failed": 0,
@@ -176,12 +176,12 @@ def test_operations(run):
         assert (answer.status, answer.json["description"]) == (502, "cleanup failed")
         row = far(admin)
         assert (row["cleaning_failed"], row["last_error"]) == (1, "cleanup: bad luck")
-        assert {name: one["failed"] for name, one in row["logs"].items()} == {
+        assert {one["name"]: one["failed"] for one in row["logs"]} == {
             "cleanup": 1, "install": 0, "update": 2,
         }  # fmt: skip
         log = admin.rows(f"{PATH}/far/logs/cleanup")
         assert (log["output"], log["failed"], log["name"]) == ("bad luck\n", 1, "cleanup")
-        assert log["time"] == row["logs"]["cleanup"]["time"] > 0
+        assert log["time"] == row["logs"][0]["time"] > 0
         result(admin, do(admin, "os_update"))
         assert admin.rows(f"{PATH}/far/logs/os_update")["output"] == "os_update of far\n"
         answer = result(admin, do(admin, "run_all"))

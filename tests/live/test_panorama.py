@@ -62,6 +62,13 @@ def create(client, record=None, **settings):
     return response.json["nr"]
 
 
+def test_sites_as_other_front_ends_store_them(admin):
+    sites = [{"s1": "Site One"}, "s2", {"a": "A", "b": "B"}]
+    nr = create(admin, backends=sites)
+    assert admin.rows(f"{PATH}/{nr}")["tab"]["xdata"]["backends"] == ["s1", "s2", "a", "b"]
+    admin.request("DELETE", f"{PATH}/{nr}")
+
+
 def test_a_life(admin):
     nr = create(admin, title="One", refresh=30, backends=["s1"])
     assert nr == 1
@@ -268,6 +275,9 @@ def test_maintenance(admin):
         ({"tab": {"xdata": {"refresh": "soon"}}}, "tab.xdata.refresh: expected"),
         ({"tab": {"xdata": {"state_type": "x"}}}, "tab.xdata.state_type: expected"),
         ({"tab": {"xdata": {"backends": "s1"}}}, "tab.xdata.backends: expected"),
+        ({"tab": {"xdata": {"backends": [{}]}}}, "tab.xdata.backends: expected"),
+        ({"tab": {"xdata": {"backends": [{"s1": 1}]}}}, "tab.xdata.backends: expected"),
+        ({"tab": {"xdata": {"backends": [["s1"]]}}}, "tab.xdata.backends: expected"),
         ({"tab": {"xdata": {"groups": {"a": 1}}}}, "tab.xdata.groups: expected"),
         ({"tab": {"xdata": {"users": [{"a": "all"}]}}}, "tab.xdata.users: expected"),
         ({"panlet_1": "x"}, "panlet_1: expected"),

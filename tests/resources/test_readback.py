@@ -133,8 +133,6 @@ def test_nothing_to_read_back(world):
 def test_nothing_matched(world):
     answer = world.post("/hosts/h1/cmd/del_comment", ("comment_id", "5"), ("wait", "1"))
     assert answer.value["effect"] == "nothing matched"
-    answer = world.post("/system/cmd/del_host_comment", ("comment_id", "5"), ("wait", "1"))
-    assert answer.value["effect"] == "nothing matched: there is no host comment 5"
     assert world.clock.seconds() - NOW < 0.1
 
 

@@ -50,6 +50,20 @@ def find(path, method="GET", app="mon"):
         ("/processinfos", "/processinfo", ()),
         ("/mon", "/mon", ()),
         ("/mon/whoami", "/mon/whoami", ()),
+        ("/mon/api_key", "/mon/api_keys", ()),
+        ("/mon/api_key/k", "/mon/api_keys/<id>", ("k",)),
+        ("/mon/job/1/output", "/mon/jobs/<id>/output", ("1",)),
+        ("/config/file", "/config/files", ()),
+        ("/config/object", "/config/objects", ()),
+        ("/config/fullobject", "/config/fullobjects", ()),
+        ("/lmd/site", "/lmd/sites", ()),
+        ("/host/h/service", "/hosts/<name>/services", ("h",)),
+        ("/hosts/h/alert", "/hosts/<name>/alerts", ("h",)),
+        ("/hosts/h/notification", "/hosts/<name>/notifications", ("h",)),
+        ("/mon/bp/1/object/recursive", "/mon/bp/<nr>/objects/recursive", ("1",)),
+        # A host may have the name of the singular.
+        ("/hosts/total", "/hosts/<name>", ("total",)),
+        ("/services/outage/x", "/services/<host>/<service>", ("outage", "x")),
     ],
 )
 def test_paths(path, template, arguments):
@@ -62,7 +76,7 @@ def test_paths(path, template, arguments):
     "path",
     [
         "/HOSTS", "/%68osts", "/nope", "/hosts//services", "/hosts/a/nope", "/services/h",
-        "/services/h/s/commandline/x", "/hosts/a/service", "/hostgroups/a/stat", "/lmd", "/s",
+        "/services/h/s/commandline/x", "/lmd", "/s",
         # Only collections have a plural.
         "/mons", "/indexs", "/lmds/sites",
     ],
@@ -70,7 +84,7 @@ def test_paths(path, template, arguments):
 def test_unknown_paths(path):
     with pytest.raises(NotFound) as caught:
         find(path)
-    assert str(caught.value) == f"unknown rest path: {path}"
+    assert caught.value.message == f"unknown rest path: {path}"
 
 
 def test_the_instance_goes_by_the_configured_word():
@@ -148,3 +162,20 @@ def test_every_endpoint_is_reachable(one):
 @given(st.text(min_size=1).filter(lambda text: not any("\ud800" <= c <= "\udfff" for c in text)))
 def test_any_name_survives_encoding(name):
     assert find(f"/comments/{quote(name, safe='')}").arguments == (name,)
+
+
+def test_an_unknown_path_tells_those_that_are_like_it():
+    wrong = []
+    for path, expected in {
+        "/hots": "similar paths: /hosts",
+        "/hosts/web01/servces": "similar paths: /hosts/<name>/services",
+        "/config/diffs": "similar paths: /config/diff",
+        "/mon/api_kez": "similar paths: /mon/api_keys",
+        "/mon/broadcast/x/y/z/a/b": "/index lists all paths",
+        "/" + "x" * 10_000: "/index lists all paths",
+    }.items():
+        with pytest.raises(NotFound) as raised:
+            find(path)
+        if not raised.value.description.startswith(expected):
+            wrong.append((path, raised.value.description))
+    assert not wrong

@@ -104,6 +104,7 @@ def test_whoami(house):
         "groups": ["a", "b"],
         "has_mon_profile": False,
         "id": "ann",
+        "last_login": None,
         "locked": False,
         "original_username": "ann",
         "roles": [HOSTS],
@@ -220,11 +221,11 @@ def test_filters_and_columns(house):
     assert rows(house, columns="id", **{"last_login[gt]": "0"}) == [{"id": "bob"}]
 
 
-def test_last_login_needs_a_profile(house):
-    assert all("last_login" not in row for row in rows(house))
+def test_last_login(house):
+    assert all(row["last_login"] is None for row in rows(house))
     house.login("bob")
     assert {row["id"]: row.get("last_login") for row in rows(house)}["bob"] == NOW
-    assert "last_login" not in get(house, "ann")
+    assert get(house, "ann")["last_login"] is None
     order(house, "ann", "lock")
     assert get(house, "ann")["last_login"] is None
 

@@ -392,4 +392,21 @@ TABLE: dict[str, tuple[str, str, str]] = {
         f"/cmd cmd=disable_notifications&{TEST}",
         NO_SYSTEM_COMMAND,
     ),
+    "GET /cmd": (OWN, "/cmd", ""),
+    "GET /cmd/<command>": (OWN, "/cmd/disable_notifications", ""),
+    **{
+        f"GET {path}/cmd/<command>": (OWN, f"{asked}/cmd/{command}", "")
+        for path, asked, command in (
+            ("/hosts/<name>", "/hosts/web01", "disable_host_check"),
+            ("/services/<host>/<service>", "/services/db01/ping", "disable_svc_check"),
+            ("/hostgroups/<name>", "/hostgroups/web", "disable_hostgroup_host_checks"),
+            ("/servicegroups/<name>", "/servicegroups/pings", "disable_servicegroup_svc_checks"),
+            ("/contacts/<name>", "/contacts/olga", "disable_contact_host_notifications"),
+            ("/contactgroups/<name>", "/contactgroups/x", "enable_contactgroup_svc_notifications"),
+            ("/system", "/system", "disable_notifications"),
+            ("/core", "/core", "disable_notifications"),
+        )
+    },
+    "DELETE /comments/<id>": (NOBODY, "/comments/2147483646", ""),
+    "DELETE /downtimes/<id>": (NOBODY, "/downtimes/2147483646", ""),
 }

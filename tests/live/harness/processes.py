@@ -123,21 +123,23 @@ def patch(client, number, document):
 def create(client, document):
     response = client.post_json("/mon/bp", document)
     assert response.status == 200, response
-    assert response.json["message"] == "business process sucessfully created"
+    assert response.json["message"] == "business process successfully created"
     return response.json["data"]
 
 
 def alive(client, document):
     """Make a process and make it live."""
     made = create(client, document)
-    assert patch(client, made["id"], {}).json == {"message": "business process sucessfully updated"}
+    assert patch(client, made["id"], {}).json == {
+        "message": "business process successfully updated"
+    }
     return made["id"]
 
 
 def refreshed(client, number):
     response = client.post_json(f"/mon/bp/{number}/refresh", {})
     assert response.status == 200, response
-    assert response.json["message"] == "business process sucessfully refreshed"
+    assert response.json["message"] == "business process refreshed successfully"
     return response.json["data"]
 
 

@@ -2,9 +2,11 @@
 
 import pytest
 
+from monrest.commands.catalogue import ALL
 from monrest.errors import BadRequest
 from monrest.names import Names
 from monrest.resources import instance
+from monrest.resources.catalogue import url_of
 from monrest.resources.registry import ENDPOINTS
 from tests.resources.asking import answer, records
 from tests.resources.endpoints.given import ANN, NOW
@@ -13,7 +15,8 @@ from tests.resources.endpoints.given import ANN, NOW
 def test_index(context):
     found = records(answer(context, "/"))
     assert found == records(answer(context, "/index"))
-    listed = sorted((one.path, method) for one in ENDPOINTS for method in one.methods)
+    listed = [(one.path, method) for one in ENDPOINTS for method in one.methods]
+    listed = sorted(listed + [(url_of(command), "POST") for command in ALL])
     assert sorted((one["url"], one["protocol"]) for one in found) == listed
     assert [one["url"] for one in found] == [path for path, _ in listed]
     assert all(one["description"] for one in found)
