@@ -65,8 +65,8 @@ async def select_objects(
     every = await sliced(_taken(records), context.clock)
     query = parse_query(parameters)
     if query.items is not None:
-        return await _queried(context, query, every)
-    answer = await _queried(context, evolve(query, items=(_WHOLE,)), every)
+        return await _queried(context, query, every, meta)
+    answer = await _queried(context, evolve(query, items=(_WHOLE,)), every, meta)
     assert isinstance(answer, Rows)
     chosen: list[Record] = [row[0] for row in answer.rows]
     if request.format in ("json", "wrapped_json"):
@@ -93,8 +93,11 @@ def passing(bound: Bound, records: Iterable[Record]) -> list[Record]:
     return [row[0] for row in answer.rows]
 
 
-async def _queried(context: Context, query: Query, records: Sequence[Record]) -> Rows | Document:
-    bound = _bound(context, query, await sliced(_names(records), context.clock))
+async def _queried(
+    context: Context, query: Query, records: Sequence[Record], meta: Sequence[Column]
+) -> Rows | Document:
+    names = await sliced(_names(records), context.clock)
+    bound = _bound(context, query, names.union([one.name for one in meta]))
     shape = _shape(bound)
     rows = await sliced(_rows(records, shape), context.clock)
     return await sliced(finish(bound, shape, [_part(rows)]), context.clock)

@@ -30,22 +30,47 @@ from tests.fakes.standstill import Standstill
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 
-NUMBERS = [
-    "state",
-    "has_been_checked",
-    "current_attempt",
-    "scheduled_downtime_depth",
-    "acknowledged",
-]
-FLOATS = ["latency", "execution_time", "percent_state_change"]
-TIMES = ["last_check", "next_check", "last_state_change"]
+CHECKED = ["state", "has_been_checked", "current_attempt", "scheduled_downtime_depth"]
+CHECKED += ["acknowledged"]
+NUMBERS = {
+    "hosts": CHECKED,
+    "services": CHECKED,
+    # Without those that grow with every request.
+    "processinfo": ["host_checks", "service_checks", "forks", "neb_callbacks", "num_hosts"],
+}
+FLOATS = {
+    "hosts": ["latency", "execution_time", "percent_state_change"],
+    "services": ["latency", "execution_time", "percent_state_change"],
+    "processinfo": ["host_checks_rate", "livechecks_rate", "neb_callbacks_rate"],
+}
+TIMES = {
+    "hosts": ["last_check", "next_check", "last_state_change"],
+    "services": ["last_check", "next_check", "last_state_change"],
+    "processinfo": ["program_start", "last_log_rotation"],
+}
 TEXTS = {
+    "processinfo": ["program_version", "livestatus_version"],
     "hosts": ["name", "alias", "address", "plugin_output", "display_name"],
     "services": ["host_name", "description", "plugin_output", "display_name", "host_alias"],
 }
 LISTS = {
-    "hosts": ["groups", "contacts", "parents", "services", "contact_groups"],
-    "services": ["groups", "contacts", "host_groups", "contact_groups"],
+    "hosts": [
+        "groups",
+        "contacts",
+        "parents",
+        "services",
+        "contact_groups",
+        "custom_variable_values",
+        "custom_variable_names",
+    ],
+    "services": [
+        "groups",
+        "contacts",
+        "host_groups",
+        "contact_groups",
+        "custom_variable_values",
+        "host_custom_variable_values",
+    ],
 }
 WORDS = st.sampled_from(
     ["", "0", "1", "2", "web", "db", "host", "OK", "linux", "admin", "Disk", "PING", "ping", "http",
@@ -60,7 +85,9 @@ KNOWN = {
     "plugin_output": ["CRITICAL", "critical", "^(OK|DISK)", "free space", "rta 1", "OK"],
     "groups": ["group-000", "disk", "^(disk|ping)$", "Disk", "i"], "host_groups": ["group-000"],
     "services": ["disk 01", "^http", "ping"], "contacts": ["admin", "^a"],
-    "contact_groups": ["admins", "^a"], "_DATACENTER": ["east", "EAST", "^e"],
+    "custom_variable_values": ["east", "r3", "2", ""], "custom_variable_names": ["NOTE", "RACK"],
+    "host_custom_variable_values": ["east", "r3", "^r1.$", ""], "host_checks": ["0"],
+    "program_version": ["demo$", "^1.5"], "contact_groups": ["admins", "^a"], "_DATACENTER": ["east", "EAST", "^e"],
     "_RACK": ["r3", "R3", "r1", "^r1.$", "r2"], "_HOSTRACK": ["r3", "R3", "r1", "^r1.$", "r2"],
     "_LEVEL": ["2", "1", "[12]", "0"],
 }  # fmt: skip
@@ -96,20 +123,22 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
 
 @st.composite
 def conditions(draw: st.DrawFn, table: str) -> str:
-    kind = draw(st.sampled_from(["number", "float", "time", "text", "list", "variable", "peer"]))
+    kinds = ["number", "float", "time", "text", "peer"]
+    kinds += ["list", "variable"] if table in LISTS else []
+    kind = draw(st.sampled_from(kinds))
     if kind == "number":
         op = draw(st.sampled_from(["=", "!=", ">", "<", ">=", "<="]))
-        return f"{draw(st.sampled_from(NUMBERS))} {op} {draw(st.integers(-1, 3))}"
+        return f"{draw(st.sampled_from(NUMBERS[table]))} {op} {draw(st.integers(-1, 3))}"
     if kind == "float":
         op = draw(st.sampled_from([">", "<", ">=", "<=", "="]))
         value = draw(
             st.sampled_from(["0", "0.5", "0.15", "1", "-1", "0.1234567890123", "1m", "3.5e-1"])
         )
-        return f'{draw(st.sampled_from(FLOATS))} {op} "{value}"'
+        return f'{draw(st.sampled_from(FLOATS[table]))} {op} "{value}"'
     if kind == "time":
         op = draw(st.sampled_from([">", "<", ">=", "<=", "="]))
         value = draw(st.sampled_from(["-1h", "now", "today", "-5m", "-2m", "+2m", "0", "-2d"]))
-        return f'{draw(st.sampled_from(TIMES))} {op} "{value}"'
+        return f'{draw(st.sampled_from(TIMES[table]))} {op} "{value}"'
     if kind == "variable":
         op = draw(st.sampled_from(["=", "!=", "~", "~~", ">", "!~"]))
         name = draw(st.sampled_from(["_DATACENTER", "_RACK", "_LEVEL", "_HOSTRACK", "_NOPE"]))
@@ -136,20 +165,21 @@ def trees(table: str) -> st.SearchStrategy[str]:
 
 @st.composite
 def queries(draw: st.DrawFn) -> tuple[str, tuple[tuple[str, str], ...]]:
-    table = draw(st.sampled_from(["hosts", "services"]))
+    table = draw(st.sampled_from(["hosts", "services", "processinfo"]))
     pairs: list[tuple[str, str]] = []
     if draw(st.booleans()):
         pairs.append(("q", draw(trees(table))))
-    plain = TEXTS[table] + NUMBERS + TIMES + FLOATS + ["peer_key", "groups"]
-    shape = draw(st.sampled_from(["all", "columns", "aggregate", "rows"]))
+    numeric = NUMBERS[table] + TIMES[table] + FLOATS[table]
+    plain = [*TEXTS[table], *numeric, *LISTS.get(table, [])[-2:], "peer_key", "groups"]
+    shapes = ["all", "columns", "aggregate", "rows"] if table in LISTS else ["columns", "aggregate"]
+    shape = draw(st.sampled_from(shapes))
     if shape == "columns":
-        chosen = draw(
-            st.lists(st.sampled_from([*plain, "_RACK", "_LEVEL", "upper(alias) as u"]), min_size=1)
-        )
+        more = ["_RACK", "_LEVEL", "upper(alias) as u"] if table in LISTS else []
+        chosen = draw(st.lists(st.sampled_from([*plain, *more]), min_size=1))
         pairs.append(("columns", ",".join(chosen)))
     elif shape == "aggregate":
         keys = draw(st.lists(st.sampled_from(plain[:-1]), max_size=2))
-        numbers = st.sampled_from(NUMBERS + TIMES + FLOATS)
+        numbers = st.sampled_from(numeric)
         functions = st.sampled_from(["count", "sum", "avg", "min", "max"])
         made = draw(st.lists(st.tuples(functions, numbers), min_size=1, max_size=3))
         pairs.append(("columns", ",".join([*keys, *(f"{f}({c})" for f, c in made)])))

@@ -34,6 +34,30 @@ BELOW_COMMAND = ([], ["ResponseHeader: fixed16", "KeepAlive: on"])
 """Nothing for a Naemon, which would take it for the next request; these two for an Icinga 2."""
 
 
+COUNTER = (
+    r"(?:connections|forks|host_checks|livecheck_overflows|livechecks|log_messages|neb_callbacks"
+    r"|requests|service_checks)(?:_rate)?"
+)
+VALUES = r"(?:[a-z0-9_]+_)?custom_variable_values"
+
+
+def harms(lines):
+    """The lines of a GET that a real core refuses or does not survive, or that make it read all."""
+    table = lines[0].removeprefix("GET ")
+    only_read = re.compile(COUNTER if table == "status" else VALUES)
+    grouped = any(line.startswith("Stats:") for line in lines)
+    found = [lines[0]] if table == "statehist" else []
+    since = re.compile(r"Filter: time (?:=|>|>=) [0-9]+")
+    if table == "log" and not any(since.fullmatch(line) for line in lines):
+        found.append("GET log without a lower bound on time")
+    for line in lines[1:]:
+        word, _, rest = line.partition(":")
+        names = rest.split(" ")[1:] if word == "Columns" and grouped else rest.split(" ")[1:3]
+        if word in ("Filter", "Stats", "Sort") or (word == "Columns" and grouped):
+            found += [line for name in names if only_read.fullmatch(name)]
+    return found
+
+
 def problems(request):
     """What is wrong with one request (bytes up to its blank line), as a list of texts."""
     try:
@@ -48,6 +72,7 @@ def problems(request):
             found.append(f"control character in {lines[0]!r}")
         return found
     found = [] if FIRST.fullmatch(lines[0]) else [f"first line {lines[0]!r}"]
+    found += [f"harmful: {line!r}" for line in harms(lines)]
     if len([line for line in lines if line.startswith("Columns:")]) > 1:
         found.append("several Columns lines")
     for line in lines[1:]:
