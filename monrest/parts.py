@@ -50,6 +50,7 @@ from monrest.restart import Restarting
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
 from monrest.store.duties import Duties
+from monrest.store.shared_clock import SharedClock, clock_of
 from monrest.values import Caller, Identity
 from monrest.web.errors import describe
 from monrest.web.site import ApiSite
@@ -65,17 +66,21 @@ class Parts:
 
     ``who`` says who a caller is by the configuration in force, ``site`` gives what serves HTTP.
     ``restart`` makes the process begin anew once it has stopped; None where that cannot be.
+    ``machine`` is the clock of this machine, ``wall`` the one by which all daemons go that share
+    the database.
     """
 
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
-    wall: WallClock
+    machine: WallClock
     config: Config
     path: str
     who: Callable[[Caller], Awaitable[Identity]]
     site: Callable[[], ApiSite]
     restart: Callable[[], None] | None = None
+    wall: WallClock = field(init=False)
+    log_wall: WallClock = field(init=False)
     registry: Registry = field(init=False)
     threads: Threads = field(init=False)
     database: Database = field(init=False)
@@ -98,11 +103,12 @@ class Parts:
     nodecontrol: NodeControl = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        clock, wall, config = self.reactor, self.wall, self.config
+        clock, config = self.reactor, self.config
         folder = Path(config.server.var_dir)
         self.registry = Registry(clock, config.sites)
         self.threads = Threads(clock, _THREADS, "monrest")
         self.database = Database(clock, config.database.url)
+        self.wall = wall = clock_of(self.database, clock, self.machine)
         self.keys = Keys(self.database, clock, wall)
         self.sessions = Sessions(self.database, clock, wall, config.auth, config.names)
         self.users = Users(self.database, clock, wall, config.auth)
@@ -112,7 +118,12 @@ class Parts:
         self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
         self.log_database = Database(clock, cached.url) if cached.url else self.database
-        self.logcache = LogCache(clock, wall, self.log_database, cached, self.registry.direct)
+        self.log_wall = wall
+        if cached.url:
+            self.log_wall = clock_of(self.log_database, clock, self.machine)
+        self.logcache = LogCache(
+            clock, self.log_wall, self.log_database, cached, self.registry.direct
+        )
         self.staging = Staging(clock, wall, self.database, folder)
         self.jobs = Jobs(
             database=self.database,
@@ -202,6 +213,11 @@ class Parts:
         """The front end's own, and that of the log cache where it is another one."""
         return tuple(dict.fromkeys((self.database, self.log_database)))
 
+    def _clocks(self) -> tuple[SharedClock, ...]:
+        """Those of the databases that have one of their own."""
+        found = dict.fromkeys((self.wall, self.log_wall))
+        return tuple(one for one in found if isinstance(one, SharedClock))
+
     def _state(self) -> tuple[IService, ...]:
         """What works on the database by itself."""
         return (self.keys, self.sessions, self.users, self.staging, self.jobs, self.panorama)
@@ -217,6 +233,8 @@ class Parts:
         """
         for database in self._databases():
             database.startService()
+        for clock in self._clocks():
+            clock.startService()
         self.threads.startService()
         self.reports.load()
         for part in self._state():
@@ -262,7 +280,7 @@ class Parts:
     async def stop(self) -> None:
         """Stop what works by itself, then what it works on; what fails is logged."""
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.cluster, *self._periodic(), *self._state())
+        parts = (self.cluster, *self._periodic(), *self._state(), *self._clocks())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:

@@ -88,7 +88,7 @@ class Daemon(Service):
     def __attrs_post_init__(self) -> None:
         self.parts = Parts(
             reactor=self.reactor,
-            wall=self.wall,
+            machine=self.wall,
             config=self.config,
             path=self.path,
             who=self._who,
@@ -118,12 +118,12 @@ class Daemon(Service):
             raise
 
     def _start(self) -> None:
-        self._started = self.parts.wall.now()
         prepare_var_dir(Path(self.config.server.var_dir))
         self._key = read_or_create(Path(self.config.auth.secret_key_file))
         if self.core is not None:
             self.core.startService()
         self.parts.open(self._key)
+        self._started = self.parts.wall.now()
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key),

@@ -32,7 +32,7 @@ logcache_sites = Table(
 All lines with ``covered_from <= time < covered_until`` are there, except late ones near the end;
 both are NULL before the first import, which goes down to ``wanted_from``. Repetitions before
 ``compacted_until`` are removed. ``owner`` is who may change the lines of the site; empty for
-nobody. ``owned_until`` is by the owner's own clock: others only look whether it still changes.
+nobody. ``owned_until`` is another with every renewal: others only look whether it still changes.
 """
 
 logcache_lines = Table(

@@ -13,10 +13,10 @@ from .waiting import until
 class Nodes:
     """``count`` nodes in front of ``sites``; each reaches the database and is reached over a line.
 
-    ``to_database`` and ``to_node`` are these lines, in the order of the nodes.
+    They are of the ``kind`` of daemons. ``to_database`` and ``to_node`` are these lines, in the order of the nodes.
     """
 
-    def __init__(self, folder, server, sites, count=3, **sections):
+    def __init__(self, folder, server, sites, count=3, kind=Daemon, **sections):
         self.server = server
         self.name = server.create()
         self.to_database, self.nodes = [], []
@@ -31,7 +31,7 @@ class Nodes:
             )
             url = f"postgresql+psycopg://postgres@/{self.name}?host={own / 'pg'}"
             more = {"database": {"url": url}, **sections}
-            self.nodes.append(Daemon(own, sites, sections=more))
+            self.nodes.append(kind(own, sites, sections=more))
         self.to_node = [Line(node.port) for node in self.nodes]
         self.urls = [f"http://127.0.0.1:{line.port}" for line in self.to_node]
         for node in self.nodes:
@@ -62,8 +62,9 @@ class Nodes:
             line.close()
 
     def id_of(self, at):
-        """The id of a node, as it is on its disk."""
-        return (self.nodes[at].folder / "var" / "node.id").read_text().strip()
+        """The id of a node, as it is on its disk; empty before its first start."""
+        file = self.nodes[at].folder / "var" / "node.id"
+        return file.read_text().strip() if file.exists() else ""
 
     def sql(self, statement):
         return self.server.execute(statement, self.name)
