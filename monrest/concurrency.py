@@ -174,25 +174,34 @@ def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
 
 
 async def sliced(
-    work: Generator[object, None, T],
+    work: Generator[object, Any, T],
     clock: IReactorTime,
     budget: float = 0.008,
     timer: Callable[[], float] = time.perf_counter,
+    *,
+    aside: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
 ) -> T:
     """Run ``work``, which yields at safe points, and give its return value.
 
-    Whenever ``budget`` seconds by ``timer`` are used up the reactor gets a turn. A cancellation
-    closes the generator, so that its ``finally`` blocks run.
+    Whenever ``budget`` seconds by ``timer`` are used up the reactor gets a turn. What it yields
+    that can be called is called by ``aside``, which runs it in a thread, and its result is sent
+    back; without ``aside`` nothing that can be called is yielded. A cancellation closes the
+    generator, so that its ``finally`` blocks run.
     """
     end = timer() + budget
+    found: Any = None
     try:
         while True:
             try:
-                next(work)
+                step = work.send(found)
             except StopIteration as stop:
                 value: T = stop.value
                 return value
-            if timer() >= end:
+            found = None
+            if aside is not None and callable(step):
+                found = await aside(step)
+                end = timer() + budget
+            elif timer() >= end:
                 await pause(clock)
                 end = timer() + budget
     finally:

@@ -15,8 +15,9 @@ from attrs import frozen
 
 from monrest.bp.live import CHECKED, HOST, SERVICE, STATE, number
 from monrest.errors import BadRequest
-from monrest.query.evaluate import ValueTest, value_test
+from monrest.query.evaluate import Operand, ValueTest, value_test
 from monrest.query.model import Condition, Operator
+from monrest.query.regex import compile_pattern
 from monrest.query.scalars import number_of
 from monrest.query.schema import CoreType
 from monrest.query.times import parse_duration, parse_time
@@ -322,16 +323,22 @@ def _value_test(
     value = one.get("value")
     text = "" if value is None else str(value)
     op = _OPERATORS[str(one.get("op") or "=")]
-    operand: str | float = text
-    if kind.type in ("int", "float", "time") or kind.reads == "duration":
+    operand: Operand = text
+    if op.endswith("~"):
+        operand = compile_pattern(text, ignore_case=op.endswith("~~"), parameter=_named(one))
+    elif kind.type in ("int", "float", "time") or kind.reads == "duration":
         operand, op = _operand(text, op, kind, now, zone)
     listed = kind.type == "list" and kind.reads != "duration"
     listed = listed or _COLUMN_TYPES.get(column) == "list"
     if listed and op in ("=", "!="):
         # A search for a group or contact means "has it", not "has nothing else".
         op = ">=" if op == "=" else "!>="
-    condition = Condition(column, op, text, f"statusfilter: {one['type']}")
+    condition = Condition(column, op, text, _named(one))
     return value_test(condition, operand, listed=listed, folded=True)
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    return f"statusfilter: {one['type']}"
 
 
 def _operand(

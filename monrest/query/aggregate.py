@@ -15,9 +15,10 @@ from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Pushed, Ref, Stat
-from monrest.query.order import CAREFUL, Steps, in_order
+from monrest.query.order import in_order
 from monrest.query.resolve import Core
 from monrest.query.select import Reader
+from monrest.query.steps import Steps
 from monrest.values import Column, Row
 
 _TURN = 500
@@ -67,18 +68,16 @@ class Groups:
 
     def rows_into(self, reader: Reader, rows: list[Row]) -> Steps[None]:
         """Add rows one by one; expressions are computed per row, then aggregated."""
-        keys = [reader.item(one) for one in self._keys]
-        cells = [
-            (at, _ADD[one.kind], reader.read(one.inner))
-            for at, one in enumerate(self._cells)
-            if one.inner is not None
-        ]
-        for start in range(0, len(rows), CAREFUL):
-            for row in rows[start : start + CAREFUL]:
-                group = self._group([key(row) for key in keys])
+        selected = list(enumerate(self.bound.selected or ()))
+        keys = [at for at, one in selected if one.kind == "value"]
+        aggregated = [at for at, one in selected if one.kind in _ADD]
+        cells = [reader.item(at) for at in (*keys, *aggregated)]
+        adding = [(at, _ADD[one.kind]) for at, one in enumerate(self._cells)]
+        for start in range(0, len(rows), _TURN):
+            for values in (yield from reader.values(rows[start : start + _TURN], cells)):
+                group = self._group(values[: len(keys)])
                 group.count += 1
-                for at, add, read in cells:
-                    value = read(row)
+                for (at, add), value in zip(adding, values[len(keys) :], strict=True):
                     number = value if type(value) in (int, float) else number_of(value)
                     if number is not None:
                         group.cells[at] = add(group.cells[at], number, value)

@@ -14,6 +14,7 @@ from attrs import define, evolve, field, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.access import needs
+from monrest.query.evaluate import Operand
 from monrest.query.expressions import (
     blank_is_plus,
     described_call,
@@ -33,7 +34,7 @@ from monrest.query.model import (
     Query,
     Ref,
 )
-from monrest.query.regex import compile_pattern
+from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
 from monrest.query.resolve import Core, Names, PerfValue, Source, Variable, View
 from monrest.query.scan import printable
 from monrest.query.times import parse_duration, parse_time
@@ -51,7 +52,8 @@ _ORDERING = frozenset({">", "<", ">=", "<="})
 class Check:
     """A condition with what it tests: a source, or an expression that was also selected.
 
-    ``operand`` is a number for times and durations, otherwise the value as sent. ``item`` is
+    ``operand`` is a number for times and durations, a pattern for operators that look for one,
+    otherwise the value as sent. ``item`` is
     the position of the selected item that an ``element`` or ``aggregate`` condition names.
     """
 
@@ -59,7 +61,7 @@ class Check:
     stage: Stage
     source: Source | None = None
     expression: Expression | None = None
-    operand: str | float = ""
+    operand: Operand = ""
     item: int = -1
 
 
@@ -161,6 +163,16 @@ class _Binder:
     unknown: dict[Named, None] = field(factory=dict)
     doubtful: dict[Named, None] = field(factory=dict)
     timeless: bool = True
+    weight: int = 0
+    _by_text: dict[str, int] = field(factory=dict)
+    _by_alias: dict[str, Item] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        for position, item in enumerate(self.query.items or ()):
+            if _comparable(item.expression):
+                self._by_text.setdefault(item.text, position)
+            if item.renamed:
+                self._by_alias.setdefault(item.key, item)
 
     def bound(self, extra: tuple[FilterTree, ...]) -> Bound:
         selected = self._selected()
@@ -271,19 +283,18 @@ class _Binder:
         return self._condition(tree, unknown)
 
     def _condition(self, condition: Condition, unknown: list[str]) -> CheckTree:
-        items = self.query.items or ()
-        for position, item in enumerate(items):
-            if item.text == condition.column and _comparable(item.expression):
-                return self._on_item(condition, position, item)
+        position = self._by_text.get(condition.column)
+        if position is not None:
+            return self._on_item(condition, position, (self.query.items or ())[position])
         source = self.names.find(condition.column, in_q=condition.parameter == "q")
         if source is None or isinstance(source, PerfValue):
-            for item in items:
-                if item.renamed and item.key == condition.column:
-                    raise BadRequest(
-                        "alias column name used in filter",
-                        "alias column names cannot be used in filter, use "
-                        f"'{item.text}' instead of '{item.key}'",
-                    )
+            item = self._by_alias.get(condition.column)
+            if item is not None:
+                raise BadRequest(
+                    "alias column name used in filter",
+                    "alias column names cannot be used in filter, use "
+                    f"'{item.text}' instead of '{item.key}'",
+                )
         if condition.column == "duration" and not isinstance(source, Core):
             return self._duration(condition)
         if source is None or (isinstance(source, PerfValue) and "(" in condition.column):
@@ -303,12 +314,10 @@ class _Binder:
         operand = self._operand(condition, column)
         return Check(condition, stage, None, item.expression, operand, position)
 
-    def _operand(self, condition: Condition, column: Column) -> str | float:
+    def _operand(self, condition: Condition, column: Column) -> Operand:
         text = condition.value
         if condition.op.endswith("~"):
-            # Compiled now, so that a wrong pattern is refused before any core is asked.
-            folded = condition.op.endswith("~~")
-            compile_pattern(text, ignore_case=folded, parameter=condition.parameter)
+            return self._pattern(condition)
         if column.type == "time":
             self.timeless = self.timeless and number_of(text) is not None
             moment = parse_time(text, self.moment.now, self.moment.zone)
@@ -325,6 +334,20 @@ class _Binder:
             if seconds is not None:
                 return seconds
         return text
+
+    def _pattern(self, condition: Condition) -> Pattern:
+        folded = condition.op.endswith("~~")
+        pattern = compile_pattern(
+            condition.value, ignore_case=folded, parameter=condition.parameter
+        )
+        self.weight += pattern.weight
+        if self.weight > MOST_WEIGHT:
+            raise BadRequest(
+                "error during request",
+                f"{printable(condition.parameter)}: the regular expressions of a request are too "
+                "large together",
+            )
+        return pattern
 
     def _duration(self, condition: Condition) -> CheckTree:
         """``duration``: time since the last state change (query-engine.md, section 5.2)."""
@@ -360,17 +383,18 @@ class _Binder:
     # ------------------------------------------------------------ sort
 
     def _sort(self, *, aggregates: bool) -> Iterable[BoundSort]:
-        items = self.query.items or ()
+        positions: dict[str, int] = {}
+        for position, item in enumerate(self.query.items or ()):
+            positions.setdefault(item.key, position)
+            positions.setdefault(item.text, position)
         for key in self.query.sort:
-            for position, item in enumerate(items):
-                if key.name in (item.key, item.text):
-                    yield BoundSort(item=position, descending=key.descending)
-                    break
+            found = positions.get(key.name)
+            if found is not None:
+                yield BoundSort(item=found, descending=key.descending)
+            elif aggregates:
+                # Groups have the selected columns and no others.
+                self.unknown.setdefault(Named("sort", key.name))
             else:
-                if aggregates:
-                    # Groups have the selected columns and no others.
-                    self.unknown.setdefault(Named("sort", key.name))
-                    continue
                 expression = Ref(key.name, quoted=True)
                 self._use(expression, "sort")
                 yield BoundSort(expression=expression, descending=key.descending)

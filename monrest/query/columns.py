@@ -16,8 +16,9 @@ from typing import Literal, TypeAlias
 from attrs import Factory, define, frozen
 
 from monrest.errors import BadRequest
-from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, Moment, build
+from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, Moment, build, pattern_of
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
+from monrest.query.regex import MOST_WEIGHT
 from monrest.query.scan import (
     Bracket,
     bare,
@@ -175,6 +176,7 @@ class _Reader:
     text: str = ""
     found: dict[int, Bracket] = Factory(dict)
     calls: int = 0
+    weight: int = 0
 
     def read(self, text: str) -> Expression:
         """The expression that the whole of ``text`` is."""
@@ -227,8 +229,20 @@ class _Reader:
         if function in DISAGGREGATES and not isinstance(call.arguments[0], Ref):
             raise _wrong("disaggregation function must be the innermost one")
         if function not in AGGREGATES and function not in DISAGGREGATES:
-            _check(call)
+            self._check(call)
         return call
+
+    def _check(self, call: Call) -> None:
+        """Let the function refuse its literal arguments now, before anything is fetched."""
+        arguments = [one if isinstance(one, Literal_) else _nothing for one in call.arguments]
+        try:
+            if call.function == "s":
+                self.weight += pattern_of(arguments).weight
+            build(call.function, arguments, Moment(now=0.0, zone=UTC))
+        except BadRequest as error:
+            raise _wrong(error.description.removeprefix("columns: ")) from None
+        if self.weight > MOST_WEIGHT:
+            raise _wrong("the regular expressions of a request are too large together")
 
     def _spans(self, start: int, bracket: Bracket) -> list[tuple[int, int]]:
         """Where the trimmed arguments between the commas of ``bracket`` are."""
@@ -286,18 +300,6 @@ def _number(text: str) -> int | float | None:
         return int(text)
     value = float(text)
     return value if isfinite(value) else None
-
-
-def _check(call: Call) -> None:
-    """Let the function refuse its literal arguments now, before anything is fetched."""
-    try:
-        build(
-            call.function,
-            [one if isinstance(one, Literal_) else _nothing for one in call.arguments],
-            Moment(now=0.0, zone=UTC),
-        )
-    except BadRequest as error:
-        raise _wrong(error.description.removeprefix("columns: ")) from None
 
 
 def _nothing(_row: Row) -> None:

@@ -12,10 +12,12 @@ from typing import Any, TypeAlias
 from monrest.errors import BadRequest
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Condition, Operator
-from monrest.query.regex import compile_pattern
+from monrest.query.regex import Pattern
 from monrest.values import Row
 
 RowTest: TypeAlias = Callable[[Row], bool]
+Operand: TypeAlias = str | float | Pattern
+"""What is compared with: a text, the number that it means, or the pattern to look for."""
 ValueTest: TypeAlias = Callable[[Any], bool]
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
@@ -27,13 +29,12 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 _NEGATED: dict[str, Operator] = {"!=": "=", "!~": "~", "!~~": "~~"}
 
 
-def value_test(
-    condition: Condition, operand: str | float, *, listed: bool, folded: bool
-) -> ValueTest:
+def value_test(condition: Condition, operand: Operand, *, listed: bool, folded: bool) -> ValueTest:
     """The test of one value.
 
     ``operand`` is the condition's value, already turned into a number where the column is a time
-    or a duration. ``listed``: the column is a list. ``folded``: ``=`` ignores case.
+    or a duration, and into a pattern for operators that look for one. ``listed``: the column is
+    a list. ``folded``: ``=`` ignores case.
     """
     op = condition.op
     if op in _NEGATED:
@@ -56,12 +57,13 @@ def value_test(
     return test
 
 
-def _scalar_test(condition: Condition, operand: str | float, *, folded: bool) -> ValueTest:
+def _scalar_test(condition: Condition, operand: Operand, *, folded: bool) -> ValueTest:
     op = condition.op
     if op == "=":
         return _equality(operand, folded=folded)
     if op in ("~", "~~"):
-        found = _pattern(condition).found
+        assert isinstance(operand, Pattern)
+        found = operand.found
         return lambda value: found(value if type(value) is str else text_of(value))
     if op == "!>=":
         raise BadRequest(
@@ -72,7 +74,7 @@ def _scalar_test(condition: Condition, operand: str | float, *, folded: bool) ->
     return _ordering(op, operand)
 
 
-def _equality(operand: str | float, *, folded: bool) -> ValueTest:
+def _equality(operand: Operand, *, folded: bool) -> ValueTest:
     number = number_of(operand)
     text = text_of(operand)
     if folded:
@@ -93,7 +95,7 @@ def _equality(operand: str | float, *, folded: bool) -> ValueTest:
     return equal
 
 
-def _ordering(op: str, operand: str | float) -> ValueTest:
+def _ordering(op: str, operand: Operand) -> ValueTest:
     compare = _ORDER[op]
     number = number_of(operand)
     text = text_of(operand)
@@ -109,8 +111,12 @@ def _ordering(op: str, operand: str | float) -> ValueTest:
     return ordered
 
 
-def _list_test(condition: Condition, operand: str | float, *, folded: bool) -> ValueTest:
+def _list_test(condition: Condition, operand: Operand, *, folded: bool) -> ValueTest:
     op = condition.op
+    if op in ("~", "~~"):
+        assert isinstance(operand, Pattern)
+        found = operand.found
+        return lambda value: any(_plain(one) and found(text_of(one)) for one in _elements(value))
     equal = _equality(operand, folded=folded)
     if op == "=":
         if condition.value == "":
@@ -118,9 +124,6 @@ def _list_test(condition: Condition, operand: str | float, *, folded: bool) -> V
         return lambda value: (
             isinstance(value, list) and len(value) == 1 and _plain(value[0]) and equal(value[0])
         )
-    if op in ("~", "~~"):
-        found = _pattern(condition).found
-        return lambda value: any(_plain(one) and found(text_of(one)) for one in _elements(value))
 
     def contains(value: Any) -> bool:
         return any(_plain(one) and equal(one) for one in _elements(value))
@@ -136,7 +139,7 @@ def _list_test(condition: Condition, operand: str | float, *, folded: bool) -> V
     )
 
 
-def mixed_test(condition: Condition, operand: str | float) -> ValueTest:
+def mixed_test(condition: Condition, operand: Operand) -> ValueTest:
     """The test of a value that is a text in some rows, a list in others and missing in the rest.
 
     Case is ignored by ``=``. A list is compared as lists are; what is none is ordered only where
@@ -148,8 +151,8 @@ def mixed_test(condition: Condition, operand: str | float) -> ValueTest:
         positive = Condition(condition.column, _NEGATED[op], condition.value, condition.parameter)
         wanted = mixed_test(positive, operand)
         return lambda value: not wanted(value)
-    equal = _equality(operand, folded=True)
     if op == "!>=":
+        equal = _equality(operand, folded=True)
         without = _list_test(condition, operand, folded=True)
         return lambda value: without(value) if isinstance(value, list) else not equal(value)
     scalar = _scalar_test(condition, operand, folded=True)
@@ -174,12 +177,6 @@ def _elements(value: Any) -> Sequence[Any]:
 def _plain(value: Any) -> bool:
     """Elements that are lists themselves are never matched (query-engine.md, 4.2)."""
     return not isinstance(value, list | dict)
-
-
-def _pattern(condition: Condition) -> Any:
-    return compile_pattern(
-        condition.value, ignore_case=condition.op == "~~", parameter=condition.parameter
-    )
 
 
 def all_of(tests: list[RowTest]) -> RowTest:

@@ -22,6 +22,18 @@ def references(expression: Expression) -> Iterable[Ref]:
             yield from references(argument)
 
 
+def calls(expression: Expression) -> Iterable[Call]:
+    """Every function call in an expression, itself included."""
+    if isinstance(expression, Calculation):
+        yield from calls(expression.first)
+        for _, operand in expression.steps:
+            yield from calls(operand)
+    elif isinstance(expression, Call):
+        yield expression
+        for argument in expression.arguments:
+            yield from calls(argument)
+
+
 def unpacked(expression: Expression) -> Expression | None:
     """The argument of ``to_rows`` inside an expression, or None."""
     if isinstance(expression, Call):
@@ -48,7 +60,7 @@ def blank_is_plus(expression: Expression, names: Names) -> Expression:
     """``up down`` of numeric columns is what is left of an unescaped ``up+down`` (section 6.2)."""
     if isinstance(expression, Ref) and not expression.quoted and " " in expression.name:
         parts = expression.name.split()
-        sources = [names.find(part) for part in parts]
+        sources = (names.find(part) for part in parts)
         if len(parts) > 1 and all(
             isinstance(one, Core) and one.core_type in ("int", "float") for one in sources
         ):

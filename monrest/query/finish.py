@@ -13,16 +13,17 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from monrest.query.access import Getter, expander, mask
+from monrest.query.access import Getter, expander, getter, mask
 from monrest.query.aggregate import Groups
-from monrest.query.bind import Bound, BoundSort, Check, CheckTree, Selected
+from monrest.query.bind import Bound, BoundSort, CheckTree, Selected
 from monrest.query.model import Ref
-from monrest.query.order import CAREFUL, Steps, by_columns, by_value
+from monrest.query.order import by_columns, by_value
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Core, Peer, PerfValue
 from monrest.query.schema import PEER_COLUMNS, CoreColumn
-from monrest.query.select import ELEMENT, Reader
+from monrest.query.select import ELEMENT, Cell, Reader, items_of
 from monrest.query.sitegroups import merge_groups
+from monrest.query.steps import CAREFUL, Steps
 from monrest.values import Column, Document, Expand, Row, Rows
 
 _TURN = 500
@@ -39,10 +40,10 @@ class Part:
 
 def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
     """The answer: a Document for an aggregation without groups, Rows for everything else."""
+    reader = Reader(bound, dict(shape.index))
     if bound.aggregates:
-        return (yield from _aggregated(bound, shape, parts))
-    rows, index = yield from _base(bound, shape, parts)
-    reader = Reader(bound, index)
+        return (yield from _aggregated(bound, shape, reader, parts))
+    rows = yield from _base(bound, shape, reader, parts)
     warnings = yield from _warnings(bound, reader, rows)
     # One core may have sorted already; rows of several are sorted together.
     presorted = len(parts) == 1 and parts[0].plan.sorted and bound.names.schema.merge == "concat"
@@ -76,40 +77,38 @@ def _warnings(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[tuple[str,
 # -------------------------------------------------------------------- rows before selection
 
 
-def _base(
-    bound: Bound, shape: Layout, parts: Sequence[Part]
-) -> Steps[tuple[list[Row], Mapping[str, int]]]:
-    """All rows that pass the filters, in default order, elements unpacked; and their index."""
-    index = shape.index
+def _base(bound: Bound, shape: Layout, reader: Reader, parts: Sequence[Part]) -> Steps[list[Row]]:
+    """All rows that pass the filters, in default order, elements unpacked."""
     merge = bound.names.schema.merge
+    filtering = reader.place(items_of(bound.row_filter))
     if merge == "groups":
         rows = yield from merge_groups([(part.rows, part.constants) for part in parts], shape)
-        rows = yield from _kept(bound, index, rows)
-        rows = yield from by_columns(rows, _order(bound, index))
+        rows = yield from _kept(reader, bound.row_filter, rows, filtering)
+        rows = yield from by_columns(rows, _order(bound, shape.index))
     else:
         rows = []
         for part in parts:
-            mine = yield from _own(bound, shape, index, part)
+            mine = yield from filtered(reader, shape, part, filtering)
+            if not part.plan.sorted and merge != "logs" and not bound.aggregates:
+                mine = yield from by_columns(mine, _order(bound, shape.index))
             rows = mine if not rows else rows + mine
         if merge == "logs":
-            rows = yield from by_columns(rows, _order(bound, index))
+            rows = yield from by_columns(rows, _order(bound, shape.index))
             limit = bound.query.limit
             if limit is not None and not bound.sort and not bound.aggregates:
                 rows = rows[-(limit + bound.query.offset) :]
     if bound.unpack is not None:
-        rows, index = yield from _unpacked(bound, shape, rows)
-    return rows, index
-
-
-def _own(bound: Bound, shape: Layout, index: Mapping[str, int], part: Part) -> Steps[list[Row]]:
-    rows = yield from filtered(bound, shape, part)
-    if not part.plan.sorted and bound.names.schema.merge != "logs" and not bound.aggregates:
-        rows = yield from by_columns(rows, _order(bound, index))
+        rows = yield from _unpacked(bound, reader, rows)
     return rows
 
 
-def filtered(bound: Bound, shape: Layout, part: Part) -> Steps[list[Row]]:
-    """The rows of one site that pass the row filter, with the constants of the site behind."""
+def filtered(
+    reader: Reader, shape: Layout, part: Part, filtering: Sequence[Cell] = ()
+) -> Steps[list[Row]]:
+    """The rows of one site that pass the row filter, with the constants of the site behind.
+
+    ``filtering`` are the computed values that the filter looks at.
+    """
     rows = part.rows
     if shape.constants:
         values = [part.constants[name] for name in shape.constants]
@@ -117,19 +116,21 @@ def filtered(bound: Bound, shape: Layout, part: Part) -> Steps[list[Row]]:
             for row in rows[start : start + _TURN]:
                 row += values
             yield
-    if not part.plan.filtered:
-        rows = yield from _kept(bound, shape.index, rows)
-    return rows
+    trees = () if part.plan.filtered else reader.bound.row_filter
+    return (yield from _kept(reader, trees, rows, filtering))
 
 
-def _kept(bound: Bound, index: Mapping[str, int], rows: list[Row]) -> Steps[list[Row]]:
-    test = Reader(bound, index).tests(bound.row_filter)
-    if test is None:
-        return rows
+def _kept(
+    reader: Reader, trees: Sequence[CheckTree], rows: list[Row], cells: Sequence[Cell]
+) -> Steps[list[Row]]:
+    """The rows that pass; ``cells`` are the values that the checks look at beside columns."""
+    if not cells or not rows:
+        return (yield from reader.passing(trees, rows))
     kept: list[Row] = []
-    for start in range(0, len(rows), CAREFUL):
-        kept += [row for row in rows[start : start + CAREFUL] if test(row)]
-        yield
+    for start in range(0, len(rows), _TURN):
+        some = rows[start : start + _TURN]
+        yield from reader.fill(some, cells)
+        kept += yield from reader.passing(trees, some)
     return kept
 
 
@@ -137,35 +138,30 @@ def _order(bound: Bound, index: Mapping[str, int]) -> list[int]:
     return [index[name] for name in bound.names.schema.order if name in index]
 
 
-def _unpacked(
-    bound: Bound, shape: Layout, rows: list[Row]
-) -> Steps[tuple[list[Row], Mapping[str, int]]]:
+def _unpacked(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[list[Row]]:
     assert bound.unpack is not None
-    read = Reader(bound, shape.index).read(bound.unpack)
-    index = {**shape.index, ELEMENT: shape.width}
-    test = Reader(bound, index).tests(bound.element_filter)
+    read = reader.read(bound.unpack)
+    reader.index[ELEMENT] = reader.width
+    cells = reader.place(items_of(bound.element_filter))
     result: list[Row] = []
-    made = 0
-    for at, row in enumerate(rows, 1):
+    waiting: list[Row] = []
+    for row in rows:
         elements = read(row)
-        if isinstance(elements, list):
-            result += [[*row, element] for element in elements]
-        if at % _TURN == 0 or len(result) - made >= _TURN:
-            made = len(result)
-            yield
-    if test is None:
-        return result, index
-    kept: list[Row] = []
-    for start in range(0, len(result), CAREFUL):
-        kept += [row for row in result[start : start + CAREFUL] if test(row)]
-        yield
-    return kept, index
+        for at in range(0, len(elements) if isinstance(elements, list) else 0, _TURN):
+            waiting += [[*row, element] for element in elements[at : at + _TURN]]
+            if len(waiting) >= _TURN:
+                result += yield from _kept(reader, bound.element_filter, waiting, cells)
+                waiting = []
+                yield
+    return result + (yield from _kept(reader, bound.element_filter, waiting, cells))
 
 
 # -------------------------------------------------------------------- aggregation
 
 
-def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
+def _aggregated(
+    bound: Bound, shape: Layout, reader: Reader, parts: Sequence[Part]
+) -> Steps[Rows | Document]:
     groups = Groups(bound)
     whole = [part for part in parts if not part.plan.pushed.stats]
     warnings = tuple(one.warning for one in bound.unknown)
@@ -173,8 +169,7 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
         if part.plan.pushed.stats:
             yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
     if whole:
-        rows, index = yield from _base(bound, shape, whole)
-        reader = Reader(bound, index)
+        rows = yield from _base(bound, shape, reader, whole)
         warnings = yield from _warnings(bound, reader, rows)
         yield from groups.rows_into(reader, rows)
     result: list[Row] = []
@@ -187,41 +182,22 @@ def _aggregated(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Row
             at for at, one in enumerate(bound.selected or ()) if one.kind != "uniq"
         )
     }
-    result = yield from _filter_groups(bound, position, result)
+    if bound.aggregate_filter:
+        groups_reader = Reader(bound, {}, position)
+        result = yield from groups_reader.passing(bound.aggregate_filter, result)
     if not groups.grouped:
         value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
         return Document(value=value, columns=columns, order=tuple(value), warnings=warnings)
     for key in reversed(bound.sort):
         if key.item in position:
+            at = position[key.item]
             result = yield from by_value(
                 result,
-                itemgetter(position[key.item]),
+                [row[at] for row in result],
                 descending=key.descending,
                 textual=_textual(bound, key),
             )
     return Rows(columns=columns, rows=_slice(bound, result), warnings=warnings)
-
-
-def _filter_groups(bound: Bound, position: Mapping[int, int], rows: list[Row]) -> Steps[list[Row]]:
-    """The groups that pass; ``position``: where the selected items stand in them."""
-    if not bound.aggregate_filter:
-        return rows
-    reader = Reader(bound, {})
-
-    def row_test(tree: CheckTree) -> Any:
-        if isinstance(tree, Check):
-            return reader.check(tree, itemgetter(position[tree.item]))
-        tests = [row_test(item) for item in tree.items]
-        if tree.connector == "or":
-            return lambda row: any(test(row) for test in tests)
-        return lambda row: all(test(row) for test in tests)
-
-    tests = [row_test(tree) for tree in bound.aggregate_filter]
-    kept: list[Row] = []
-    for start in range(0, len(rows), CAREFUL):
-        kept += [row for row in rows[start : start + CAREFUL] if all(test(row) for test in tests)]
-        yield
-    return kept
 
 
 # -------------------------------------------------------------------- sort, cut, select
@@ -248,31 +224,42 @@ def _textual(bound: Bound, key: BoundSort) -> bool:
 def _cut_and_select(
     bound: Bound, shape: Layout, reader: Reader, rows: list[Row], *, presorted: bool
 ) -> Steps[Rows]:
-    for key in () if presorted else reversed(bound.sort):
-        if key.item >= 0:
-            assert bound.selected is not None
-            read = reader.item(bound.selected[key.item])
-        else:
-            assert key.expression is not None
-            read = reader.read(key.expression)
-        rows = yield from by_value(
-            rows,
-            read,
-            descending=key.descending,
-            textual=_textual(bound, key),
-        )
+    wanted = () if presorted else bound.sort
+    cells = reader.place(key.item for key in wanted if key.item >= 0)
+    for start in range(0, len(rows) if cells else 0, _TURN):
+        yield from reader.fill(rows[start : start + _TURN], cells)
+    for key in reversed(wanted):
+        keys = yield from _sort_keys(reader, key, rows)
+        textual = _textual(bound, key)
+        rows = yield from by_value(rows, keys, descending=key.descending, textual=textual)
     rows = _slice(bound, rows)
     if bound.selected is None:
         return (yield from _every_column(bound, shape, reader, rows))
     return (yield from _selected(bound, reader, rows))
 
 
+def _sort_keys(reader: Reader, key: BoundSort, rows: list[Row]) -> Steps[list[Any]]:
+    if key.item >= 0:
+        read = reader.item(key.item).read
+    else:
+        assert key.expression is not None
+        read = reader.read(key.expression)
+    assert read is not None, "what takes steps was placed before"
+    keys: list[Any] = []
+    for start in range(0, len(rows), _TURN):
+        keys += [read(row) for row in rows[start : start + _TURN]]
+        yield
+    return keys
+
+
 def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
-    last = {one.item.key: one for one in bound.selected or ()}
-    columns = tuple(_measured(bound, reader, one, rows) for one in last.values())
-    positions = [_position(bound, reader, one.inner) for one in last.values()]
+    assert bound.selected is not None
+    last = {one.item.key: at for at, one in enumerate(bound.selected)}
+    chosen = [bound.selected[at] for at in last.values()]
+    columns = tuple(_measured(bound, reader, one, rows) for one in chosen)
+    positions = [_position(bound, reader, one.inner) for one in chosen]
     result: list[Row] = []
-    if positions == list(range(len(reader.index))):
+    if positions == list(range(reader.width)):
         result = rows
     elif None not in positions and positions:
         pick = itemgetter(*positions)
@@ -282,10 +269,7 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
             result += [[pick(row)] for row in turn] if single else [list(pick(row)) for row in turn]
             yield
     else:
-        reads = [reader.item(one) for one in last.values()]
-        for start in range(0, len(rows), CAREFUL):
-            result += [[read(row) for read in reads] for row in rows[start : start + CAREFUL]]
-            yield
+        result = yield from reader.values(rows, [reader.item(at) for at in last.values()])
     return Rows(columns=columns, rows=result)
 
 
@@ -341,7 +325,9 @@ def _whole(bound: Bound, shape: Layout, reader: Reader) -> _Whole:
             if name in index:
                 found[name] = spec.column
         elif all(one in reader.index for one in spec.sources):
-            derived.append(reader.read(Ref(name, quoted=True)))
+            source = bound.names.find(name)
+            assert source is not None
+            derived.append(getter(source, reader.index, bound.view))
             index[name] = shape.width + len(derived) - 1
             found[name] = spec.column
     for name in PEER_COLUMNS:

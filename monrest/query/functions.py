@@ -12,13 +12,14 @@ from datetime import UTC, tzinfo
 from math import floor, isfinite
 from typing import Any, TypeAlias
 
-from attrs import define, frozen
+from attrs import frozen
 
 from monrest.errors import BadRequest
 from monrest.query.cformat import Template
 from monrest.query.model import Literal_
-from monrest.query.regex import compile_pattern
+from monrest.query.regex import Pattern, compile_pattern
 from monrest.query.scalars import number_of, text_of, within
+from monrest.query.steps import A_CALL, Budget, Steps, finished
 from monrest.query.times import format_duration, format_time
 from monrest.values import Row
 
@@ -27,11 +28,12 @@ __all__ = [
     "CANONICAL",
     "DISAGGREGATES",
     "ROW_FUNCTIONS",
-    "Budget",
     "Moment",
     "build",
     "calculate",
     "number_of",
+    "pattern_of",
+    "substitution",
     "text_of",
 ]
 
@@ -50,9 +52,6 @@ SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING")
 MOST_MADE = 65_536
 """Characters by which a function may make a text longer than its longest argument."""
 
-MOST_MADE_IN_ALL = 134_217_728
-"""Characters of all texts that the functions of one answer make, those within others included."""
-
 Reader: TypeAlias = Callable[[Row], Any]
 Argument: TypeAlias = Literal_ | Reader
 
@@ -65,34 +64,6 @@ class Moment:
 
     now: float
     zone: tzinfo
-
-
-@define(eq=False)
-class Budget:
-    """What the functions of one answer may still make, in characters.
-
-    Functions within functions, many of them and many rows multiply; each alone is harmless.
-    """
-
-    left: int = MOST_MADE_IN_ALL
-
-    def metered(self, name: str, read: Reader) -> Reader:
-        """``read`` of the function ``name``, which raises BadRequest once nothing is left."""
-        if CANONICAL.get(name, name) not in _MAKE_TEXT:
-            return read
-
-        def apply(row: Row) -> Any:
-            value = read(row)
-            if type(value) is str:
-                self.left -= len(value)
-                if self.left < 0:
-                    raise _refused(
-                        f"columns: functions make at most {MOST_MADE_IN_ALL} characters in one "
-                        "answer, select fewer rows or make shorter texts"
-                    )
-            return value
-
-        return apply
 
 
 def build(name: str, arguments: Sequence[Argument], moment: Moment) -> Reader:
@@ -134,11 +105,9 @@ def _first(arguments: Sequence[Argument], usage: str) -> Reader:
     return _reader(arguments[0])
 
 
-def _grown(function: str, result: str, longest: int) -> str:
-    """``result`` unless it is far longer than what it was made of: 20,000 rows would not fit."""
-    if len(result) > longest + MOST_MADE:
-        raise _refused(f"{function}: makes a text longer than {MOST_MADE} characters")
-    return result
+def _too_long(function: str) -> BadRequest:
+    """The error for a text that is far longer than what it is made of: many rows would not fit."""
+    return _refused(f"{function}: makes a text longer than {MOST_MADE} characters")
 
 
 # -------------------------------------------------------------------- kinds of functions
@@ -196,18 +165,47 @@ def _whole(value: Any) -> int:
     return 0 if number is None else int(number)
 
 
+_OF_S = "s(column, 'regexp', 'replacement')"
+
+
+def pattern_of(arguments: Sequence[Argument]) -> Pattern:
+    """The pattern among the arguments of ``s``, compiled."""
+    text = text_of(_literal(arguments, 1, _OF_S))
+    if len(text) > 1 and text[0] == text[-1] == "/":
+        text = text[1:-1]
+    if not text:
+        raise _refused(f"usage: {_OF_S}")
+    return compile_pattern(text, ignore_case=False, parameter="columns")
+
+
+Substitution: TypeAlias = Callable[[str, Budget], Steps[str]]
+
+
+def substitution(arguments: Sequence[Argument]) -> Substitution:
+    """What ``s`` does with a text, in steps, because a text may have thousands of matches.
+
+    Raises BadRequest for a wrong pattern, and in a step for a text that grows beyond
+    ``MOST_MADE``.
+    """
+    compiled = pattern_of(arguments)
+    replacement = text_of(_literal(arguments, 2, _OF_S))
+
+    def replaced(text: str, budget: Budget) -> Steps[str]:
+        result = yield from compiled.replaced(replacement, text, MOST_MADE, budget)
+        if result is None or len(result) > len(text) + MOST_MADE:
+            raise _too_long("s")
+        budget.spend(A_CALL + len(result))
+        return result
+
+    return replaced
+
+
 def _replace(arguments: Sequence[Argument], _moment: Moment) -> Reader:
-    usage = "s(column, 'regexp', 'replacement')"
-    pattern = text_of(_literal(arguments, 1, usage))
-    replacement = text_of(_literal(arguments, 2, usage))
-    if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
-        pattern = pattern[1:-1]
-    if not pattern:
-        raise _refused(f"usage: {usage}")
-    compiled = compile_pattern(pattern, ignore_case=False, parameter="columns")
+    """``s`` in one go, for texts that are known to be short."""
+    replaced = substitution(arguments)
     return _on_text(
-        _first(arguments, usage),
-        lambda text: _grown("s", compiled.sub(replacement, text), len(text)),
+        _first(arguments, _OF_S),
+        lambda text: finished(replaced(text, Budget())),
     )
 
 
@@ -218,12 +216,10 @@ def _concat(arguments: Sequence[Argument], _moment: Moment) -> Reader:
 
     def apply(row: Row) -> str:
         texts = [text_of(read(row)) for read in reads]
-        result = "".join(texts)
-        return (
-            result
-            if len(result) <= MOST_MADE
-            else _grown("concat", result, len(max(texts, key=len)))
-        )
+        sizes = [len(text) for text in texts]
+        if sum(sizes) > max(sizes) + MOST_MADE:
+            raise _too_long("concat")
+        return "".join(texts)
 
     return apply
 
@@ -239,7 +235,9 @@ def _fmt(arguments: Sequence[Argument], _moment: Moment) -> Reader:
         values = [read(row) for read in reads]
         result = template.fill(values)
         if len(result) > MOST_MADE:
-            _grown("fmt", result, max([len(one) for one in values if isinstance(one, str)] or [0]))
+            longest = max([len(one) for one in values if isinstance(one, str)] or [0])
+            if len(result) > longest + MOST_MADE:
+                raise _too_long("fmt")
         return result
 
     return apply
@@ -312,7 +310,6 @@ _MAKERS: Mapping[str, Callable[[Sequence[Argument], Moment], Reader]] = {
 }
 
 ROW_FUNCTIONS = frozenset(_MAKERS)
-_MAKE_TEXT = frozenset({"lower", "upper", "substr", "s", "concat", "fmt", "utc", "date"})
 
 # -------------------------------------------------------------------- calculations
 

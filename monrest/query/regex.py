@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import re2
@@ -12,6 +12,7 @@ from attrs import field, frozen
 from monrest.errors import BadRequest
 from monrest.query.model import Operator
 from monrest.query.portable import pushability
+from monrest.query.steps import TURN, Budget, Steps, finished
 
 __all__ = [
     "MOST_PATTERN",
@@ -36,6 +37,18 @@ _WILD = frozenset("^|*{}[]")
 _MOST_PROGRAM = 5_000
 _MOST_MEMORY = 1 << 20
 _SHOWN = 100
+_LONGEST_LETTER = 4
+
+QUICK = 1_500_000
+"""Characters times weight that a search may go through while others wait: 20 ms at worst."""
+
+MOST_WEIGHT = 40_000
+"""The weight of all patterns of a request, which is also what it takes to compile them."""
+
+_LEAST_WEIGHT = 40
+_UNBOUNDED = 2**62
+_A_MATCH = 200
+"""What a match costs, in characters."""
 
 # RE2 takes these for k and s when it ignores case, most cores do not.
 _OWN_LETTERS = {0x212A: "\ufffd", 0x017F: "\ufffd"}
@@ -43,37 +56,74 @@ _OWN_LETTERS = {0x212A: "\ufffd", 0x017F: "\ufffd"}
 
 @frozen(eq=False)
 class Pattern:
-    """A compiled pattern; it is searched anywhere in a text."""
+    """A compiled pattern; it is searched anywhere in a text.
+
+    ``weight`` is what looking at one character may cost, as measured with patterns whose
+    automaton has a new state for each character.
+    """
 
     _search: Callable[[str], bool]
     _compiled: Any = field(repr=False)
+    weight: int
 
     def found(self, text: str) -> bool:
         """Whether the pattern matches somewhere in the first 64 KiB of ``text``."""
         return self._search(text if len(text) <= MOST_TEXT else text[:MOST_TEXT])
 
     def sub(self, replacement: str, text: str) -> str:
+        """``replaced`` in one go and without bounds, for patterns that no client sends."""
+        most = MOST_TEXT * (len(replacement) + 1)
+        made = finished(self.replaced(replacement, text, most, Budget(left=_UNBOUNDED)))
+        assert made is not None
+        return made
+
+    def replaced(self, replacement: str, text: str, most: int, budget: Budget) -> Steps[str | None]:
         """``text`` with every match replaced by ``replacement`` as it is, without references.
 
-        Matches are looked for in the first 64 KiB; what follows them is kept.
+        Matches are looked for in the first 64 KiB; what follows them is kept. None for a text
+        that grows by more than about ``most`` characters.
         """
-        rest = ""
-        if len(text) > MOST_TEXT:
-            text, rest = text[:MOST_TEXT], text[MOST_TEXT:]
-        if not self._search(text):
-            return text + rest
-        text = _well_formed(text)
-        pieces: list[str] = []
-        end = 0
+        data = text[:MOST_TEXT].encode("utf-8", "replace")
+        new = replacement.encode("utf-8", "replace")
+        end, grown = len(data), most * _LONGEST_LETTER
+        pieces: list[bytes] = []
+        at = kept = done = 0
         last = (-1, -1)
-        for match in self._compiled.finditer(text):
+        while True:
+            # An expression that ends with "or" may look at all that is left for each match.
+            left = end - at
+            search = partial(self._compiled.search, data, at)
+            if left * self.weight > QUICK:
+                match = yield from budget.aside(search)
+            else:
+                match = search()
+            if match is None:
+                break
+            budget.spend_in_steps(_A_MATCH + len(new) + left // 64)
             start, stop = span = match.span()
             # The library gives a match of nothing a second time when it has just moved there.
             if span != last:
-                pieces += (text[end:start], replacement)
-                end = stop
+                pieces += (data[kept:start], new)
+                kept = stop
+                grown -= len(new) - (stop - start)
+                if grown < 0:
+                    return None
             last = span
-        return "".join(pieces) + text[end:] + rest
+            if at == end:
+                break
+            at = stop if stop > at else at + _bytes_of(data[at])
+            done += _A_MATCH + len(new) + left // 16
+            if done > TURN:
+                done = 0
+                yield
+        if not pieces:
+            return text
+        return (b"".join(pieces) + data[kept:]).decode() + text[MOST_TEXT:]
+
+
+def _bytes_of(first: int) -> int:
+    """How long the letter is that begins with this byte of UTF-8."""
+    return 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else _LONGEST_LETTER
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool, parameter: str) -> Pattern:
@@ -122,14 +172,15 @@ def _compile(pattern: str, ignore_case: bool) -> Pattern:
     if compiled.programsize > _MOST_PROGRAM:
         raise re2.error(b"pattern too large")
     if not ignore_case and SPECIAL.isdisjoint(pattern):
-        return Pattern(lambda text: pattern in text, compiled)
+        return Pattern(lambda text: pattern in text, compiled, 1)
     # A set says only whether there is a match, which takes a fifth of the time.
     one = re2.Set.SearchSet(options)
     one.Add(pattern.encode())
     one.Compile()
     matches = one.Match
+    weight = compiled.programsize + _LEAST_WEIGHT
     bytes_of = _bytes_folded if ignore_case and pattern.isascii() else _bytes
-    return Pattern(lambda text: bool(matches(bytes_of(text))), compiled)
+    return Pattern(lambda text: bool(matches(bytes_of(text))), compiled, weight)
 
 
 def _bytes(text: str) -> bytes:
@@ -138,11 +189,6 @@ def _bytes(text: str) -> bytes:
 
 def _bytes_folded(text: str) -> bytes:
     return _bytes(text if text.isascii() else text.translate(_OWN_LETTERS))
-
-
-def _well_formed(text: str) -> str:
-    """``text`` without halves of surrogate pairs, which cannot be encoded."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def wildcard(segment: str) -> tuple[Operator, str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from monrest.query.order import Steps
 from monrest.query.plan import Layout
+from monrest.query.steps import Steps
 from monrest.values import Row
 
 _TURN = 100

@@ -16,9 +16,9 @@ from attrs import evolve, frozen
 from monrest.query import pending
 from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
-from monrest.query.order import Steps
 from monrest.query.pushdown import Pushable, both
 from monrest.query.sendable import harmless
+from monrest.query.steps import Steps
 from monrest.values import Capabilities, Row
 
 _TURN = 100

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
     from monrest.values import Document, Row, Rows
 
-MEASURED_ROWS = 25
+_MEASURED_ROWS = 25
+_MEASURED_CELLS = 1_000
+_MOST_WIDTH = 1_000
+"""Characters that the cells of a column are filled up to; longer ones stick out."""
+
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": ""}
 
@@ -65,7 +69,7 @@ def shown(value: Any) -> str:
 
 def width(text: str) -> int:
     """Terminal cells that ``text`` takes between two blanks."""
-    if text.isascii():
+    if text.isascii() or len(text) > _MOST_WIDTH:
         return len(text)
     # With the blanks around it, because a joiner at an end acts on its neighbour.
     return max(0, wcswidth(f" {text} ") - 2)
@@ -90,12 +94,14 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
             return
         header = [shown(name) for name in table.names]
         widths = [width(cell) for cell in header]
-        for start in range(0, len(table.rows), MEASURED_ROWS):
-            for index in range(start, min(start + MEASURED_ROWS, len(table.rows))):
-                cells = [shown(value) for value in table.values(table.rows[index])]
-                table.rows[index] = cells
-                widths = list(map(max, widths, map(width, cells)))
-            yield b""
+        turn = max(1, min(_MEASURED_ROWS, _MEASURED_CELLS // len(header)))
+        for index in range(len(table.rows)):
+            cells = [shown(value) for value in table.values(table.rows[index])]
+            table.rows[index] = cells
+            widths = list(map(max, widths, map(width, cells)))
+            if index % turn == 0:
+                yield b""
+        widths = [min(wanted, _MOST_WIDTH) for wanted in widths]
 
         separator = ("+" + "+".join("-" * (wanted + 2) for wanted in widths) + "+\n").encode()
 

@@ -85,7 +85,7 @@ async def api_key(context: Context, request: RestRequest, where: tuple[str, ...]
     if key is None or (owner is not None and key.user != owner):
         raise _no_such_key()
     value = {name: item for name, item in record(key).items() if item is not None}
-    return reselect(context, request, Document(value=value, columns=COLUMNS))
+    return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
 
 async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:

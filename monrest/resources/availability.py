@@ -75,7 +75,9 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
         chosen = await choose(context, choosing, scope(arguments), wanted)
         found = await made(context, request, zone, report, wanted, chosen)
         if single:
-            return _single(context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES)
+            return await _single(
+                context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES
+            )
         answer = await select(context, inner, schema, found.records, extra=wanted.rows)
         if report is OUTAGE or wanted.kind == "both":
             answer = await sparse(context, inner, answer, ONLY_SOME)
@@ -84,7 +86,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
     return handler
 
 
-def _single(
+async def _single(
     context: Context, request: RestRequest, found: Made, columns: tuple[Column, ...]
 ) -> Answer:
     """The numbers of one object; of the first site when several have it."""
@@ -97,7 +99,7 @@ def _single(
         failed_sites=found.problems,
         backend_seconds=found.seconds,
     )
-    return reselect(context, request, answer)
+    return await reselect(context, request, answer)
 
 
 # -------------------------------------------------------------------- endpoints

@@ -132,7 +132,7 @@ async def processes(context: Context, request: RestRequest, _: tuple[str, ...]) 
 async def process(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/bp/<nr>."""
     one = await found(context, request, where[0])
-    return reselect(context, request, Document(value=record(one), columns=COLUMNS))
+    return await reselect(context, request, Document(value=record(one), columns=COLUMNS))
 
 
 # -------------------------------------------------------------------- writing

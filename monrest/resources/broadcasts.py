@@ -119,7 +119,7 @@ async def _one(context: Context, request: RestRequest, name: str) -> Broadcast:
 async def broadcast(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/broadcasts/<file>."""
     (value,) = await _records(context, [await _one(context, request, where[0])])
-    return reselect(context, request, Document(value=value, columns=COLUMNS))
+    return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
 
 async def before_login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

@@ -98,7 +98,7 @@ def _describes(kind: Kind) -> Callable[..., Any]:
         row = described(command, context.config.commands)
         value = {"message": "nothing was sent: POST sends the command", **row}
         answer = Document(value=value, columns=_OBJECT_COLUMNS, order=tuple(value))
-        return reselect(context, request, answer)
+        return await reselect(context, request, answer)
 
     return handler
 

@@ -112,7 +112,7 @@ def _url_of(context: Context, text: str) -> str:
 async def node(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/cluster/<id>."""
     value = _record(context, _url_of(context, where[0]))
-    return reselect(context, request, Document(value=value, columns=COLUMNS))
+    return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
 
 async def restarts(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

@@ -22,8 +22,8 @@ from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, TableSchema
+from monrest.query.steps import finished
 from monrest.resources.declare import Context
-from monrest.resources.fetch import finished
 from monrest.values import Column, Document, Parameters, RestRequest, Row, Rows
 
 Record = Mapping[str, Any]
@@ -100,7 +100,8 @@ async def _queried(
     bound = _bound(context, query, names.union([one.name for one in meta]))
     shape = _shape(bound)
     rows = await sliced(_rows(records, shape), context.clock)
-    return await sliced(finish(bound, shape, [_part(rows)]), context.clock)
+    steps = finish(bound, shape, [_part(rows)])
+    return await sliced(steps, context.clock, aside=context.threads.run)
 
 
 def _bound(context: Context, query: Query, names: Iterable[str]) -> Bound:

@@ -127,7 +127,7 @@ async def recurring_downtime(
     """Answer GET /mon/recurring_downtimes/<file>."""
     shown = record(context, await _one(context, request, where[0]))
     value = {name: item for name, item in shown.items() if name != "error" or item is not None}
-    return reselect(context, request, Document(value=value, columns=COLUMNS))
+    return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
 
 # -------------------------------------------------------------------- changing

@@ -21,13 +21,12 @@ from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import Part, filtered, finish
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
-from monrest.query.order import Steps
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
 from monrest.query.resolve import Names
 from monrest.query.schema import TableSchema
-from monrest.query.select import select_from_object
+from monrest.query.select import Reader, select_from_object
 from monrest.query.totals import (
     StatsSpec,
     batches,
@@ -45,9 +44,6 @@ from monrest.values import Capabilities, Document, Identity, RestRequest, Rows, 
 LOGCACHE = Parameter(
     name="logcache", description="0: read the whole log from the cores", type="integer"
 )
-
-_AT_ONCE = 20
-"""Rows that need no slices, because a request for one object should not pay for them."""
 
 
 async def fetch(
@@ -93,11 +89,7 @@ async def fetch(
     unseen = await _unseen(context, sites, schema, seen, missing)
     if unseen:
         raise typo(unseen)
-    steps = finish(bound, shape, parts)
-    if bound.unpack is None and sum([len(part.rows) for part in parts]) <= _AT_ONCE:
-        result = finished(steps)
-    else:
-        result = await sliced(steps, context.clock)
+    result = await sliced(finish(bound, shape, parts), context.clock, aside=context.threads.run)
     if context.config.display.expose_custom_variables and isinstance(result, Rows):
         result = _with_exposed(context, request, result)
     return _answered(result, gathered)
@@ -135,16 +127,6 @@ def _parts(
         if answer is not None and (one := plans.made[answer.capabilities.key]) is not None:
             parts.append(Part(plan=one, rows=answer.rows, constants=constants))
     return parts
-
-
-def finished(steps: Steps[Rows | Document]) -> Rows | Document:
-    """The value of steps that are too few to be sliced."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            value: Rows | Document = end.value
-            return value
 
 
 def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
@@ -313,7 +295,8 @@ async def _batch(
     missing = await sliced(absent_labels(bound, shape, [part for _, part in rows]), context.clock)
     strange.update(await _unseen(context, sites, schema, seen, missing))
     for answer, part in rows:
-        kept = await sliced(filtered(bound, shape, part), context.clock)
+        steps = filtered(Reader(bound, dict(shape.index)), shape, part)
+        kept = await sliced(steps, context.clock, aside=context.threads.run)
         mine = started_spec(batch, _program_start(answer.site))
         answers.append(await sliced(count_rows(mine, kept, shape.index), context.clock))
     return merge_stats(batch, answers), gathered
@@ -323,7 +306,7 @@ def _program_start(site: Site) -> int:
     return int(site.health.program_start or 0)
 
 
-def reselect(context: Context, request: RestRequest, answer: Document) -> Document:
+async def reselect(context: Context, request: RestRequest, answer: Document) -> Document:
     """``columns`` applied to an object answer: renames, functions, calculations."""
     query = parse_query(request.parameters)
     if query.items is None or not isinstance(answer.value, dict):
@@ -335,5 +318,6 @@ def reselect(context: Context, request: RestRequest, answer: Document) -> Docume
         view_of(context, request.identity),
         context.moment(),
     )
-    value, warnings = select_from_object(answer.value, bound)
+    steps = select_from_object(answer.value, bound)
+    value, warnings = await sliced(steps, context.clock, aside=context.threads.run)
     return evolve(answer, value=value, order=tuple(value), warnings=(*answer.warnings, *warnings))

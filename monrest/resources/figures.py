@@ -69,7 +69,7 @@ class _Gauges(Collector):
 async def figures(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/stats and /mon/metrics."""
     known = Document(value=await context.figures.current(), columns=COLUMNS)
-    answer = reselect(context, request, known)
+    answer = await reselect(context, request, known)
     accept = request.caller.headers.get("accept", "")
     # The header of a request that starts a job is about its answer, not about the result.
     direct = request.progress is nobody_follows

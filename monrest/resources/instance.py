@@ -51,7 +51,7 @@ async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
         "var_path": context.config.server.var_dir,
     }
     columns = spelled(INFO_COLUMNS, app)
-    return reselect(context, request, Document(value=value, columns=columns))
+    return await reselect(context, request, Document(value=value, columns=columns))
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

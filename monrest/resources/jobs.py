@@ -139,7 +139,7 @@ def _records(
 async def job(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/jobs/<id>."""
     found = await _mine(context, request, where)
-    return reselect(context, request, Document(value=record(context, found), columns=COLUMNS))
+    return await reselect(context, request, Document(value=record(context, found), columns=COLUMNS))
 
 
 async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:

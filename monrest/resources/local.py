@@ -89,7 +89,7 @@ async def select(
         rows=await sliced(_each(records, row), context.clock),
         constants={},
     )
-    return await sliced(finish(bound, shape, [part]), context.clock)
+    return await sliced(finish(bound, shape, [part]), context.clock, aside=context.threads.run)
 
 
 async def sparse(

@@ -143,7 +143,7 @@ async def log(context: Context, request: RestRequest, where: tuple[str, ...]) ->
     found = await context.nodecontrol.output(_site(context, request, where[0]), where[1])
     if found is None:
         raise NotFound("no such log")
-    return reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
+    return await reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
 
 
 def _shown(found: Log) -> dict[str, Any]:

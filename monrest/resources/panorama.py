@@ -156,7 +156,7 @@ async def dashboard(context: Context, request: RestRequest, where: tuple[str, ..
     value = records.shown(
         found, may, stored.runtime.get(found.nr, {}), stored.maintenance.get(found.nr)
     )
-    return reselect(context, request, Document(value=value, columns=_SHOWN))
+    return await reselect(context, request, Document(value=value, columns=_SHOWN))
 
 
 async def backups(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:

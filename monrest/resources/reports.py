@@ -153,7 +153,7 @@ async def report(context: Context, request: RestRequest, where: tuple[str, ...])
     shown = _record(context, *await find_report(context, request, where[0]))
     value = {name: item for name, item in shown.items() if name != "error" or item is not None}
     value["nr"] = str(value["nr"])
-    return reselect(context, request, Document(value=value, columns=COLUMNS))
+    return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
 
 # -------------------------------------------------------------------- changing

@@ -58,7 +58,7 @@ async def session(context: Context, request: RestRequest, where: tuple[str, ...]
     owner = _owner(request.identity)
     if found is None or (owner is not None and found.username != owner):
         raise NotFound("no such session")
-    return reselect(context, request, Document(value=record(found), columns=COLUMNS))
+    return await reselect(context, request, Document(value=record(found), columns=COLUMNS))
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

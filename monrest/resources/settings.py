@@ -71,7 +71,7 @@ async def settings(context: Context, request: RestRequest, _: tuple[str, ...]) -
     """Answer GET /mon/config."""
     value = {**shown(asdict(context.config)), **_derived(context)}
     document = Document(value=dict(sorted(value.items())), columns=COLUMNS)
-    return reselect(context, request, document)
+    return await reselect(context, request, document)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -45,7 +45,7 @@ def _statistic(
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         answer = await fetch_stats(context, request, schema, spec, extra=conditions(arguments))
-        return reselect(context, request, evolve(answer, columns=columns))
+        return await reselect(context, request, evolve(answer, columns=columns))
 
     return handler
 
@@ -118,7 +118,7 @@ async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         failed_sites=tuple(failed.values()),
         backend_seconds=max(hosts.backend_seconds, services.backend_seconds),
     )
-    return reselect(context, request, answer)
+    return await reselect(context, request, answer)
 
 
 _PROCESS_FIELDS = tuple(
@@ -138,7 +138,7 @@ async def process(context: Context, request: RestRequest, _: tuple[str, ...]) ->
         name: float(number) if name.endswith("_rate") else int(number)
         for name, number in answer.value.items()
     }
-    return reselect(context, request, evolve(answer, value=value, columns=PROCESS_COLUMNS))
+    return await reselect(context, request, evolve(answer, value=value, columns=PROCESS_COLUMNS))
 
 
 def _endpoint(

@@ -81,7 +81,7 @@ async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         "original_username": identity.original or identity.user,
     }
     columns = spelled(WHOAMI_COLUMNS, context.names.app)
-    return reselect(context, request, Document(value=value, columns=columns))
+    return await reselect(context, request, Document(value=value, columns=columns))
 
 
 async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -130,7 +130,7 @@ async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -
         raise NotFound("no such user")
     value = await _one(context, name)
     columns = spelled(COLUMNS, context.names.app)
-    return reselect(context, request, Document(value=value, columns=columns))
+    return await reselect(context, request, Document(value=value, columns=columns))
 
 
 async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:

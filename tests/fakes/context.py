@@ -6,6 +6,7 @@ from datetime import UTC
 from typing import Any
 
 from attrs import fields, frozen
+from twisted.internet.defer import succeed
 
 from monrest.config import Config
 from monrest.figures import Figures
@@ -34,6 +35,13 @@ class KnownContacts:
         return Groups(frozenset(self.groups.get(user, ())))
 
 
+class NoThreads:
+    """Calls at once what else runs in a thread."""
+
+    def run(self, function):
+        return succeed(function())
+
+
 def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
     """A context of these sites; parts that are not ``given`` are missing."""
     known = {
@@ -49,5 +57,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "version": "1",
         "config_path": "",
         "figures": Figures(clock),
+        "threads": NoThreads(),
     }
     return Context(**{**known, **given})

@@ -12,11 +12,11 @@ from monrest.query.bind import bind
 from monrest.query.customvars import Visibility
 from monrest.query.finish import Part, finish
 from monrest.query.functions import Moment
-from monrest.query.order import Steps
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
+from monrest.query.steps import finished
 from monrest.values import Capabilities, Column, Document, Rows
 
 NOW = 1_795_242_791.0
@@ -127,15 +127,6 @@ NOBODY = View(
 )
 
 
-def driven(steps: Steps[Any]) -> Any:
-    """The value of steps that nothing else runs between."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-
-
 def run(
     params: str,
     sites: Mapping[str, list[dict[str, Any]]] | None = None,
@@ -165,10 +156,10 @@ def run(
         )
         for site, rows in (sites or {"s1": S1}).items()
     ]
-    missing = driven(absent_labels(bound, shape, parts))
+    missing = finished(absent_labels(bound, shape, parts))
     if missing:
         raise BadRequest("possible typo in filter", ", ".join(missing))
-    result = driven(finish(bound, shape, parts))
+    result = finished(finish(bound, shape, parts))
     if isinstance(result, Document):
         return result.value
     assert isinstance(result, Rows)

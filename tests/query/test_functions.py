@@ -17,9 +17,7 @@ from monrest.query.functions import (
     CANONICAL,
     DISAGGREGATES,
     MOST_MADE,
-    MOST_MADE_IN_ALL,
     ROW_FUNCTIONS,
-    Budget,
     Moment,
     build,
     calculate,
@@ -361,18 +359,3 @@ def test_thousands_of_brackets_have_a_text() -> None:
 def test_utc_is_the_zone_of_utc_only() -> None:
     moment = Moment(now=0.0, zone=UTC)
     assert build("date", [Literal_(0)], moment)([]) == "1970-01-01 00:00:00 UTC"
-
-
-def test_what_all_functions_of_an_answer_make_is_bounded():
-    budget = Budget(left=100)
-    long = budget.metered("concat", lambda row: "x" * 30)
-    cut = budget.metered("substring", lambda row: "y" * 10)
-    number = budget.metered("age", lambda row: 10**50)
-    nothing = budget.metered("upper", lambda row: None)
-    assert [read([]) for read in (long, cut, number, nothing, long, long)][-1] == "x" * 30
-    assert budget.left == 0
-    assert number([]) == 10**50
-    with pytest.raises(BadRequest) as caught:
-        cut([])
-    assert str(MOST_MADE_IN_ALL) in caught.value.description
-    assert "columns" in caught.value.description

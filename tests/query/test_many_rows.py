@@ -13,11 +13,11 @@ from monrest.errors import BadRequest
 from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
 from monrest.query.finish import Part, finish
-from monrest.query.functions import Budget, Moment
-from monrest.query.order import Steps
+from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.resolve import Names
+from monrest.query.steps import Budget, Steps
 from tests.query.pipeline import EVERYBODY, HOSTS, NAEMON, NOW, host, run
 
 
@@ -62,16 +62,16 @@ def test_texts_made_of_many_rows_are_bounded_in_all(
 ) -> None:
     rows = {"s1": [host(f"h{at}", 0, [], [], alias="ALIAS" * 20) for at in range(60)]}
     assert run(params, rows)
-    monkeypatch.setattr(Budget, "metered", partialmethod(limited, Budget.metered, 5_000))
-    with pytest.raises(BadRequest, match="make at most 134217728 characters in one answer"):
+    monkeypatch.setattr(Budget, "begin", partialmethod(limited, Budget.begin, 5_000))
+    with pytest.raises(BadRequest, match="at most 67108864 characters in one answer"):
         run(params, rows)
     assert run("columns→concat(alias,name) as a", {"s1": rows["s1"][:20]})
 
 
-def limited(self: Budget, metered: Any, left: int, *arguments: Any) -> Any:
-    """The same meter with less to spend."""
+def limited(self: Budget, begin: Any, left: int) -> None:
+    """The same budget with less to spend."""
     self.left = min(self.left, left)
-    return metered(self, *arguments)
+    begin(self)
 
 
 def test_looking_for_a_label_in_many_rows_lets_others_run() -> None:

@@ -10,6 +10,7 @@ from monrest.query.columns import parse_columns
 from monrest.query.evaluate import mixed_test, value_test
 from monrest.query.model import OPERATORS, Condition, Ref
 from monrest.query.parse import parse_query
+from monrest.query.regex import compile_pattern
 
 VALUES = st.one_of(
     st.none(), st.text(max_size=4), st.integers(0, 99).map(str), st.lists(st.text(max_size=3))
@@ -17,7 +18,13 @@ VALUES = st.one_of(
 
 
 def holds(value, op, wanted):
-    return mixed_test(Condition("a", op, wanted), wanted)(value)
+    return mixed_test(Condition("a", op, wanted), operand(op, wanted))(value)
+
+
+def operand(op, wanted):
+    if not op.endswith("~"):
+        return wanted
+    return compile_pattern(wanted, ignore_case=op.endswith("~~"), parameter="a")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from monrest.resources import local
 from monrest.values import ANONYMOUS, Column, RestRequest
+from tests.fakes.context import NoThreads
 from tests.fakes.sites import outcome
 
 COLUMNS = (Column("name", "string", "", ""), Column("size", "number", "", ""))
@@ -14,6 +15,7 @@ class Context:
     """As much of the real one as a list needs."""
 
     clock = None
+    threads = NoThreads()
 
     def moment(self):
         return None
@@ -22,7 +24,7 @@ class Context:
 def test_the_reactor_turns_while_records_are_made(monkeypatch):
     turns, made = [], []
 
-    def sliced(work, _clock):
+    def sliced(work, _clock, **_more):
         while True:
             try:
                 next(work)

@@ -15,11 +15,11 @@ from monrest.query.bind import bind
 from monrest.query.customvars import Visibility
 from monrest.query.finish import Part, finish
 from monrest.query.functions import Moment
-from monrest.query.order import Steps
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import EMPTY, CoreColumn, TableSchema
+from monrest.query.steps import finished
 from monrest.render.formats import RenderOptions, render
 from monrest.resources.columns import SCHEMAS
 from monrest.sites.normalise import normaliser
@@ -64,14 +64,6 @@ def queries(schema: TableSchema) -> list[dict[str, str]]:
     return found
 
 
-def driven(steps: Steps[Any]) -> Any:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-
-
 def answered(
     schema: TableSchema,
     parameters: Mapping[str, str],
@@ -100,8 +92,8 @@ def answered(
             "peer_addr": "", "now": NOW,
         }  # fmt: skip
         parts.append(Part(plan=made, rows=change(read) if change else read, constants=constants))
-    driven(absent_labels(bound, shape, parts))
-    result: Rows | Document = driven(finish(bound, shape, parts))
+    finished(absent_labels(bound, shape, parts))
+    result: Rows | Document = finished(finish(bound, shape, parts))
     return result
 
 

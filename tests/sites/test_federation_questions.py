@@ -21,8 +21,8 @@ from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, TableSchema
+from monrest.query.steps import finished
 from monrest.query.totals import core_test
-from monrest.resources.fetch import finished
 from monrest.sites.federation.answers import document, records
 from monrest.sites.federation.questions import question
 from monrest.values import Capabilities, Column, Document
