@@ -254,8 +254,8 @@ WRONG_VALUES = {
         "configtool.obj_readonly[0]: expected a regular expression",
     ),
     "time of commands": (
-        "[configtool]\ncommand_timeout = 0\n",
-        "configtool.command_timeout: expected a number above 0",
+        "[jobs]\ntimeout = 0\n",
+        "jobs.timeout: expected a number above 0",
     ),
     "number of dashboards": (
         "[panorama]\nnew_files_start_at = 0\n",

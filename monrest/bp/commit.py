@@ -20,7 +20,6 @@ from monrest.config import BpConfig
 from monrest.errors import Conflict, Unavailable
 from monrest.objectconfig import commands
 
-_SECONDS = 30.0
 _KINDS = ("", ".bak", ".edit")
 
 
@@ -105,5 +104,5 @@ class Commits:
         given = {} if path is None else {f"{word}_BP_ID": str(number), f"{word}_BP_FILE": str(path)}
         if stage:
             given[f"{word}_BP_STAGE"] = stage
-        result = await commands.run(self.reactor, command, given, _SECONDS)
+        result = await commands.run(self.reactor, command, given, commands.LONGEST)
         return result.output.strip() or f"status {result.status}" if result.failed else None

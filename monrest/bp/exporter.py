@@ -25,15 +25,13 @@ from monrest.objectconfig import commands
 from monrest.objectconfig.document import UnwritableError
 from monrest.objectconfig.hooks import environment
 from monrest.objectconfig.journal import Room
-from monrest.objectconfig.reload import reload
+from monrest.objectconfig.reload import Commands, reload
 from monrest.objectconfig.save import Allowed, Write, write
 from monrest.objectconfig.saving import lock
 from monrest.objectconfig.targets import digest
 from monrest.sites.site import Site
 
 _ROOM = "(business processes)"
-_SECONDS = 30.0
-"""How long a check or a reload may take."""
 
 Objects = Callable[[], Awaitable[Sequence[Exported]]]
 
@@ -66,9 +64,9 @@ class Exporter:
             return ()
         given = environment(site=site.id if site else "", name=site.name if site else "", user=who)
         try:
-            wanted, changed = await self._write(config, site, objects, given, writer)
-            if changed:
-                await self._reload(config, site, given)
+            wanted, checked = await self._write(config, site, objects, given, writer)
+            if self._unread:
+                await self._reload(config, site, given, checked=checked)
         except FailedError:
             raise
         except (RestError, UnwritableError) as error:
@@ -89,7 +87,7 @@ class Exporter:
         given: Mapping[str, str],
         writer: str,
     ) -> tuple[Sequence[Exported], bool]:
-        """Write what differs; give all processes, and whether the core has to read the file."""
+        """Write what differs; give all processes, and whether the file was checked with it."""
         path = Path(config.objects_save_file)
         run = self.threads.run
         room = await run(lambda: Room.of(self.var_dir, _ROOM))
@@ -107,7 +105,7 @@ class Exporter:
             )
             new = await file.content(self._refused)
             if new == file.old or (file.old is None and not wanted):
-                return wanted, self._unread
+                return wanted, False
             try:
                 reason = await file.tried(new)
                 if reason is not None:
@@ -117,7 +115,7 @@ class Exporter:
                 await file.write(file.old)
                 raise
             self._unread = self._unread or file.current != file.old
-        return wanted, self._unread
+        return wanted, True
 
     def _forget(self, wanted: Sequence[Exported], writer: str) -> None:
         """Forget what was refused of processes that are others now, or gone."""
@@ -136,27 +134,23 @@ class Exporter:
 
     async def _check(self, site: Site | None, given: Mapping[str, str]) -> str | None:
         """What the check command of the site has against its files; None: nothing."""
-        tool = site.config.configtool if site else None
-        if tool is None or not tool.obj_check_cmd:
+        command = _check_command(site)
+        if not command:
             return None
-        result = await commands.run(self.reactor, tool.obj_check_cmd, given, _SECONDS)
+        result = await commands.run(self.reactor, command, given, commands.LONGEST)
         return result.output if result.failed else None
 
-    async def _reload(self, config: BpConfig, site: Site | None, given: Mapping[str, str]) -> None:
+    async def _reload(
+        self, config: BpConfig, site: Site | None, given: Mapping[str, str], *, checked: bool
+    ) -> None:
         command = config.objects_reload_cmd
         if site is not None and site.connected:
-            done = await reload(
-                site,
-                self.reactor,
-                self.wall,
-                command,
-                given,
-                seconds=2 * _SECONDS,
-                command_seconds=_SECONDS,
-            )
+            check = "" if checked else _check_command(site)
+            told = Commands(check=check, reload=command, environment=given)
+            done = await reload(site, self.reactor, self.wall, told, seconds=2 * commands.LONGEST)
             failed, output = done.failed, done.output
         elif site is None and command:
-            result = await commands.run(self.reactor, command, given, _SECONDS)
+            result = await commands.run(self.reactor, command, given, commands.LONGEST)
             failed, output = result.failed, result.output
         else:
             # It reads the file when it starts.
@@ -165,6 +159,11 @@ class Exporter:
         self._unread = failed
         if failed:
             raise FailedError(output)
+
+
+def _check_command(site: Site | None) -> str:
+    tool = site.config.configtool if site else None
+    return "" if tool is None else tool.obj_check_cmd
 
 
 def _present(path: Path) -> bytes | None:

@@ -277,7 +277,6 @@ def _object_configuration(config: Config) -> Iterator[str]:
     yield from expected.patterns("configtool.obj_readonly", tool.obj_readonly)
     for key in ("pre_obj_save_cmd", "post_obj_save_cmd"):
         yield from expected.command(f"configtool.{key}", getattr(tool, key))
-    yield from expected.positive("configtool.command_timeout", tool.command_timeout)
     for index, section in enumerate(config.editor):
         path = f"editor[{index}]"
         if not section.name.strip() or not section.name.isprintable():

@@ -47,6 +47,7 @@ def _jobs(jobs: JobsConfig) -> Iterator[str]:
     if not 1 <= jobs.queue <= 100000:
         yield f"jobs.queue: expected 1 to 100000, got {jobs.queue}"
     yield from expected.positive("jobs.keep", jobs.keep)
+    yield from expected.positive("jobs.timeout", jobs.timeout)
 
 
 def _logcache(logcache: LogcacheConfig) -> Iterator[str]:

@@ -15,12 +15,14 @@ from attrs import field, frozen
 class JobsConfig:
     """The table ``[jobs]``: how many run at once in this daemon, how many may wait behind them.
 
-    A single user may hold half of the ``queue``. Results are kept for ``keep`` seconds.
+    A single user may hold half of the ``queue``. Results are kept for ``keep`` seconds; a job that
+    is not done ``timeout`` seconds after it was asked for is ended.
     """
 
     concurrent: int = 4
     queue: int = 2000
     keep: float = 3600.0
+    timeout: float = 259_200.0
 
 
 @frozen(kw_only=True)

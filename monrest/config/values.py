@@ -185,13 +185,12 @@ class ConfigToolDefaults:
     """The table ``[configtool]``: what holds for the object configuration of every site.
 
     ``obj_readonly`` is added to the patterns of each site. The commands before and after saving
-    are run through a shell. ``command_timeout``: seconds for checks, reloads and these commands.
+    are run through a shell.
     """
 
     obj_readonly: tuple[str, ...] = ()
     pre_obj_save_cmd: str = ""
     post_obj_save_cmd: str = ""
-    command_timeout: float = 30.0
     git_base_dir: str = ""
 
 

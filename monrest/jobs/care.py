@@ -29,8 +29,6 @@ GONE_AFTER = 30.0
 """Seconds for which the beat of a daemon that is alive and has jobs never stands still."""
 
 _AT_ONCE = 20
-_LONGEST = 259_200.0
-"""Seconds after which nobody waits for a job any more (section 9.2, point 7)."""
 
 
 @define(eq=False, kw_only=True)
@@ -57,9 +55,10 @@ class Care:
         if not len(self.slots) and not self.doubtful:
             return
         before = {live.job.id: live for live in self.slots}
+        longest = self.slots.config.timeout
         for live in before.values():
-            if live.age >= _LONGEST:
-                live.cancel("it was not done after three days")
+            if live.age >= longest:
+                live.cancel(f"it was not done after {longest:g} seconds (jobs.timeout)")
         unsaid = [live for live in before.values() if live.unsaid and not live.storing]
         for live in unsaid:
             live.unsaid = False

@@ -15,6 +15,9 @@ from twisted.internet.defer import Deferred
 from monrest import processes
 from monrest.processes import Ended, shell
 
+LONGEST = 3600.0
+"""Seconds after which a command is ended for which no request and no job waits."""
+
 
 @frozen(kw_only=True)
 class CommandResult:
@@ -36,12 +39,13 @@ class CommandResult:
 
 
 def run(
-    reactor: Any, command: str, environment: Mapping[str, str], seconds: float
+    reactor: Any, command: str, environment: Mapping[str, str], seconds: float, *, hint: str = ""
 ) -> Deferred[CommandResult]:
     """Run ``command`` through ``/bin/sh``; fires when it has ended, and never fails.
 
     ``environment`` is added to the daemon's own. After ``seconds`` the command and everything
-    that it started is ended. Cancelling does the same; what then fires is a ``CancelledError``.
+    that it started is ended, which the output tells with ``hint``. Cancelling does the same; what
+    then fires is a ``CancelledError``.
     """
 
     def told(ended: Ended) -> CommandResult:
@@ -50,7 +54,8 @@ def run(
             output += f"\n[{ended.dropped} more bytes of output left out]"
         if ended.timed_out:
             output += "\n" if output and not output.endswith("\n") else ""
-            output += f"ended after {seconds:g} seconds, the time limit of commands"
+            output += f"ended after {seconds:g} seconds, the time limit"
+            output += f"; {hint}" if hint else ""
         return CommandResult(status=ended.status, output=output, timed_out=ended.timed_out)
 
     joined = shell(f"exec 2>&1\n{command}")

@@ -14,11 +14,15 @@ from monrest.objectconfig.commands import CommandResult
 
 @frozen(kw_only=True)
 class Hooks:
-    """``before`` and ``after`` are shell commands, empty for none; ``seconds`` limits each."""
+    """``before`` and ``after`` are shell commands, empty for none; ``seconds`` limits each.
+
+    ``hint``: what to tell about a command that took too long.
+    """
 
     before: str = ""
     after: str = ""
-    seconds: float = 60.0
+    seconds: float = commands.LONGEST
+    hint: str = ""
     environment: Mapping[str, str] = field(factory=dict)
 
     async def run(self, reactor: Any, when: str, root: str) -> CommandResult:
@@ -27,7 +31,7 @@ class Hooks:
         if not command:
             return CommandResult(status=0, output="")
         line = f"{command} {when} {shlex.quote(root)} 2>&1"
-        return await commands.run(reactor, line, self.environment, self.seconds)
+        return await commands.run(reactor, line, self.environment, self.seconds, hint=self.hint)
 
 
 def environment(

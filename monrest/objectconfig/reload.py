@@ -10,12 +10,13 @@ from typing import Any
 
 from attrs import define, field, frozen
 from twisted.internet import defer
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.clocks import WallClock
 from monrest.commands.values import CoreCommand
 from monrest.concurrency import pause
-from monrest.objectconfig.commands import run
+from monrest.objectconfig.commands import CommandResult, run
 from monrest.sites.commands import send
 from monrest.sites.site import Site
 
@@ -23,6 +24,8 @@ LONGEST = 30.0
 """Seconds to wait for a core, at most."""
 
 TIMED_OUT = "Warning: waiting for core reload failed."
+
+REFUSED = "The core was not told: the check of its files failed, and force=1 skips it."
 
 _OFTEN = 0.3
 _OFTEN_FOR = 5.0
@@ -32,49 +35,66 @@ _SAME_SECOND = 3.0
 
 
 @frozen(kw_only=True)
+class Commands:
+    """The commands of a site around a reload, with their environment.
+
+    ``check`` looks at the files first, empty: nobody does. ``reload`` tells the core; empty: the
+    external command RESTART_PROCESS does. ``hint``: what to tell about one that took too long.
+    """
+
+    check: str = ""
+    reload: str = ""
+    environment: Mapping[str, str] = field(factory=dict)
+    hint: str = ""
+
+
+@frozen(kw_only=True)
 class Reloaded:
-    """What became of it; ``output`` is that of the reload command and what went wrong."""
+    """What became of it; ``output`` is that of the commands and what went wrong."""
 
     failed: bool
     output: str
 
 
 async def reload(
-    site: Site,
-    reactor: Any,
-    wall: WallClock,
-    command: str,
-    environment: Mapping[str, str],
-    *,
-    seconds: float,
-    command_seconds: float,
+    site: Site, reactor: Any, wall: WallClock, commands: Commands, *, seconds: float
 ) -> Reloaded:
     """Tell a core to read its files again and wait until it is back.
 
-    ``command`` is the site's reload command, which may take ``command_seconds``; an empty one
-    means the external command RESTART_PROCESS. All of it takes ``seconds`` at most.
+    It is not told when the check of the files fails, since it could end. All of it takes
+    ``seconds`` at most.
     """
     work = _Reload(site=site, clock=reactor, wall=wall, deadline=reactor.seconds() + seconds)
+    output = ""
+    if commands.check:
+        checked = await work.run(commands.check, commands)
+        output = _lines(checked.output)
+        if checked.failed:
+            return Reloaded(failed=True, output=f"{output}{REFUSED}")
     await work.look()
     last = site.health.program_start
     if last and last == int(wall.now()):
         # Else it could not be told whether the core was started before or after.
         await pause(reactor, 1.0)
-    output = ""
-    if command:
-        left = max(work.deadline - reactor.seconds(), 0.0)
-        result = await run(reactor, command, environment, min(left, command_seconds))
-        output = result.output
+    if commands.reload:
+        result = await work.run(commands.reload, commands)
+        output += result.output
         if result.failed:
             return Reloaded(failed=True, output=output)
     else:
         problem = await work.restart()
         if problem:
-            return Reloaded(failed=True, output=problem)
+            return Reloaded(failed=True, output=f"{output}{problem}")
     if await work.is_back(last):
         return Reloaded(failed=False, output=output)
-    ended = "" if not output or output.endswith("\n") else "\n"
-    return Reloaded(failed=True, output=f"{output}{ended}{TIMED_OUT}")
+    why = site.breaker.error
+    reason = "" if why is None else f" {site.name}: {site.problem(why).reason}"
+    return Reloaded(failed=True, output=f"{_lines(output)}{TIMED_OUT}{reason}")
+
+
+def _lines(text: str) -> str:
+    """The text so that a line can follow."""
+    return text if not text or text.endswith("\n") else f"{text}\n"
 
 
 @define(eq=False, kw_only=True)
@@ -94,6 +114,11 @@ class _Reload:
         except defer.TimeoutError:
             return False
         return self.site.connected
+
+    def run(self, command: str, commands: Commands) -> Deferred[CommandResult]:
+        """Run one of the commands for as long as there is time."""
+        left = max(self.deadline - self.clock.seconds(), 0.0)
+        return run(self.clock, command, commands.environment, left, hint=commands.hint)
 
     async def restart(self) -> str:
         """Send RESTART_PROCESS; what the core or the connection says against it."""

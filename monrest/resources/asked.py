@@ -26,7 +26,9 @@ OBJECTS = {
 }
 """Parameters of ``/cmd`` that name an object, in the order in which the last one decides."""
 
-_OF_REQUEST = frozenset({"backend", "backends", "background", "headers", "test_only", "wait"})
+_OF_REQUEST = frozenset(
+    {"backend", "backends", "background", "force", "headers", "test_only", "wait"}
+)
 """Parameters that say how to send and not what."""
 
 _FALSE = frozenset({"", "0", "false", "no", "off"})
@@ -64,11 +66,13 @@ class Asked:
 class Manner:
     """How to send: ``wait`` is for how many seconds to look for the effect, None for not at all.
 
-    ``test_only``: everything is checked and nothing is sent.
+    ``test_only``: everything is checked and nothing is sent. ``force``: a core is restarted
+    without a check of its object files.
     """
 
     wait: float | None = None
     test_only: bool = False
+    force: bool = False
 
 
 def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
@@ -82,7 +86,9 @@ def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
 def manner(given: Given, server: ServerConfig) -> Manner:
     """Read ``wait`` and ``test_only``. Raise BadRequest if either makes no sense."""
     return Manner(
-        wait=_wait(given, server), test_only=one_of(given, "test_only").lower() not in _FALSE
+        wait=_wait(given, server),
+        test_only=one_of(given, "test_only").lower() not in _FALSE,
+        force=one_of(given, "force").lower() not in _FALSE,
     )
 
 

@@ -24,8 +24,6 @@ _SECRET = re.compile(
     "passw|passphrase|secret|token|credential|community|auth_?key|api_?key", re.IGNORECASE
 )
 _HIDDEN = "***"
-_NO_LIMIT = 31_536_000.0
-"""A year: how long a request may take that nobody waits for."""
 
 
 def wanted(request: RestRequest) -> bool:
@@ -111,9 +109,10 @@ def _without(document: Any) -> Any:
 
 
 def _unhurried(context: Context) -> Context:
-    """Take the request time-out away, which handlers respect that wait for something."""
-    server = evolve(context.config.server, request_timeout=_NO_LIMIT)
-    return evolve(context, config=evolve(context.config, server=server))
+    """Give what handlers wait for the time of a job in the place of that of a request."""
+    config = context.config
+    server = evolve(config.server, request_timeout=config.jobs.timeout)
+    return evolve(context, config=evolve(config, server=server))
 
 
 def _options(request: RestRequest) -> RenderOptions:

@@ -32,7 +32,7 @@ MOST_COMMANDS = 10_000
 """Entries of one list."""
 
 _ORDER = ("index", "code", "message", "commands", "error")
-_NOT_IN_ENTRIES = ("wait", "test_only", "background")
+_NOT_IN_ENTRIES = ("wait", "test_only", "force", "background")
 
 
 async def bulk(context: Context, request: RestRequest) -> Answer:
@@ -43,7 +43,7 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
         raise BadRequest(
             "unknown parameter",
             f"{further[0]}: expected in the entries of the list, beside them only backends, "
-            "test_only and wait",
+            "test_only, force and wait",
         )
     sites = sites_of(context, request.sites, given)
     entries = request.document

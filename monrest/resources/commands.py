@@ -22,6 +22,7 @@ from monrest.resources.asked import (
     target_of,
 )
 from monrest.resources.bulk import MOST_COMMANDS, bulk
+from monrest.resources.config_check import FORCE
 from monrest.resources.declare import SITE_PARAMETERS, Context, Endpoint, Handler, Parameter
 from monrest.resources.submit import submit_one
 from monrest.values import Answer, Column, RestRequest
@@ -37,6 +38,7 @@ MANNER_PARAMETERS = (
         description="1: check everything, answer the command lines and send nothing",
         type="boolean",
     ),
+    FORCE,
     *SITE_PARAMETERS,
 )
 """What every path of commands takes beside the arguments of the command."""

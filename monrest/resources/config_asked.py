@@ -94,14 +94,17 @@ def without(parameters: Parameters, *names: str) -> Parameters:
     return tuple(pair for pair in parameters if pair[0] not in names)
 
 
-def no_conditions(request: RestRequest) -> None:
-    """Raise BadRequest for filters of what is done to whole sites; ``columns`` is welcome."""
+def no_conditions(request: RestRequest, *options: str) -> None:
+    """Raise BadRequest for filters of what is done to whole sites.
+
+    ``columns`` is welcome, and so are these ``options``.
+    """
     if isinstance(request.document, list):
         raise BadRequest("bad request", "request body: expected none")
     for name, _ in request.parameters:
-        if name not in OF_REQUEST and name != "columns":
+        if name not in OF_REQUEST and name not in ("columns", *options):
             raise BadRequest("unknown parameter", f"{printable(name)}: expected no filters here")
-    parse_query(without(request.parameters, *OF_REQUEST))
+    parse_query(without(request.parameters, *OF_REQUEST, *options))
 
 
 # -------------------------------------------------------------------- attributes

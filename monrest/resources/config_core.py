@@ -1,7 +1,7 @@
 """Saving and dropping what is staged, and telling the core: save, revert, check, reload.
 
-object-config.md, sections 12, 14, 15 and 16. What was begun is brought to its end and into the
-audit log, also for a client that does not wait any more.
+The rules are in docs/spec/objectconfig.md. What changes files or cores is brought to its end and
+into the audit log, also for a client that does not wait any more; a check ends with its client.
 """
 
 from __future__ import annotations
@@ -9,21 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from twisted.internet.defer import Deferred, DeferredList
+from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.python.failure import Failure
 
 from monrest.concurrency import shielded
 from monrest.errors import Conflict, RestError
-from monrest.objectconfig import commands
-from monrest.objectconfig.hooks import Hooks, environment
+from monrest.objectconfig.hooks import Hooks
+from monrest.objectconfig.reload import Commands
 from monrest.objectconfig.reload import reload as reload_core
 from monrest.resources.asked import longest_wait
 from monrest.resources.config_asked import (
     check_writable,
+    flag,
     no_conditions,
     note,
     tool_sites,
     user_of,
+    without,
+)
+from monrest.resources.config_check import (
+    FORCE,
+    check,
+    check_command,
+    environment_of,
+    hint,
 )
 from monrest.resources.config_edit import config_site
 from monrest.resources.config_far import (
@@ -40,11 +50,12 @@ from monrest.resources.declare import (
     Context,
     Endpoint,
     Handler,
+    Parameter,
 )
 from monrest.resources.local import local_schema, select
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
-from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.values import Answer, Column, Document, RestRequest
 
 RESULTS = (
     Column("failed", "boolean", "", "whether it failed"),
@@ -68,8 +79,6 @@ _SAVED = (
     ),
 )
 
-_A_DAY = 86400.0
-
 # -------------------------------------------------------------------- save and revert
 
 
@@ -77,7 +86,7 @@ async def save(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
     """Answer POST /config/save: write what the asker has staged, each site by itself."""
     sites = await _begun(context, request, "save")
     far = far_tools(context, request)
-    given = {site.id: await _environment(context, request, site) for site in sites}
+    given = {site.id: await environment_of(context, request, site) for site in sites}
     return await shielded(_save(context, request, sites, given, far))
 
 
@@ -119,7 +128,8 @@ async def _save_one(
     hooks = Hooks(
         before=tool.pre_obj_save_cmd,
         after=tool.post_obj_save_cmd,
-        seconds=tool.command_timeout,
+        seconds=longest_wait(context.config.server),
+        hint=hint(request),
         environment=given,
     )
     saved = await context.staging.save(config_site(context, site), user_of(request), hooks)
@@ -165,14 +175,24 @@ def _sites(count: int) -> str:
 def _of_each(
     action: str,
     work: Callable[
-        [Context, Site, Mapping[str, str], float], Coroutine[Any, Any, tuple[bool, str]]
+        [Context, RestRequest, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]
     ],
+    *options: str,
+    lasting: bool,
 ) -> Handler:
-    """A handler that does ``work`` for all selected sites at the same time."""
+    """A handler that does ``work`` for all selected sites at the same time.
+
+    What is ``lasting`` is brought to its end, also for a client that does not wait any more.
+    ``options`` are names of parameters.
+    """
 
     async def one(context: Context, request: RestRequest, site: Site) -> dict[str, Any]:
-        given = await _environment(context, request, site)
-        failed, output = await work(context, site, given, _seconds(context, request))
+        given = await environment_of(context, request, site)
+        try:
+            failed, output = await work(context, request, site, given)
+        except CancelledError:
+            note(request, action, target=site.id, result="canceled")
+            raise
         note(request, action, target=site.id, result="failed" if failed else "ok")
         return {"peer_key": site.id, "failed": failed, "output": output}
 
@@ -197,75 +217,61 @@ def _of_each(
         return records
 
     async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        sites = await _begun(context, request, action)
+        sites = await _begun(context, request, action, *options)
         far = far_tools(context, request)
-        records = await shielded(everyone(context, request, sites, far))
+        working = everyone(context, request, sites, far)
+        records = await (shielded(working) if lasting else working)
         if far:
             context.contacts.expire()
-        return await select(context, request, _RESULTS, records)
+        listed = evolve(request, parameters=without(request.parameters, *options))
+        return await select(context, listed, _RESULTS, records)
 
     return handler
 
 
 async def _check(
-    context: Context, site: Site, given: Mapping[str, str], seconds: float
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
 ) -> tuple[bool, str]:
-    command = config_site(context, site).tool.obj_check_cmd
-    if not command:
+    if not check_command(context, site):
         return True, "obj_check_cmd is not set for this site"
-    limit = min(context.config.configtool.command_timeout, seconds)
-    result = await commands.run(context.clock, command, given, limit)
+    result = await check(context, request, site, given)
     return result.failed, result.output
 
 
 async def _reload(
-    context: Context, site: Site, given: Mapping[str, str], seconds: float
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
 ) -> tuple[bool, str]:
-    result = await reload_core(
-        site,
-        context.clock,
-        context.wall,
-        config_site(context, site).tool.obj_reload_cmd,
-        given,
-        seconds=seconds,
-        command_seconds=min(context.config.configtool.command_timeout, seconds),
+    told = Commands(
+        check="" if flag(request, FORCE.name) else check_command(context, site),
+        reload=config_site(context, site).tool.obj_reload_cmd,
+        environment=given,
+        hint=hint(request),
     )
+    seconds = longest_wait(context.config.server)
+    result = await reload_core(site, context.clock, context.wall, told, seconds=seconds)
     context.contacts.expire()
     return result.failed, result.output
-
-
-def _seconds(context: Context, request: RestRequest) -> float:
-    """How long all of it may take: a request ends in time, a job has no limit of its own."""
-    if request.progress is nobody_follows:
-        return longest_wait(context.config.server)
-    return _A_DAY
 
 
 # -------------------------------------------------------------------- all of them
 
 
-async def _begun(context: Context, request: RestRequest, action: str) -> tuple[Site, ...]:
+async def _begun(
+    context: Context, request: RestRequest, action: str, *options: str
+) -> tuple[Site, ...]:
     """The sites that are meant, after everything that speaks against it."""
-    no_conditions(request)
+    no_conditions(request, *options)
     await check_writable(context, request, action)
     return tool_sites(context, request)
 
 
-async def _environment(context: Context, request: RestRequest, site: Site) -> dict[str, str]:
-    contact = await context.contacts.of(request.identity.user)
-    return environment(
-        site=site.id,
-        name=site.name,
-        user=request.identity.user,
-        groups=sorted(contact.groups),
-        alias=contact.alias or "",
-        email=contact.email or "",
-        url=request.path,
-    )
-
-
 def _endpoint(
-    path: str, description: str, handler: Handler, columns: tuple[Column, ...], text: str
+    path: str,
+    description: str,
+    handler: Handler,
+    columns: tuple[Column, ...],
+    text: str,
+    parameters: tuple[Parameter, ...] = (),
 ) -> Endpoint:
     return Endpoint(
         path=path,
@@ -274,7 +280,11 @@ def _endpoint(
         text=text,
         handler=handler,
         shape="list" if columns is RESULTS else "object",
-        parameters=(*(OBJECT_PARAMETERS if columns is RESULTS else ()), *SITE_PARAMETERS),
+        parameters=(
+            *parameters,
+            *(OBJECT_PARAMETERS if columns is RESULTS else ()),
+            *SITE_PARAMETERS,
+        ),
         columns=columns,
         roles=("admin",),
     )
@@ -302,16 +312,18 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _endpoint(
         "/config/check",
         "checks the files on disk with the command of the site",
-        _of_each("check", _check),
+        _of_each("check", _check, lasting=False),
         RESULTS,
         "Staged changes are not looked at: save them before.",
     ),
     _endpoint(
         "/config/reload",
         "makes the cores read their files",
-        _of_each("reload", _reload),
+        _of_each("reload", _reload, FORCE.name, lasting=True),
         RESULTS,
         "By the command of the site, or else by RESTART_PROCESS; answers when the core is back, "
-        "which its start time tells.",
+        "which its start time tells. With `obj_check_cmd` the files are checked before; when that "
+        "fails the core is not told, because many end when they read files that do not load.",
+        (FORCE,),
     ),
 )

@@ -16,17 +16,17 @@ from monrest.query.bind import TYPO
 from monrest.query.scan import printable
 from monrest.resources.asked import longest_wait
 from monrest.resources.config_asked import OF_REQUEST, REFRESH, note, selected_sites
+from monrest.resources.config_check import FORCE
 from monrest.resources.config_rows import COLUMNS
 from monrest.resources.declare import Context
 from monrest.resources.forward import Listed, changed, far_sites, listed
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
-from monrest.values import Column, Parameters, RestRequest, nobody_follows
+from monrest.values import Column, Parameters, RestRequest
 
 _PUSHED = (":ID", ":TYPE")
 """Filters that the other side can apply, because every object has these keys."""
 _PEER = ":PEER_"
-_A_DAY = 86400.0
 
 
 def far_tools(context: Context, request: RestRequest) -> tuple[FederatedSite, ...]:
@@ -125,7 +125,7 @@ async def far_post(
     answer = await changed(
         site,
         request,
-        seconds(context, request),
+        longest_wait(context.config.server),
         query=query,
         body=_body(request.document),
         form=tuple(pair for pair in request.form if _goes(pair[0])),
@@ -142,13 +142,6 @@ def count_of(answer: dict[str, Any]) -> int:
 def texts(value: Any) -> list[str]:
     """A list of texts, whatever the other side sent."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def seconds(context: Context, request: RestRequest) -> float:
-    """How long all of it may take: a request ends in time, a job has no limit of its own."""
-    if request.progress is nobody_follows:
-        return longest_wait(context.config.server)
-    return _A_DAY
 
 
 def _goes(name: str) -> bool:
@@ -211,8 +204,9 @@ async def far_results(
     context: Context, request: RestRequest, site: FederatedSite, action: str
 ) -> list[dict[str, Any]]:
     """Check or reload a site; what went wrong is its result. None without a configuration."""
+    options = tuple(pair for pair in request.query if pair[0] == FORCE.name)
     try:
-        answer = await far_post(context, request, site)
+        answer = await far_post(context, request, site, options)
     except RestError as error:
         result: dict[str, Any] = {"failed": True, "output": str(error)}
     else:

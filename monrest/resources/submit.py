@@ -17,6 +17,7 @@ from monrest.concurrency import shielded, sliced
 from monrest.errors import Forbidden, RestError
 from monrest.livestatus.external import decodes_backslashes, line
 from monrest.resources.asked import Asked, Manner, longest_wait
+from monrest.resources.config_check import unchecked_restarts
 from monrest.resources.declare import Context
 from monrest.resources.orders import Job, Preparation
 from monrest.resources.outcome import Outcome
@@ -59,6 +60,8 @@ async def submit(
         await sliced(_audit_refused(request, asked, {}, error), context.clock)
         raise
     problems |= preparation.problems
+    if not problems and not how.force:
+        problems |= await unchecked_restarts(context, request, preparation.jobs)
     if problems:
         await sliced(_audit_refused(request, asked, problems), context.clock)
         return []

@@ -294,8 +294,8 @@ def test_who_leaves_before_the_answer_has_a_job_all_the_same(world):
     assert [job.rc for job in result(jobs.several())] == [0]
 
 
-def test_what_is_not_done_after_three_days_ends(world):
-    jobs = world.join(concurrent=1)
+def test_what_is_not_done_in_time_ends(world):
+    jobs = world.join(concurrent=1, timeout=259_000)
     first, second = Held(), Held()
     numbers = [start(jobs, held) for held in (first, second)]
     world.pass_(250_000, 1000)
@@ -303,7 +303,9 @@ def test_what_is_not_done_after_three_days_ends(world):
     world.pass_(10_000, 1000)
     assert first.canceled
     for number in numbers:
-        assert get(jobs, number).outcome.stderr == "it was not done after three days"
+        assert get(jobs, number).outcome.stderr == (
+            "it was not done after 259000 seconds (jobs.timeout)"
+        )
 
 
 def test_stop(world):

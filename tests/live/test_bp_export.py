@@ -205,9 +205,9 @@ def test_labels_that_the_core_forbids(core, file, server):
 
 def test_a_core_that_does_not_reload_is_told_of_again(core, file, server, tmp_path):
     """The file stays changed; the next change has it read, even if the file is the same."""
-    gate = tmp_path / "open"
+    gate, told = tmp_path / "open", tmp_path / "told"
     command = server.sections["bp"]["objects_reload_cmd"]
-    server.sections["bp"]["objects_reload_cmd"] = f"test -e {gate} && {command}"
+    server.sections["bp"]["objects_reload_cmd"] = f"test -e {gate} && touch {told} && {command}"
     server.write_config()
     with server.start().client() as client:
         assert client.post_json("/mon/bp", SHOP).status == 200
@@ -215,7 +215,12 @@ def test_a_core_that_does_not_reload_is_told_of_again(core, file, server, tmp_pa
         assert "Web Shop" in file.read_text()
         assert states(core) == {}
         gate.touch()
-        assert patch(client, 1, {"rankDir": "LR"}).status == 200
+        # By now other files may be broken.
+        broken = core.files.write("broken.cfg", "define host {\n  use  none\n}\n")
+        refused(patch(client, 1, {"rankDir": "LR"}), 500, "reload command failed", "none")
+        assert not told.exists()
+        broken.unlink()
+        assert patch(client, 1, {"rankDir": "TB"}).status == 200
         assert "Whole shop" in states(core)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+
 import pytest
 from harness.configured import Files
 from harness.daemon import Daemon, site
@@ -108,13 +111,13 @@ def test_names_of_people_reach_commands_unchanged(commanding):
 
 @pytest.fixture
 def commanded(made, tmp_path):
-    """A function that makes a daemon with these settings, and gives its client."""
+    """A function that makes a daemon with this check command, and gives its client."""
     clients = []
 
-    def make(tool, server=(), **settings):
+    def make(check, **sections):
         files = Files(tmp_path / "core")
-        sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool(**tool))]
-        sections = {"configtool": settings, "server": dict(server)}
+        tool = files.tool(obj_check_cmd=check)
+        sites = [site("s1", "unix:/nonexistent/live", configtool=tool)]
         daemon = made(sites, sections=sections).start(connected=())
         clients.append(daemon.client())
         return clients[-1]
@@ -124,20 +127,48 @@ def commanded(made, tmp_path):
         client.close()
 
 
-def test_a_check_that_hangs_is_ended(commanded):
-    client = commanded({"obj_check_cmd": "echo begun; sleep 600"}, command_timeout=0.3)
-    (answer,) = post(client, "/config/check")
-    assert answer["failed"] is True
-    assert answer["output"].startswith("begun\n")
-    assert "time limit" in answer["output"]
-
-
-def test_a_check_as_a_job_has_more_time_than_a_request(commanded):
-    tool, server = {"obj_check_cmd": "sleep 0.5; echo good"}, {"request_timeout": 1.2}
-    client = commanded(tool, server, command_timeout=60)
-    (answer,) = post(client, "/config/check")
-    assert (answer["failed"], "time limit" in answer["output"]) == (True, True)
-    job = post(client, "/config/check?background=1")["job_id"]
+def ended(client, job):
     until(lambda: not client.rows(f"/mon/jobs/{job}")["is_running"], "the job has ended")
+    return client.rows(f"/mon/jobs/{job}")
+
+
+def gone(file):
+    """Wait until the process whose number is in a file is there no more."""
+    until(lambda: file.exists() and file.read_text().endswith("\n"), "the command has begun")
+    process = Path("/proc", file.read_text().strip())
+    return lambda: until(lambda: not process.exists(), "the command has ended")
+
+
+def test_a_check_has_the_time_of_its_request_and_a_job_all_of_its_own(commanded, tmp_path):
+    command = f"until test -e {tmp_path}/go; do sleep 0.1; done; echo good"
+    client = commanded(command, server={"request_timeout": 1.5})
+    (answer,) = post(client, "/config/check")
+    assert answer == {
+        "peer_key": "s1",
+        "failed": True,
+        "output": "ended after 0.5 seconds, the time limit; background=1 gives it more",
+    }
+    job = post(client, "/config/check?background=1")["job_id"]
+    (tmp_path / "go").touch()
+    ended(client, job)
     done = client.get(f"/mon/jobs/{job}/output")
     assert done.json == [{"peer_key": "s1", "failed": False, "output": "good\n"}]
+
+
+def test_a_job_that_is_canceled_ends_its_command(commanded, tmp_path):
+    client = commanded(f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    number = post(client, "/config/check?background=1")["job_id"]
+    process_ended = gone(tmp_path / "pid")
+    assert client.request("DELETE", f"/mon/jobs/{number}").status == 200
+    process_ended()
+
+
+def test_a_check_ends_with_its_client(commanded, tmp_path):
+    client = commanded(f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    head = "".join(f"{name}: {value}\r\n" for name, value in client.credentials().items())
+    with socket.create_connection(("127.0.0.1", client.port), 20) as connection:
+        connection.sendall(
+            f"POST {client.root}/config/check HTTP/1.1\r\nHost: test\r\n{head}\r\n".encode()
+        )
+        process_ended = gone(tmp_path / "pid")
+    process_ended()

@@ -140,13 +140,48 @@ def test_a_broken_configuration_is_saved_but_never_in_force(core, admin):
     assert admin.rows("/hosts/web01?columns=state") == [{"state": 0}]
 
 
-def test_without_a_reload_command_the_core_is_told_over_its_socket(core, made):
+@pytest.fixture
+def told(core, made):
+    """A client of a daemon that tells the core over its socket."""
     daemon = made([site("s1", f"unix:{core.socket}", configtool=core.files.tool())]).start()
-    with daemon.client() as admin:
-        started = admin.rows("/processinfo?columns=program_start")[0]["program_start"]
-        assert post(admin, "/config/reload") == [{"peer_key": "s1", "failed": False, "output": ""}]
-        now = admin.rows("/processinfo?columns=program_start")[0]["program_start"]
-        assert now > started
+    before = core.files.state()
+    with daemon.client() as client:
+        yield client
+    core.files.restore(before)
+
+
+def test_without_a_reload_command_the_core_is_told_over_its_socket(told):
+    started = told.rows("/processinfo?columns=program_start")[0]["program_start"]
+    (answer,) = post(told, "/config/reload")
+    assert answer["failed"] is False
+    assert "Checked 6 hosts." in answer["output"]
+    assert told.rows("/processinfo?columns=program_start")[0]["program_start"] > started
+
+
+def test_no_core_is_told_to_read_files_that_do_not_load(core, told):
+    """Neither by a reload nor by the commands that restart it: a Naemon would end."""
+    core.files.write("broken.cfg", "define host {\n  host_name  x\n  parents  none\n}\n")
+    started = told.rows("/processinfo?columns=program_start")
+    (answer,) = post(told, "/config/reload")
+    assert answer["failed"] is True
+    assert "none" in answer["output"]
+    assert "force=1" in answer["output"]
+    for command in ("restart_process", "restart_program"):
+        document = refused(told.request("POST", f"/system/cmd/{command}"), 409, "none")
+        assert document["message"] == "the object files do not load"
+        assert "force=1" in document["description"]
+        (problem,) = refused(told.post_json("/cmd", [{"cmd": command}]), 400, "none")["problems"]
+        assert (problem["index"], problem["code"]) == (0, 409)
+    assert told.request("POST", "/system/cmd/enable_notifications").status == 200
+    assert told.rows("/processinfo?columns=program_start") == started
+
+
+def test_the_check_before_a_restart_can_be_skipped(core, told):
+    core.files.write("broken.cfg", "define host {\n  host_name  x\n  parents  none\n}\n")
+    path = "/system/cmd/restart_process?test_only=1"
+    refused(told.request("POST", path), 409, "none")
+    assert told.post_form(f"{path}&force=1", []).status == 200
+    refused(told.request("POST", "/config/reload?force=maybe"), 400, "force")
 
 
 def test_what_belongs_to_sites_takes_no_filters(admin):

@@ -65,7 +65,7 @@ async def test_a_command_that_takes_too_long_ends_with_everything_it_started(tmp
     assert found.timed_out
     assert found.failed
     assert found.output.startswith("begun\n")
-    assert found.output.endswith("ended after 0.5 seconds, the time limit of commands")
+    assert found.output.endswith("ended after 0.5 seconds, the time limit")
     numbers = pids.read_text().split()
     assert len(numbers) == 2
     for number in numbers:

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from monrest.objectconfig import reload as module
 from monrest.objectconfig.commands import CommandResult
-from monrest.objectconfig.reload import TIMED_OUT, Reloaded, reload
+from monrest.objectconfig.reload import REFUSED, TIMED_OUT, Commands, Reloaded, reload
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, framed
 from tests.fakes.sites import Town, outcome
@@ -27,7 +27,7 @@ class Ran(list):
         super().__init__()
         self.answers = []
 
-    def run(self, _reactor, command, environment, seconds):
+    def run(self, _reactor, command, environment, seconds, *, hint=""):
         self.append((command, environment, seconds))
         answer = self.answers.pop(0) if self.answers else CommandResult(status=0, output="")
         return answer if isinstance(answer, Deferred) else succeed(answer)
@@ -42,12 +42,9 @@ def ran(monkeypatch):
     return ran
 
 
-def begin(town, site, command="", *, seconds=39.0, command_seconds=20.0):
-    work = reload(
-        *(site, town.clock, Wall(town.clock), command, {"A": "b"}),
-        seconds=seconds,
-        command_seconds=command_seconds,
-    )
+def begin(town, site, command="", *, check="", seconds=39.0):
+    commands = Commands(check=check, reload=command, environment={"A": "b"}, hint="")
+    work = reload(site, town.clock, Wall(town.clock), commands, seconds=seconds)
     found = outcome(Deferred.fromCoroutine(work))
     town.clock.advance(0)
     return found
@@ -70,7 +67,7 @@ def test_a_command_is_run_and_the_core_waited_for(town, ran):
     ran.answers = [CommandResult(status=0, output="reloading\n")]
     site = town.site(script=script)
     found = begin(town, site, "systemctl reload core")
-    assert ran == [("systemctl reload core", {"A": "b"}, 20.0)]
+    assert ran == [("systemctl reload core", {"A": "b"}, 39.0)]
     assert script.commands == []
     town.pass_time(3)
     assert found == []
@@ -84,6 +81,29 @@ def test_a_command_that_fails_ends_it(town, ran):
     ran.answers = [CommandResult(status=1, output="Error: no such template\n")]
     found = begin(town, town.site(), "check && reload")
     assert found == [Reloaded(failed=True, output="Error: no such template\n")]
+
+
+def test_files_that_do_not_load_are_told_at_once_and_to_no_core(town, ran):
+    script = Script()
+    for command in ("", "systemctl reload core"):
+        ran.clear()
+        ran.answers = [CommandResult(status=1, output="Error: no such host")]
+        found = begin(town, town.site(script=script), command, check="naemon -v")
+        assert found == [Reloaded(failed=True, output=f"Error: no such host\n{REFUSED}")]
+        assert [line for line, *_ in ran] == ["naemon -v"]
+        assert script.commands == []
+
+
+def test_what_the_check_says_stands_before_what_the_reload_says(town, ran):
+    script = Script()
+    ran.answers = [
+        CommandResult(status=0, output="Total Errors: 0"),
+        CommandResult(status=0, output="reloading\n"),
+    ]
+    found = begin(town, town.site(script=script), "systemctl reload core", check="naemon -v")
+    script.status[2] = RESTARTED
+    town.pass_time(0.5)
+    assert found == [Reloaded(failed=False, output="Total Errors: 0\nreloading\n")]
 
 
 def test_a_core_that_does_not_come_back(town, ran):
