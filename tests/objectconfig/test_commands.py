@@ -56,6 +56,11 @@ async def test_more_output_than_is_kept_is_read_and_counted():
     assert found.output == "x" * MOST_OUTPUT + "\n[1234 more bytes of output left out]"
 
 
+async def test_what_helps_a_command_that_takes_too_long_is_told():
+    found = await run(reactor, "sleep 600", {}, 0.1, hint="start it later")
+    assert found.output == "ended after 0.1 seconds, the time limit; start it later"
+
+
 async def test_a_command_that_takes_too_long_ends_with_everything_it_started(tmp_path):
     pids = tmp_path / "pids"
     found = await result(
