@@ -22,6 +22,7 @@ from monrest.livestatus.errors import LivestatusError
 from monrest.logs import records
 from monrest.logs.cachedlog import CachedLog, Reader
 from monrest.logs.importer import (
+    Again,
     BusyError,
     Periods,
     SiteImport,
@@ -29,7 +30,7 @@ from monrest.logs.importer import (
 )
 from monrest.logs.leases import LOOK, Leases
 from monrest.logs.reading import Cached, reading
-from monrest.logs.records import LeaseLostError, Record
+from monrest.logs.records import LeaseLostError, Record, Written
 from monrest.logs.source import CORES, LogSource
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
 from monrest.logs.updates import Imports, Updated, at_once, every, together
@@ -156,7 +157,7 @@ class LogCache(Service):
         """
         await self._turns.acquire()
         try:
-            inserted = await self.update(site, back=True)
+            done = await self.update(site, back=True)
         except (LivestatusError, Unavailable) as error:
             self.log.debug("log cache of {site}: {error}", site=site.id, error=str(error))
         except BusyError:
@@ -164,8 +165,8 @@ class LogCache(Service):
         except LeaseLostError:
             self.log.warn("log cache of {site}: somebody else has taken over", site=site.id)
         else:
-            if inserted:
-                self.log.debug("log cache of {site}: {n} lines", site=site.id, n=inserted)
+            if done.added:
+                self.log.debug("log cache of {site}: {n} lines", site=site.id, n=done.added)
         finally:
             self._turns.release()
         return False
@@ -173,11 +174,16 @@ class LogCache(Service):
     # ------------------------------------------------------------ updates
 
     async def update(
-        self, site: Site, *, back: bool = False, progress: Progress = nobody_follows
-    ) -> int:
-        """Bring a site up to date; the number of new lines.
+        self,
+        site: Site,
+        *,
+        back: bool = False,
+        again: Again | None = None,
+        progress: Progress = nobody_follows,
+    ) -> Written:
+        """Bring a site up to date; the numbers of lines that came and went.
 
-        ``back``, ``progress``: see ``SiteImport``. Raises BusyError, LeaseLostError,
+        ``back``, ``again``, ``progress``: see ``SiteImport``. Raises BusyError, LeaseLostError,
         LivestatusError and Unavailable.
         """
         if site.id in self._running:
@@ -200,20 +206,27 @@ class LogCache(Service):
             )
         self._running.add(site.id)
         try:
-            return await made.update(back=back, progress=progress)
+            return await made.update(back=back, again=again, progress=progress)
         finally:
             self._running.discard(site.id)
 
-    async def update_all(self, sites: Sequence[Site]) -> Updated:
-        """Fetch the newest lines of these sites, at the same time; what became of it."""
-        return await together(sites, self.update)
+    async def update_all(self, sites: Sequence[Site], again: Again | None = None) -> Updated:
+        """Fetch the newest lines of these sites, and some ``again``; what became of it."""
+        return await together(sites, lambda site: self.update(site, again=again))
 
-    async def import_all(self, sites: Sequence[Site], progress: Progress) -> Updated:
-        """Bring these sites up to date with their whole first import, whoever does it."""
+    async def import_all(
+        self, sites: Sequence[Site], progress: Progress, again: Again | None = None
+    ) -> Updated:
+        """Bring these sites up to date with their whole first import, whoever does it.
+
+        Or, where lines are to be imported ``again``, with these.
+        """
         imports = Imports(
             clock=self.clock,
             wall=self.wall,
-            update=lambda site, progress: self.update(site, back=True, progress=progress),
+            update=lambda site, progress: self.update(
+                site, back=True, again=again, progress=progress
+            ),
             record=self.record,
             busy=self.busy,
             progress=progress,

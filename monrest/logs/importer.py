@@ -1,28 +1,32 @@
 """Bringing the cache of one site up to date, in slices that are each complete by themselves.
 
 First the newest lines, from five minutes before the newest known one, then further back, newest
-first, until the configured beginning. Each slice is one question to the core, and what it covers
-is noted in the transaction of its last lines: after a kill the next run asks for that slice again
-and stores what is not there yet. Rules: frontend-data.md, sections 10.4 and 10.5.
+first, until the configured beginning. Each slice is one question to the core. A closed day is
+covered once its lines were compared with the core's own count: after a kill the next run asks for
+that day again and stores what is not there yet. Rules: docs/spec/logcache.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import define, field, frozen
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, sliced
 from monrest.errors import Unavailable
-from monrest.logs import records, thinning
+from monrest.livestatus.errors import RefusedError
+from monrest.logs import days, records, thinning
+from monrest.logs.days import Count, Day, ceil, floor
 from monrest.logs.leases import Leases
-from monrest.logs.line import COLUMNS, TIME, Line, in_order, kept
-from monrest.logs.records import Lease, LeaseLostError, Record
+from monrest.logs.line import COLUMNS, DAY, TIME, Line, in_order, kept
+from monrest.logs.records import Doubt, Lease, LeaseLostError, Record, Written
 from monrest.query.model import Every, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -31,12 +35,14 @@ from monrest.values import Progress, Row, nobody_follows
 DRIFT = 300
 """Seconds before the newest known line in which others may still turn up."""
 
-DAY = 86400
 LONGEST = 30 * DAY
 """Seconds of a slice, at most."""
 
 FEW, MANY = 5_000, 20_000
 """Lines of a slice below which the next one is longer, and above which it is shorter."""
+
+MOST_COMPARED = 40
+"""Days that one run compares once more, so that a core is not busy with counting for long."""
 
 _RENEWALS = 5
 """How often a lease is renewed while it holds."""
@@ -71,12 +77,26 @@ class Periods:
     keep: int = 0
 
 
+@frozen(kw_only=True)
+class Again:
+    """The time ``start <= time < end`` that is imported once more.
+
+    ``exactly``: lines that the core does not have are removed.
+    """
+
+    start: int
+    end: int
+    exactly: bool = False
+
+
 @define(eq=False, kw_only=True)
 class SiteImport:
     """The updater of one site; ``owner`` names this process in the cluster, see ``acquire``.
 
     ``slice``: seconds of the next slice, grown and shrunk by what comes.
     """
+
+    log: ClassVar[Logger] = Logger()
 
     site: Site
     database: Database
@@ -86,13 +106,16 @@ class SiteImport:
     leases: Leases
     periods: Periods
     slice: int = 600
+    _said: Doubt | None = field(init=False, default=None)
 
-    async def update(self, *, back: bool = True, progress: Progress = nobody_follows) -> int:
-        """Bring the site up to date; the number of new lines.
+    async def update(
+        self, *, back: bool = True, again: Again | None = None, progress: Progress = nobody_follows
+    ) -> Written:
+        """Bring the site up to date; the numbers of lines that came and went.
 
-        ``back``: go on with the first import, and compact and remove what is old enough. Raises
-        BusyError, LeaseLostError, LivestatusError and Unavailable; what was imported until then
-        is kept.
+        ``back``: go on with the first import, compare days, and compact and remove what is old
+        enough. ``again``: import a time once more. Raises BusyError, LeaseLostError,
+        LivestatusError and Unavailable; what was imported until then is kept.
         """
         date, began = self.wall.now(), self.clock.seconds()
         gone = self.leases.gone
@@ -114,20 +137,55 @@ class SiteImport:
         noted: dict[str, Any] = {}
         try:
             run = _Run(self, lease, progress)
-            count = await run.forward(known)
-            if back:
-                count += await run.backward()
-            if count >= MANY:
+            before = await self.database.run(days.known(lease.id))
+            await run.forward(known)
+            if again is not None:
+                await run.again(again)
+            elif back:
+                await run.backward()
+                await run.compare()
+            await self._say(lease, before)
+            if run.written.added >= MANY:
                 await self.database.change(thinning.analyze)
             noted["last_update"] = int(date)
             noted["update_duration"] = self.clock.seconds() - began
             if back:
                 progress(100.0, message="removing what is old")
                 noted.update(await self._thin(lease))
-            return count
+            return run.written
         finally:
             await renewing.stopService()
             await self.database.change(records.release(lease, **noted))
+
+    async def _say(self, lease: Lease, before: Mapping[int, Day]) -> None:
+        """Tell the operator which days the core does not give, and which it has lost."""
+        known = await self.database.run(records.known(self.site.id))
+        said, self._said = self._said, None if known is None else known.doubt
+        if self._said is not None and self._said != said:
+            self.log.warn(
+                "log cache of {site}: {doubt}; times before are read from the core, which is asked "
+                "again every hour and after its next start",
+                site=self.site.id,
+                doubt=str(self._said),
+            )
+        elif said is not None and self._said is None:
+            self.log.info("log cache of {site}: it is complete again", site=self.site.id)
+        after = await self.database.run(days.known(lease.id))
+        lost = [
+            day
+            for _, day in sorted(after.items())
+            if day.gone and (day.day not in before or before[day.day].gone != day.gone)
+        ]
+        if lost:
+            self.log.warn(
+                "log cache of {site}: the core has lost {gone} of {lines} lines of {days}, the "
+                "cache keeps them; where its archives are still there, it has them after its "
+                "next start",
+                site=self.site.id,
+                gone=sum(day.gone for day in lost),
+                lines=sum(day.lines for day in lost),
+                days=records.span(lost[0].day, lost[-1].day + DAY),
+            )
 
     async def _renew(self, lease: Lease) -> None:
         # Whoever writes next without the lease is told, and so is who has no database.
@@ -146,11 +204,14 @@ class SiteImport:
 
 @define(eq=False)
 class _Run:
-    """One run of an updater that holds the lease."""
+    """One run of an updater that holds the lease; ``written`` counts what it has done."""
+
+    log: ClassVar[Logger] = Logger()
 
     of: SiteImport
     lease: Lease
     progress: Progress
+    written: Written = field(init=False, factory=Written)
     wanted: int = field(init=False, default=0)
     first: int = field(init=False, default=0)
 
@@ -164,7 +225,9 @@ class _Run:
         day = datetime.fromtimestamp(max(at, 0), UTC).date()
         self.progress(100 * min(max(share, 0.0), 1.0), message=f"importing the lines of {day}")
 
-    async def forward(self, known: Record) -> int:
+    # ------------------------------------------------------------ what is new
+
+    async def forward(self, known: Record) -> None:
         """Everything since the newest known line; the first time the last hour."""
         now = int(self._now())
         covered: dict[str, int] = {}
@@ -176,12 +239,11 @@ class _Run:
                 "covered_until": start,
                 "wanted_from": self.wanted,
             }
-            await self._change(records.write(self.lease, self._now(), (), **covered))
+            await self._write((), **covered)
         else:
             self.first, self.wanted = known.covered_from, known.wanted_from or known.covered_from
             # A clock that was wrong may have left lines of the future behind.
             start = min(known.covered_until, int(present(self.of.site, self.of.wall))) - DRIFT
-        count = 0
         while True:
             end = start + self.of.slice
             # Lines of a core whose clock is ahead are new as well.
@@ -190,39 +252,159 @@ class _Run:
                 now = max(now, start + self.of.slice + 1)
                 continue
             if end >= now:
-                count += await self._store(found)
+                await self._store(found)
                 await self._ends_with_newest(int(self._now()))
-                return count
-            count += await self._store(found, covered_until=end)
+                return
+            await self._store(found, covered_until=end)
             start = end
             self._tell(start, start)
 
     async def _ends_with_newest(self, now: int) -> None:
         """Cover up to the newest line: without one the clock of the core is not known."""
-        known = await self.of.database.run(records.record(self.of.site.id))
-        assert known is not None
+        known = await self._known()
         newest = known.last_entry if known.last_entry is not None else known.covered_from
         assert newest is not None
         assert known.covered_from is not None
         until = max(known.covered_from, min(now, newest))
-        await self._change(records.write(self.lease, self._now(), (), covered_until=until))
+        await self._write((), covered_until=until)
 
-    async def backward(self) -> int:
-        """Everything down to the configured beginning."""
-        count = 0
-        while True:
-            known = await self.of.database.run(records.record(self.of.site.id))
-            assert known is not None
-            first, wanted = known.covered_from, known.wanted_from
-            if first is None or wanted is None or first <= wanted:
-                return count
-            start = max(wanted, first - self.of.slice)
-            self.first, self.wanted = first, wanted
-            self._tell(start, known.covered_until or first)
-            found = await self._lines(start, first, first)
+    # ------------------------------------------------------------ what is older
+
+    async def backward(self) -> None:
+        """Everything down to the configured beginning.
+
+        What lies within a closed day is covered with the whole day, after it was compared.
+        """
+        known = await self._known()
+        first, wanted = known.covered_from, known.wanted_from
+        assert first is not None
+        assert wanted is not None
+        self.first, self.wanted = first, wanted
+        closed = self._closed(known)
+        low = first
+        while low > wanted:
+            high, low = low, _lower(low, self.of.slice, max(wanted, closed if low > closed else 0))
+            self._tell(low, known.covered_until or first)
+            found = await self._lines(low, high, high)
+            if found is None:
+                low = high
+            elif high > closed:
+                await self._store(found, covered_from=low)
+                self.first = first = low
+            else:
+                await self._store(found)
+                if low == wanted or low % DAY == 0:
+                    for day in range(floor(first - 1), floor(low) - DAY, -DAY):
+                        await self._compare(day, max(day, low))
+                    await self._write((), covered_from=low)
+                    self.first = first = low
+
+    def _closed(self, known: Record) -> int:
+        """The end of the last day to which no line will come any more."""
+        until = min(known.covered_until or 0, int(present(self.of.site, self.of.wall)))
+        return floor(until - DRIFT)
+
+    # ------------------------------------------------------------ closed days
+
+    async def compare(self) -> None:
+        """Compare the closed days that never were, and some of those that are due again."""
+        known = await self._known()
+        assert known.covered_from is not None
+        found = await self._days()
+        first = floor(max(known.covered_from, known.compacted_until))
+        due = days.due(found, first, self._closed(known), self._since(), self._now())
+        for day in due[:MOST_COMPARED]:
+            await self._compare(day, max(day, known.covered_from), found.get(day))
+
+    async def _compare(self, day: int, start: int, before: Day | None = None) -> None:
+        """Compare a day from ``start`` on; import it again where the core has more, and note it."""
+        end = day + DAY
+        told, had = await self._told(start, end), await self._counted(start, end)
+        if told is not None and told - had:
+            await self._import(start, end)
+            told, had = await self._told(start, end), await self._counted(start, end)
+        since = self._since()
+        noted = Day(
+            day=day,
+            lines=had.total(),
+            missing=0 if told is None else (told - had).total(),
+            gone=0 if told is None else (had - told).total(),
+            compared=int(self._now()),
+            since=since,
+            settled=told is None or (before is not None and before.since != since),
+        )
+        await self.of.database.change(days.note(self.lease, self._now(), noted))
+
+    async def _told(self, start: int, end: int) -> Count | None:
+        """How many lines the core has of each class; None from a core that does not count."""
+        try:
+            rows = await self.of.site.ask(days.counting(Every(self._bounds(start, end))))
+        except RefusedError as error:
+            self.log.warn(
+                "log cache of {site}: its core does not count lines: {error}",
+                site=self.of.site.id,
+                error=str(error),
+            )
+            return None
+        return days.told(rows)
+
+    def _counted(self, start: int, end: int) -> Deferred[Count]:
+        return self.of.database.run(days.counted(self.lease.id, start, end))
+
+    def _days(self) -> Deferred[dict[int, Day]]:
+        return self.of.database.run(days.known(self.lease.id))
+
+    def _since(self) -> int:
+        return int(self.of.site.health.program_start)
+
+    # ------------------------------------------------------------ the same once more
+
+    async def again(self, again: Again) -> None:
+        """Import a time that is covered once more, and all that is missing back to its start."""
+        known = await self._known()
+        assert known.covered_from is not None
+        assert known.covered_until is not None
+        newest = max(known.covered_until, known.last_entry or 0)
+        start, end = again.start, min(again.end, newest + 1)
+        if start < known.covered_from:
+            await self._write((), wanted_from=min(start, known.wanted_from or start))
+            await self.backward()
+            start = known.covered_from
+        if start >= end:
+            return
+        await self._import(start, end, exactly=again.exactly, told=True)
+        known, found = await self._known(), await self._days()
+        for day in range(floor(start), min(self._closed(known), ceil(end)), DAY):
+            if day < known.compacted_until:
+                await thinning.compact_day(self.of.database, self.of.wall, self.lease, day)
+            else:
+                await self._compare(day, max(day, start), found.get(day))
+
+    async def _import(
+        self, start: int, end: int, *, exactly: bool = False, told: bool = False
+    ) -> None:
+        """Import what lies between two moments once more.
+
+        ``exactly``: what the core does not have is removed, unless it gives less than it counts.
+        ``told``: whoever follows the run is told of it.
+        """
+        low = start
+        while low < end:
+            high = min(low + self.of.slice, end)
+            found = await self._lines(low, high, high)
             if found is None:
                 continue
-            count += await self._store(found, covered_from=start)
+            if not exactly:
+                await self._store(found)
+            else:
+                count = await self._told(low, high)
+                whole = count is None or len(found) >= count.total()
+                await self._store(found, exactly=(low, high) if whole else None)
+            low = high
+            if told:
+                day = datetime.fromtimestamp(low - 1, UTC).date()
+                percent = 100 * (low - start) / (end - start)
+                self.progress(percent, message=f"importing the lines of {day} again")
 
     # ------------------------------------------------------------ the core
 
@@ -253,6 +435,15 @@ class _Run:
     def _asked(
         self, start: int, end: int | None, columns: tuple[str, ...], limit: int | None
     ) -> Pushed:
+        return Pushed(
+            table="log",
+            columns=columns,
+            filter=Every(self._bounds(start, end)),
+            limit=limit,
+            waits_long=True,
+        )
+
+    def _bounds(self, start: int, end: int | None) -> tuple[Test, ...]:
         bounds = [Test("time", ">=", str(max(0, start)))]
         if end is not None:
             bounds.append(Test("time", "<", str(max(0, end))))
@@ -260,30 +451,55 @@ class _Run:
         if capabilities is not None and capabilities.kind == "icinga2":
             # Files are chosen by their first line against the last lower bound.
             bounds.append(Test("time", ">=", str(max(0, start - DAY))))
-        return Pushed(
-            table="log",
-            columns=columns,
-            filter=Every(tuple(bounds)),
-            limit=limit,
-            waits_long=True,
-        )
+        return tuple(bounds)
 
     # ------------------------------------------------------------ the database
 
-    async def _store(self, rows: list[Row], **covered: int) -> int:
-        """Store lines in transactions that end with a second; the last one covers."""
+    async def _store(
+        self, rows: list[Row], *, exactly: tuple[int, int] | None = None, **covered: int
+    ) -> None:
+        """Store lines in transactions that end with a second; the last one covers.
+
+        ``exactly``: no other lines shall be there between these moments.
+        """
         capabilities = self.of.site.capabilities
         newest_first = capabilities is None or capabilities.kind != "icinga2"
         lines = await sliced(_as_lines(rows, newest_first=newest_first), self.of.clock)
-        count = 0
-        parts = list(_portions(lines))
+        parts = list(_portions(lines)) or [[]]
         for part in parts[:-1]:
-            count += await self._change(records.write(self.lease, self._now(), part))
-        last = parts[-1] if parts else []
-        return count + await self._change(records.write(self.lease, self._now(), last, **covered))
+            if exactly is None:
+                await self._write(part)
+            else:
+                exactly = await self._replace(part, exactly[0], part[-1][TIME] + 1), exactly[1]
+        if exactly is None:
+            await self._write(parts[-1], **covered)
+        else:
+            await self._replace(parts[-1], *exactly)
 
-    async def _change(self, work: records.Work[int]) -> int:
-        return await self.of.database.change(work)
+    async def _write(self, part: Sequence[Line], **covered: int) -> None:
+        await self._count(records.write(self.lease, self._now(), part, **covered))
+
+    async def _replace(self, part: Sequence[Line], start: int, end: int) -> int:
+        """Make these lines all that are there; give the end of that time."""
+        await self._count(records.replace(self.lease, self._now(), part, start, end))
+        return end
+
+    async def _count(self, work: records.Work[Written]) -> None:
+        done = await self.of.database.change(work)
+        self.written = Written(
+            added=self.written.added + done.added, removed=self.written.removed + done.removed
+        )
+
+    async def _known(self) -> Record:
+        known = await self.of.database.run(records.record(self.of.site.id))
+        assert known is not None
+        return known
+
+
+def _lower(high: int, seconds: int, least: int) -> int:
+    """Where the slice that ends with ``high`` begins: with a day, unless it is within one."""
+    low = max(least, high - seconds)
+    return low if low == least or ceil(low) >= high else ceil(low)
 
 
 def _as_lines(rows: list[Row], *, newest_first: bool) -> Any:

@@ -42,6 +42,9 @@ HOST, MESSAGE, OPTIONS = 7, 13, 14
 STAMP = 13
 """Characters of ``[1700000000] `` before the text of a message."""
 
+DAY = 86400
+"""Seconds of what is compared, compacted and removed together; days are those of UTC."""
+
 L = TypeVar("L", bound=Sequence[Any])
 
 _NUMBERS = tuple(at for at, (_, kind) in enumerate(COLUMNS) if kind == "int")
@@ -50,6 +53,9 @@ _LARGEST = 2**63 - 1
 
 _INFO, _ALERT, _PROGRAM, _PASSIVE, _STATE = 0, 1, 2, 4, 6
 _STATE_ALERTS = frozenset({"HOST ALERT", "SERVICE ALERT"})
+_DOWNTIMES = frozenset({"HOST DOWNTIME ALERT", "SERVICE DOWNTIME ALERT"})
+
+_Target: TypeAlias = tuple[str, str]
 _PROGRAM_ENDS = "Successfully shutdown"
 # The object, its state, and whether that is hard: the words, since numbers and names that a core
 # finds in a line are not the same for all states and all cores.
@@ -113,11 +119,14 @@ def sizes(lines: Iterable[Line]) -> tuple[int, int]:
 def repetitions(lines: Iterable[tuple[Any, int, str, str]]) -> Iterator[Any]:
     """Of (key, class, type, message) in log order, the keys of those that tell nothing new.
 
-    These are passive checks, pure information, and alerts that repeat the state of their object
-    (availability.md, section 8.1). The first alert of each object stays, as does every line that
-    changes a state or a flag, or tells that a core ended.
+    These are passive checks, pure information, and alerts in the midst of equal ones of their
+    object. Its first alert says when a state began and its latest one has the text of an outage;
+    an outage may end for a downtime, so the latest before one stays as well. Every line stays
+    that changes a state or a flag, or tells that a core ended (docs/spec/logcache.md).
     """
-    last: dict[tuple[str, str], str] = {}
+    last: dict[_Target, str] = {}
+    # The latest repetition of each object, by its host.
+    latest: dict[str, dict[_Target, Any]] = {}
     for key, number, kind, message in lines:
         if number == _PASSIVE:
             yield key
@@ -127,11 +136,19 @@ def repetitions(lines: Iterable[tuple[Any, int, str, str]]) -> Iterator[Any]:
         elif number == _PROGRAM:
             # The state of an object is not known while its core does not run.
             last.clear()
+            latest.clear()
         elif number == _STATE or kind in _STATE_ALERTS:
             found = _STATED.match(message, STAMP)
             if found is None:
                 continue
             target, state = (found[1], found[2]), found[3]
-            if number != _STATE and last.get(target) == state:
-                yield key
+            mine = latest.setdefault(found[2].partition(";")[0], {})
+            before = mine.pop(target, None)
+            if last.get(target) == state:
+                if before is not None:
+                    yield before
+                if number != _STATE:
+                    mine[target] = key
             last[target] = state
+        elif kind in _DOWNTIMES:
+            latest.pop(message[STAMP:].partition(": ")[2].partition(";")[0], None)

@@ -11,8 +11,8 @@ from attrs import evolve, frozen
 from sqlalchemy import Connection
 
 from monrest.logs import records
-from monrest.logs.importer import DAY, DRIFT
-from monrest.logs.line import COLUMNS
+from monrest.logs.importer import DRIFT
+from monrest.logs.line import COLUMNS, DAY
 from monrest.logs.sql import EVERYTHING, Builder, Visible
 from monrest.query.bind import Bound
 from monrest.query.model import CoreFilter, Every, Pushed, Test
@@ -64,10 +64,10 @@ class Reading:
 
         def work(connection: Connection) -> Cached | None:
             known = records.of_site(connection, site)
-            if known is None or known.covered_from is None or known.covered_until is None:
+            if known is None or known.sure_from is None or known.covered_until is None:
                 return None
             before = min(known.covered_until, int(now)) - DRIFT
-            if self.lowest < max(known.covered_from, known.compacted_until):
+            if self.lowest < max(known.sure_from, known.compacted_until):
                 return None
             if before <= self.lowest:
                 return None

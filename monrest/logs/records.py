@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 from attrs import define, evolve, frozen
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
 from monrest.errors import LostError
 from monrest.logs import partitions
-from monrest.logs.line import LINENO, MESSAGE, TIME, Line, sizes
+from monrest.logs.line import DAY, LINENO, MESSAGE, TIME, Line, sizes
+from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
 
@@ -36,6 +38,29 @@ class LeaseLostError(LostError):
     """Somebody else updates the site by now."""
 
 
+@frozen
+class Doubt:
+    """Days of which the core counts ``lines`` that it does not give: from ``first`` to ``until``.
+
+    What is older is not sure either, because a core loses files together.
+    """
+
+    first: int
+    until: int
+    days: int
+    lines: int
+
+    def __str__(self) -> str:
+        days = span(self.first, self.until)
+        return f"the core counts {self.lines} lines of {days} that it does not give"
+
+
+def span(first: int, until: int) -> str:
+    """Days for people."""
+    dates = [datetime.fromtimestamp(at, UTC).date().isoformat() for at in (first, until - DAY)]
+    return dates[0] if dates[0] == dates[1] else f"{dates[0]} to {dates[1]}"
+
+
 @frozen(kw_only=True)
 class Record:
     """What is known of a site; times in Unix seconds, sizes in bytes, durations in seconds."""
@@ -46,6 +71,7 @@ class Record:
     covered_until: int | None
     wanted_from: int | None
     compacted_until: int
+    firsts_until: int | None
     items: int
     data_size: int
     index_size: int
@@ -58,6 +84,14 @@ class Record:
     owner: str
     owned_until: float
     last_entry: int | None = None
+    doubt: Doubt | None = None
+
+    @property
+    def sure_from(self) -> int | None:
+        """From when on the cache may be used; None before the first import."""
+        if self.covered_from is None or self.doubt is None:
+            return self.covered_from
+        return max(self.covered_from, self.doubt.until)
 
     @property
     def progress(self) -> float:
@@ -192,37 +226,75 @@ def _record(connection: Connection, site: str) -> Record | None:
 def of_site(connection: Connection, site: str) -> Record | None:
     """What is noted about ``site``, without looking at its lines."""
     row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
-    return None if row is None else Record(**row)
+    if row is None:
+        return None
+    first, last, number, missing = connection.execute(
+        select(func.min(days.c.day), func.max(days.c.day), func.count(), func.sum(days.c.missing))
+        .where(days.c.site == row["id"], days.c.missing > 0)
+    ).one()  # fmt: skip
+    doubt = Doubt(first, last + DAY, number, int(missing)) if number else None
+    return Record(**row, doubt=doubt)
 
 
 # -------------------------------------------------------------------- lines in
 
 
-def write(lease: Lease, now: float, given: Sequence[Line], **covered: int) -> Work[int]:
-    """Store those of ``given`` that are not there yet, and what is covered now; count them.
+@frozen
+class Written:
+    """How many lines a transaction has added and removed."""
+
+    added: int = 0
+    removed: int = 0
+
+
+def write(lease: Lease, now: float, given: Sequence[Line], **covered: int) -> Work[Written]:
+    """Store those of ``given`` that are not there yet, and what is covered now.
 
     ``given`` are all lines of the core between the first one's time and the last one's. A line is
     known by its time and text, and two with the same are two lines when the core has two. Numbers
     of lines in their file follow the core's.
     """
 
-    def work(connection: Connection) -> int:
+    def work(connection: Connection) -> Written:
         hold(connection, lease, now, **covered)
         if not given:
-            return 0
+            return Written()
         there = _present(connection, lease.id, given[0][TIME], given[-1][TIME])
-        fresh, moved = _compared(given, there)
-        if moved:
-            connection.execute(
-                where_exactly(update(lines), lease.id).values(lineno=bindparam("new")), moved
-            )
-        if fresh:
-            partitions.insert(connection, _numbered(lease.id, fresh, there))
-            data, index = sizes(fresh)
-            _count(connection, lease.id, len(fresh), data, index)
-        return len(fresh)
+        fresh, _ = _merge(connection, lease.id, given, there)
+        return Written(added=len(fresh))
 
     return work
+
+
+def replace(lease: Lease, now: float, given: Sequence[Line], start: int, end: int) -> Work[Written]:
+    """Make ``given`` all lines that are there with ``start <= time < end``."""
+
+    def work(connection: Connection) -> Written:
+        hold(connection, lease, now)
+        there = _present(connection, lease.id, start, end - 1)
+        fresh, left = _merge(connection, lease.id, given, there)
+        if left:
+            connection.execute(where_exactly(delete(lines), lease.id), left)
+            forget(connection, lease.id, len(left))
+        return Written(added=len(fresh), removed=len(left))
+
+    return work
+
+
+def _merge(
+    connection: Connection, site: int, given: Sequence[Line], there: _Known
+) -> tuple[list[Line], list[dict[str, int]]]:
+    """Store what is not there yet; the new lines, and the keys of those that were not given."""
+    fresh, moved, left = _compared(given, there)
+    if moved:
+        connection.execute(
+            where_exactly(update(lines), site).values(lineno=bindparam("new")), moved
+        )
+    if fresh:
+        partitions.insert(connection, _numbered(site, fresh, there))
+        data, index = sizes(fresh)
+        _count(connection, site, len(fresh), data, index)
+    return fresh, left
 
 
 @define
@@ -249,8 +321,10 @@ def _present(connection: Connection, site: int, first: int, last: int) -> _Known
     return found
 
 
-def _compared(given: Sequence[Line], there: _Known) -> tuple[list[Line], list[dict[str, int]]]:
-    """Lines that are new, and those present whose number in their file is another one now."""
+def _compared(
+    given: Sequence[Line], there: _Known
+) -> tuple[list[Line], list[dict[str, int]], list[dict[str, int]]]:
+    """Lines that are new, those present with another number in their file, and those not given."""
     fresh: list[Line] = []
     again: dict[tuple[int, str], list[Line]] = defaultdict(list)
     for line in given:
@@ -260,6 +334,7 @@ def _compared(given: Sequence[Line], there: _Known) -> tuple[list[Line], list[di
         else:
             fresh.append(line)
     moved: list[dict[str, int]] = []
+    left = [_key(key, one) for key, all_ in there.items() if key not in again for one in all_]
     for key, told in again.items():
         known: dict[int, list[_Present]] = defaultdict(list)
         for one in there[key]:
@@ -267,9 +342,14 @@ def _compared(given: Sequence[Line], there: _Known) -> tuple[list[Line], list[di
         unknown = [line for line in told if not _taken(known, line[LINENO])]
         spare = [one for same in known.values() for one in same]
         for line, one in zip(unknown, spare, strict=False):
-            moved.append({"at_time": key[0], "at_number": one.number, "new": line[LINENO]})
+            moved.append({**_key(key, one), "new": line[LINENO]})
         fresh += unknown[len(spare) :]
-    return fresh, moved
+        left += [_key(key, one) for one in spare[len(unknown) :]]
+    return fresh, moved, left
+
+
+def _key(key: tuple[int, str], one: _Present) -> dict[str, int]:
+    return {"at_time": key[0], "at_number": one.number}
 
 
 def _taken(known: Mapping[int, list[_Present]], lineno: int) -> bool:
@@ -300,6 +380,21 @@ def where_exactly(statement: Any, site: int) -> Any:
         lines.c.site == site,
         lines.c.time == bindparam("at_time"),
         lines.c.number == bindparam("at_number"),
+    )
+
+
+def forget(connection: Connection, site: int, items: int) -> None:
+    """Count lines less, and their share of the sizes."""
+    row = connection.execute(
+        select(sites.c["items"], sites.c.data_size, sites.c.index_size).where(sites.c.id == site)
+    ).one()
+    before, data, index = row
+    left = max(0, before - items)
+    share = left / before if before else 0
+    connection.execute(
+        update(sites)
+        .where(sites.c.id == site)
+        .values(items=left, data_size=int(data * share), index_size=int(index * share))
     )
 
 

@@ -10,11 +10,11 @@ from attrs import frozen
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from monrest.logs import records
+from monrest.logs.days import ceil, floor
 from monrest.logs.events import Line
 from monrest.logs.importer import DRIFT
 from monrest.logs.records import Record, Work
-from monrest.logs.source import FEW_HOSTS, Wanted
-from monrest.logs.thinning import DAY
+from monrest.logs.source import FEW_HOSTS, Texts, Wanted
 from monrest.store.tables import logcache_lines as lines
 
 _PROGRAM = 2
@@ -32,35 +32,48 @@ _TRANSITION = "TIMEPERIOD TRANSITION: "
 class Piece:
     """The time ``start <= time < end`` of a site's log, which the cache has for sure.
 
-    ``texts``: lines that repeat a state are wanted as well.
+    ``texts``: see ``Wanted``.
     """
 
     start: int
     end: int
-    texts: bool
+    texts: Texts
 
     def still(self, known: Record | None, low: int) -> bool:
         """Whether it has the lines from ``low`` on after all that happened meanwhile."""
-        if known is None or known.covered_from is None or known.covered_until is None:
+        if known is None or known.sure_from is None or known.covered_until is None:
             return False
-        if known.covered_from > low or known.covered_until - DRIFT < self.end:
+        if known.sure_from > low or known.covered_until - DRIFT < self.end:
             return False
-        return known.compacted_until <= self.start or (not self.texts and self.start % DAY == 0)
+        return _whole_days(self.start, self.end, known, self.texts) == (self.start, self.end)
 
 
 def piece_of(known: Record | None, wanted: Wanted, now: float) -> Piece | None:
-    """What of the wanted time the cache has for sure; None for nothing.
-
-    Of days that are compacted only whole ones count, because the first alert of an object in a
-    day stays.
-    """
-    if known is None or known.covered_from is None or known.covered_until is None:
+    """What of the wanted time the cache has for sure; None for nothing."""
+    if known is None or known.sure_from is None or known.covered_until is None:
         return None
-    start, compacted = max(wanted.since, known.covered_from), known.compacted_until
-    if start < compacted:
-        start = compacted if wanted.texts else min(-(-start // DAY) * DAY, compacted)
+    start = max(wanted.since, known.sure_from)
     end = min(min(known.covered_until, int(now)) - DRIFT, wanted.until + 1)
+    start, end = _whole_days(start, end, known, wanted.texts)
     return Piece(start=start, end=end, texts=wanted.texts) if start < end else None
+
+
+def _whole_days(start: int, end: int, known: Record, texts: Texts) -> tuple[int, int]:
+    """A time without what compaction has removed too much of.
+
+    The first of equal alerts in a day stays, so a report may begin with any day; so does the
+    latest, so that the text of an outage is there at the end of a day.
+    """
+    compacted = known.compacted_until
+    if texts == "all":
+        return max(start, compacted), end
+    if texts == "latest":
+        start = max(start, min(known.firsts_until or 0, compacted))
+        if end < compacted:
+            end = floor(end)
+    if start < compacted:
+        start = min(ceil(start), compacted)
+    return start, end
 
 
 @frozen

@@ -7,7 +7,7 @@ and forgets them. The cores themselves are one source (availability.md, sections
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from attrs import frozen
 
@@ -40,13 +40,17 @@ _TYPES = {
 _TRANSITIONS = Every((_STATE, Test("message", "~", "TIMEPERIOD TRANSITION")))
 
 
+Texts: TypeAlias = Literal["none", "latest", "all"]
+"""Of lines that repeat the state of an object: none, the latest before something changes, all."""
+
+
 @frozen(kw_only=True)
 class Wanted:
     """Which lines, at least: from ``since`` to ``until`` (Unix seconds, both included).
 
     States of ``hosts`` and of ``services``, with downtimes; of the hosts in ``names``, None for
     all. ``program``: starts and stops as well. ``transitions``: changes of time periods and
-    nothing else. ``texts``: the text of a line matters also when it repeats a state.
+    nothing else. ``texts`` says which of several lines that tell the same state are needed.
     """
 
     since: int
@@ -56,7 +60,7 @@ class Wanted:
     names: frozenset[str] | None = None
     program: bool = False
     transitions: bool = False
-    texts: bool = False
+    texts: Texts = "none"
 
 
 class LogSource(Protocol):

@@ -13,14 +13,12 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.clocks import WallClock
 from monrest.logs import records
-from monrest.logs.line import repetitions
+from monrest.logs.line import DAY, repetitions
 from monrest.logs.records import Lease, Record, Work
 from monrest.store.database import Database
+from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
-
-DAY = 86400
-"""What is compacted together: the first alert of an object in each day stays."""
 
 AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""
@@ -60,11 +58,16 @@ async def thin(
         return {}
     # Whoever was killed may have left some of the last day behind.
     for step in range(max(first // DAY * DAY, start - DAY), end, DAY):
-        doomed = await database.run(repeated(lease.id, step, step + DAY))
-        for at in range(0, max(1, len(doomed)), AT_ONCE):
-            part = doomed[at : at + AT_ONCE]
-            await database.change(drop(lease, wall.now(), part, step + DAY))
+        await compact_day(database, wall, lease, step)
     return {"last_compact": int(date), "compact_duration": clock.seconds() - began}
+
+
+async def compact_day(database: Database, wall: WallClock, lease: Lease, day: int) -> None:
+    """Remove what tells nothing new in the day that begins then."""
+    doomed = await database.run(repeated(lease.id, day, day + DAY))
+    for at in range(0, max(1, len(doomed)), AT_ONCE):
+        part = doomed[at : at + AT_ONCE]
+        await database.change(drop(lease, wall.now(), part, day + DAY))
 
 
 def repeated(site: int, first: int, end: int) -> Work[list[Key]]:
@@ -94,7 +97,7 @@ def drop(lease: Lease, now: float, doomed: Sequence[Key], until: int) -> Work[in
         if doomed:
             keys = [{"at_time": time, "at_number": number} for time, number in doomed]
             connection.execute(records.where_exactly(delete(lines), lease.id), keys)
-            _forget(connection, lease.id, len(doomed))
+            records.forget(connection, lease.id, len(doomed))
         return len(doomed)
 
     return work
@@ -114,11 +117,12 @@ def remove(lease: Lease, now: float, end: int) -> Work[int]:
             if value is not None and value < end
         }
         records.hold(connection, lease, now, **later)
+        connection.execute(delete(days).where(days.c.site == lease.id, days.c.day < end))
         gone = connection.execute(
             delete(lines).where(and_(lines.c.site == lease.id, lines.c.time < end))
         ).rowcount
         if gone:
-            _forget(connection, lease.id, gone)
+            records.forget(connection, lease.id, gone)
         return gone
 
     return work
@@ -137,18 +141,3 @@ def oldest(site: int) -> Work[int | None]:
     """The time of the oldest line of a site; None without any."""
     query = select(func.min(lines.c.time)).where(lines.c.site == site)
     return lambda connection: connection.execute(query).scalar_one()
-
-
-def _forget(connection: Connection, site: int, items: int) -> None:
-    """Count lines less, and their share of the sizes."""
-    row = connection.execute(
-        select(sites.c["items"], sites.c.data_size, sites.c.index_size).where(sites.c.id == site)
-    ).one()
-    before, data, index = row
-    left = max(0, before - items)
-    share = left / before if before else 0
-    connection.execute(
-        update(sites)
-        .where(sites.c.id == site)
-        .values(items=left, data_size=int(data * share), index_size=int(index * share))
-    )

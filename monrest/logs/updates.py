@@ -15,7 +15,7 @@ from monrest.clocks import WallClock
 from monrest.concurrency import pause
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs.importer import BusyError
-from monrest.logs.records import LeaseLostError, Record
+from monrest.logs.records import LeaseLostError, Record, Written
 from monrest.sites.site import Site
 from monrest.values import Progress, SiteProblem
 
@@ -29,28 +29,31 @@ _AT_ONCE = ((200, 8), (100, 5), (20, 3), (1, 2))
 
 @frozen(kw_only=True)
 class Updated:
-    """What an update has done: new lines, sites that failed, and why some were left out."""
+    """What an update has done: lines that came and went, sites that failed or were left out."""
 
     inserted: int = 0
+    removed: int = 0
     failed: tuple[SiteProblem, ...] = ()
     skipped: tuple[str, ...] = ()
 
 
-async def reported(site: Site, work: Awaitable[int]) -> Updated:
-    """What became of the update of one site, which gives the number of its new lines."""
+async def reported(site: Site, work: Awaitable[Written]) -> Updated:
+    """What became of the update of one site."""
     try:
-        return Updated(inserted=await work)
+        done = await work
+        return Updated(inserted=done.added, removed=done.removed)
     except LivestatusError as error:
         return Updated(failed=(site.problem(error),))
     except (BusyError, LeaseLostError):
         return Updated(skipped=(f"{site.id}: an update is running already",))
 
 
-async def together(sites: Sequence[Site], one: Callable[[Site], Awaitable[int]]) -> Updated:
+async def together(sites: Sequence[Site], one: Callable[[Site], Awaitable[Written]]) -> Updated:
     """Update all sites at the same time."""
     results = await every([Deferred.fromCoroutine(reported(site, one(site))) for site in sites])
     return Updated(
         inserted=sum(one.inserted for one in results),
+        removed=sum(one.removed for one in results),
         failed=tuple(problem for one in results for problem in one.failed),
         skipped=tuple(text for one in results for text in one.skipped),
     )
@@ -66,7 +69,7 @@ class Imports:
 
     clock: IReactorTime
     wall: WallClock
-    update: Callable[[Site, Progress], Awaitable[int]]
+    update: Callable[[Site, Progress], Awaitable[Written]]
     record: Callable[[Site], Awaitable[Record | None]]
     busy: Callable[[Record], bool]
     progress: Progress
@@ -78,7 +81,7 @@ class Imports:
         self._shares = {site.id: 0.0 for site in sites}
         turns = DeferredSemaphore(at_once(len(sites)))
 
-        async def one(site: Site) -> int:
+        async def one(site: Site) -> Written:
             await turns.acquire()
             try:
                 return await self._whole(site)
@@ -87,7 +90,7 @@ class Imports:
 
         return await together(sites, one)
 
-    async def _whole(self, site: Site) -> int:
+    async def _whole(self, site: Site) -> Written:
         """Import one site; where somebody else is at work, wait for that and do what is left."""
         reached = partial(self._reached, site)
         while True:

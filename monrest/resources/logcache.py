@@ -8,10 +8,19 @@ from typing import Any
 from monrest.audit import audit
 from monrest.auth.visibility import SYSTEM
 from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.logs.importer import Again
 from monrest.logs.records import Record
 from monrest.query.parse import parse_query
-from monrest.resources.declare import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint
+from monrest.resources.availability import zone_of
+from monrest.resources.declare import (
+    LIST_PARAMETERS,
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Parameter,
+)
 from monrest.resources.local import local_schema, select
+from monrest.resources.reportarguments import flag_of, moment_of
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
@@ -39,6 +48,9 @@ COLUMNS = (
 )
 _SCHEMA = local_schema("logcache", COLUMNS, ("key",))
 
+_WRONG = "error during request"
+_AGAIN = frozenset({"from", "to", "force"})
+
 UPDATED = (
     Column("code", "number", "", "200; when every site failed the answer is an error"),
     Column("errors", "array_of_strings", "", "what was in the way, with the id of the site"),
@@ -61,7 +73,7 @@ def _status(context: Context, known: Record | None) -> str:
         return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
     if known.progress < 1:
         return f"importing, {known.progress:.0%} done"
-    return "OK"
+    return "OK" if known.doubt is None else f"not complete: {known.doubt}"
 
 
 def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any]:
@@ -105,23 +117,55 @@ async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     """Fetch the newest lines of the selected sites now; as a job, everything that is missing."""
     _require(context)
     sites = _sites(context, request)
+    again = await _again(context, request)
     if request.progress is nobody_follows:
-        done = await context.logcache.update_all(sites)
+        done = await context.logcache.update_all(sites, again)
     else:
-        done = await context.logcache.import_all(sites, request.progress)
+        done = await context.logcache.import_all(sites, request.progress, again)
     result = "ok" if not done.failed else f"failed at {','.join(one.site for one in done.failed)}"
     target = ",".join(site.id for site in sites)
     audit(request.identity, request.caller, "logcache update", target=target, result=result)
     if sites and len(done.failed) == len(sites):
         late = all(one.timed_out for one in done.failed)
         raise (SitesTimedOut if late else SitesFailed)(done.failed)
+    doubts = []
+    for site in sites if again is not None else ():
+        known = await context.logcache.record(site)
+        if known is not None and known.doubt is not None:
+            doubts.append(f"{site.id}: {known.doubt}")
     value = {
         "code": 200,
-        "errors": [*(f"{one.site}: {one.reason}" for one in done.failed), *done.skipped],
+        "errors": [
+            *(f"{one.site}: {one.reason}" for one in done.failed),
+            *done.skipped,
+            *doubts,
+        ],
         "insert_count": done.inserted,
-        "message": "logcache update finished.",
+        "message": f"logcache update finished, {done.removed} lines removed."
+        if again is not None and again.exactly
+        else "logcache update finished.",
     }
     return Document(value=value, columns=UPDATED, failed_sites=done.failed)
+
+
+async def _again(context: Context, request: RestRequest) -> Again | None:
+    """The time that is to be imported once more; None for nothing but what is new."""
+    given = {name: value.strip() for name, value in request.parameters if name in _AGAIN}
+    force = flag_of("force", given.get("force", ""), default=False)
+    if not given.get("from"):
+        if given.get("to") or force:
+            name = "to" if given.get("to") else "force"
+            raise BadRequest(_WRONG, f"{name}: expected beside from, where the time begins")
+        return None
+    now, zone = context.wall.now(), await zone_of(context, request)
+    start = moment_of("from", given["from"], now, zone)
+    end = moment_of("to", given["to"], now, zone) if given.get("to") else int(now) + 1
+    if start >= end:
+        raise BadRequest(_WRONG, "to: expected a moment after from")
+    keep = context.config.logcache.keep
+    if keep and start < now - keep:
+        raise BadRequest(_WRONG, "from: lines of that age are removed, see logcache.keep")
+    return Again(start=start, end=end, exactly=force)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -141,12 +185,27 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             "import goes on by itself. With `background=1` the job goes on until the first import "
             "is done as well, whoever does it, and tells how far it is; canceling it loses "
             "nothing, the daemon goes on with its next update. A site that is being updated "
-            "already is named in `errors` and no failure. 400 while `logcache.enabled` is false."
+            "already is named in `errors` and no failure. With `from` the lines of a time are "
+            "imported once more, also those that should be there already, and what is missing back "
+            "to it; long times are work for a job. 400 while `logcache.enabled` is false."
         ),
         methods=("POST",),
         handler=update,
         shape="object",
-        parameters=SITE_PARAMETERS,
+        parameters=(
+            Parameter(
+                name="from",
+                description="first second to import again: Unix time, relative time or date",
+            ),
+            Parameter(name="to", description="its end, default: now"),
+            Parameter(
+                name="force",
+                description="1: lines of that time that the core does not have are removed; "
+                "default 0, what is cached stays",
+                type="boolean",
+            ),
+            *SITE_PARAMETERS,
+        ),
         columns=UPDATED,
         roles=(SYSTEM,),
     ),

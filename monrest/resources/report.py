@@ -23,7 +23,7 @@ from monrest.logs import outages
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS, Availability, Rules
 from monrest.logs.events import Event, Key, Line, Watched
 from monrest.logs.outages import Outages
-from monrest.logs.source import CORES, LogSource, Wanted
+from monrest.logs.source import CORES, LogSource, Texts, Wanted
 from monrest.resources.declare import Context
 from monrest.resources.fetch import wants_cache
 from monrest.resources.reportarguments import CURRENT, Asked
@@ -137,6 +137,10 @@ async def _of_site(
     keys = sorted(states, key=lambda key: (bool(key[1]), key))
     watched = Watched(keys=frozenset(keys), program=asked.not_running)
     account = report.account(keys, rules, asked)
+    texts: Texts = "none"
+    if report.outages:
+        # An outage has the text of its latest line. It ends where a time period does, too.
+        texts = "all" if asked.period else "latest"
     wanted = Wanted(
         since=asked.since,
         until=span.end,
@@ -144,8 +148,7 @@ async def _of_site(
         services=any(service for _, service in keys),
         names=frozenset(watched.hosts),
         program=asked.not_running,
-        # An outage has the text of its latest line, which may repeat a state.
-        texts=report.outages,
+        texts=texts,
     )
     if span.seconds:
         async for lines in source.slices(site, wanted):

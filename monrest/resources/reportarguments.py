@@ -127,6 +127,28 @@ def asked(
     )
 
 
+def moment_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:
+    """The second that a parameter means; BadRequest for what is no time."""
+    moment = parse_time(value, now, zone)
+    if moment is None or not isfinite(moment) or not 0 <= moment <= _LAST_SECOND:
+        raise BadRequest(
+            _WRONG,
+            f"{printable(parameter)}: cannot parse time '{printable(value)}', expected a unix "
+            "time, a relative time such as -10m or now-1h, or a date",
+        )
+    return floor(moment)
+
+
+def flag_of(parameter: str, value: str, *, default: bool) -> bool:
+    """The truth of a parameter; BadRequest for any other word."""
+    word = value.strip().lower()
+    if not word:
+        return default
+    if word not in _YES | _NO:
+        raise BadRequest(_WRONG, f"{parameter}: expected 0 or 1, got '{printable(word)}'")
+    return word in _YES
+
+
 @define
 class _Reader:
     now: int
@@ -208,14 +230,7 @@ class _Reader:
             ) from None
 
     def _moment(self, parameter: str, value: str) -> int:
-        moment = parse_time(value, self.now, self.zone)
-        if moment is None or not isfinite(moment) or not 0 <= moment <= _LAST_SECOND:
-            raise BadRequest(
-                _WRONG,
-                f"{parameter}: cannot parse time '{printable(value)}', expected a unix time, a "
-                "relative time such as -10m or now-1h, or a date",
-            )
-        return floor(moment)
+        return moment_of(parameter, value, self.now, self.zone)
 
     # ------------------------------------------------------------ the rest
 
@@ -230,12 +245,7 @@ class _Reader:
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A boolean argument."""
-        value = self.given.get(name, "").lower()
-        if not value:
-            return default
-        if value not in _YES | _NO:
-            raise BadRequest(_WRONG, f"{name}: expected 0 or 1, got '{printable(value)}'")
-        return value in _YES
+        return flag_of(name, self.given.get(name, ""), default=default)
 
     def backtrack(self) -> int:
         """Days of log before the start."""

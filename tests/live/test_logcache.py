@@ -96,6 +96,43 @@ def test_update_on_request(cached):
         refused(olga.request("POST", "/mon/logcache/update"), 403)
 
 
+def test_a_time_is_imported_once_more(cached):
+    query = {"time[gte]": "-1d", "columns": "time,lineno,message"}
+    with cached.client() as client:
+        before = client.rows("/logs", query)
+        for parameters in (
+            {"from": "-1d"},
+            {"from": "-1d", "to": "-1h"},
+            {"from": "-1d", "force": "1"},
+            {"from": "-20d", "to": "-19d"},
+        ):
+            answer = client.post_json("/mon/logcache/update", parameters).json
+            assert (answer["code"], answer["errors"]) == (200, [])
+            assert answer["insert_count"] < 20
+            removed = "logcache update finished, 0 lines removed."
+            plain = "logcache update finished."
+            assert answer["message"] == (removed if "force" in parameters else plain)
+        assert client.rows("/logs", query)[: len(before)] == before
+        for parameters, name in (
+            ({"force": "1"}, "force"),
+            ({"to": "-1h"}, "to"),
+            ({"from": "garbage"}, "from"),
+            ({"from": "-1h", "to": "-2h"}, "to"),
+            ({"from": "-1h", "force": "perhaps"}, "force"),
+            ({"from": "-9999d"}, "from"),
+        ):
+            refused(client.post_json("/mon/logcache/update", parameters), 400, f"{name}: ")
+        started = client.post_json(
+            "/mon/logcache/update", {"from": "-2d", "force": "1", "background": "1"}
+        ).json
+        until(
+            lambda: not client.rows(f"/mon/jobs/{started['job_id']}")["is_running"],
+            "the job has ended",
+        )
+        output = client.get(f"/mon/jobs/{started['job_id']}/output").json
+        assert output["code"] == 200
+
+
 def test_killed_and_started_again(cached):
     query = {"time[gte]": "-1d", "columns": "time,lineno,message"}
     for _ in range(3):

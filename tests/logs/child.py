@@ -1,4 +1,4 @@
-"""A process that imports a log again and again until it is killed: ``child.py URL LINES SEED``.
+"""A process that imports a log until it is killed: ``child.py URL LINES SEED [again]``.
 
 It says ``slice`` before each question to its core, so that it can be killed anywhere.
 """
@@ -15,6 +15,7 @@ from twisted.internet import reactor, task
 sys.path.insert(0, str(Path.cwd()))
 
 from monrest.logs import importer as importing
+from monrest.logs.importer import Again
 from monrest.store.database import Database
 from tests.logs.core import NOW, LoggingCore, importer
 
@@ -40,7 +41,7 @@ class Now:
         return reactor.callLater(*arguments, **more)
 
 
-async def main(clock, url, lines, seed):
+async def main(clock, url, lines, seed, again=""):
     database = Database(clock, url)
     database.startService()
     core = filled(int(lines), int(seed))
@@ -48,7 +49,8 @@ async def main(clock, url, lines, seed):
     # Small transactions, of which many can be hit.
     importing.AT_ONCE, importing.FEW, importing.MANY = 50, 100, 400
     one = importer(core, database, Now(), owner=str(os.getpid()))
-    await one.update()
+    whole = Again(start=NOW - 30 * 86400, end=NOW + 1, exactly=True)
+    await one.update(again=whole if again else None)
     os.write(1, b"done\n")
     await database.stopService()
 

@@ -30,7 +30,10 @@ def row(time, lineno, text):
 
 
 class LoggingCore:
-    """A site whose log is ``rows``; ``asked`` are the questions, ``before`` is called with each."""
+    """A site whose log is ``rows``; ``asked`` are the questions, ``before`` is called with each.
+
+    Rows that are ``unread`` are counted, and not given.
+    """
 
     def __init__(self, id="a", kind="naemon"):
         self.id, self.name = id, id.upper()
@@ -40,7 +43,8 @@ class LoggingCore:
         self.lineno = 0
         self.asked = []
         self.before = lambda pushed: None
-        self.health = SimpleNamespace(program=SimpleNamespace(localtime=None))
+        self.health = SimpleNamespace(program=SimpleNamespace(localtime=None), program_start=1)
+        self.unread = lambda row: False
         self.connected = True
 
     def write(self, time, text):
@@ -59,6 +63,11 @@ class LoggingCore:
             await held
         tests = [(_TESTS[one.op], int(one.value)) for one in pushed.filter.items]
         found = [one for one in self.rows if all(test(one["time"], value) for test, value in tests)]
+        if pushed.stats:
+            classes = [one["class"] for one in found]
+            each = [classes.count(int(one.filter.value)) for one in pushed.stats[1:]]
+            return [[len(classes), *each]]
+        found = [one for one in found if not self.unread(one)]
         rows = [[one[name] for name in NAMES] for one in reversed(found)]
         self.longest = max(self.longest, len(rows[: pushed.limit]))
         return rows[: pushed.limit]

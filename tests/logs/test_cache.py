@@ -115,7 +115,7 @@ def test_updates_on_request(cache, clock, database, cores):
         done(cache.update(cores[1]))
     cores[1].before = lambda _: None
     held.callback(None)
-    assert done(running) == 0
+    assert done(running).added == 0
 
 
 # -------------------------------------------------------------------- first imports that are followed
@@ -188,7 +188,7 @@ def test_an_import_of_the_daemon_itself_is_followed(long, clock, database, cores
     turn(clock, 60)
     cores[0].before = lambda _: None
     held.callback(None)
-    assert done(own) == len(cores[0].rows)
+    assert done(own).added == len(cores[0].rows)
     turn(clock, 3)
     assert done(following).inserted == 0
     assert stored(database, "a") == cores[0].told()

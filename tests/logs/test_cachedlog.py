@@ -127,7 +127,7 @@ def test_lines_are_compacted_in_the_middle(read, core, database, clock):
     first = core.times[0]
     assert (first[1] + 1) % DAY == 0
     core.times.clear()
-    assert read(wanted=Wanted(since=WANTED.since, until=NOW, texts=True)) == core.lines
+    assert read(wanted=Wanted(since=WANTED.since, until=NOW, texts="all")) == core.lines
     assert core.times[0][1] + 1 == NOW // DAY * DAY
 
 

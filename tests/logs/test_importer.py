@@ -32,7 +32,7 @@ def test_the_first_import_goes_back_as_far_as_told(core, database, clock):
     for age in (40, 31, 29, 10, 1):
         core.write(NOW - age * DAY, ALERT)
     core.write(NOW - 5, "HOST ALERT: web;DOWN;SOFT;1;gone")
-    assert done(importer(core, database, clock).update()) == 4
+    assert done(importer(core, database, clock).update()).added == 4
     assert stored(database) == core.told(since=NOW - 30 * DAY)
     known = record(database)
     assert known.covered_from == known.wanted_from == NOW - 30 * DAY
@@ -46,22 +46,22 @@ def test_all_that_happens_to_logs(core, database, clock):
     core.write(NOW - 100, ALERT)
     core.write(NOW - 100, "another line of the same second")
     core.write(NOW - 100, ALERT)
-    assert done(one.update()) == 3
-    assert done(one.update()) == 0
+    assert done(one.update()).added == 3
+    assert done(one.update()).added == 0
     core.write(NOW - 100, ALERT)  # a third time, in the same second
     core.write(NOW - 350, "late by some minutes")
-    assert done(one.update()) == 2
+    assert done(one.update()).added == 2
     core.rotate(NOW - 50)
     core.write(NOW - 50, ALERT)
-    assert done(one.update()) == 3
+    assert done(one.update()).added == 3
     core.write(NOW + 7200, "the clock of the core was two hours ahead")
-    assert done(one.update()) == 1
+    assert done(one.update()).added == 1
     core.write(NOW - 20, "and is right again")
-    assert done(one.update()) == 1
+    assert done(one.update()).added == 1
     clock.advance(9 * DAY)
     for age in range(9 * 24):
         core.write(NOW + 9 * DAY - age * 3600, f"while nobody looked {age}")
-    assert done(one.update()) == 9 * 24
+    assert done(one.update()).added == 9 * 24
     assert stored(database) == core.told()
     assert record(database).items == len(core.rows)
 
@@ -72,7 +72,7 @@ def test_the_clock_of_a_core_goes_back(core, database, clock):
     clock.advance(-3600)
     core.write(NOW - 3600, "after")
     core.write(NOW - 3590, "after that")
-    assert done(importer(core, database, clock).update()) == 2
+    assert done(importer(core, database, clock).update()).added == 2
     assert stored(database) == core.told()
 
 
@@ -82,10 +82,10 @@ def test_only_the_clock_of_a_core_goes_back(core, database, clock):
     core.health.program.localtime = NOW - 3600
     core.write(NOW - 3600, "after")
     clock.advance(60)
-    assert done(importer(core, database, clock).update()) == 1
+    assert done(importer(core, database, clock).update()).added == 1
     core.health.program.localtime = NOW + 60
     core.write(NOW + 60, "right again")
-    assert done(importer(core, database, clock).update()) == 1
+    assert done(importer(core, database, clock).update()).added == 1
     assert stored(database) == core.told()
 
 
@@ -95,7 +95,7 @@ def test_numbers_of_lines_follow_the_core(core, database, clock):
     done(importer(core, database, clock).update())
     for one in core.rows:
         one["lineno"] += 5
-    assert done(importer(core, database, clock).update()) == 0
+    assert done(importer(core, database, clock).update()).added == 0
     assert stored(database) == core.told()
 
 
@@ -104,7 +104,7 @@ def test_what_a_core_has_lost_stays(core, database, clock):
     done(importer(core, database, clock).update())
     kept = stored(database)
     core.rows.clear()
-    assert done(importer(core, database, clock).update()) == 0
+    assert done(importer(core, database, clock).update()).added == 0
     assert stored(database) == kept
 
 
@@ -120,7 +120,7 @@ def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypat
         core.write(NOW + number * 5, f"the clock of the core is ahead {number}")
     for number in range(60):
         core.write(NOW - 100, f"all in one second {number}")
-    assert done(importer(core, database, clock).update()) == 510
+    assert done(importer(core, database, clock).update()).added == 510
     assert core.longest == 60
     assert stored(database) == core.told()
     assert max(int(one.filter.items[1].value) - int(one.filter.items[0].value)
@@ -141,8 +141,8 @@ def test_one_updater_at_a_time(core, database, clock):
     assert record(database).owner == "one"
     core.before = lambda _: None
     held.callback(None)
-    assert done(running) == 1
-    assert done(importer(core, database, clock, owner="two").update()) == 0
+    assert done(running).added == 1
+    assert done(importer(core, database, clock, owner="two").update()).added == 0
     assert not clock.getDelayedCalls()
 
 
@@ -152,7 +152,7 @@ def test_a_dead_updater_is_followed_and_cannot_write_any_more(core, database, cl
     lease = records.Lease(id=sleeping.id, owner="one")
     leases = Leases(database)
     leases.gone = {sleeping.id: (sleeping.owner, sleeping.owned_until)}
-    assert done(importer(core, database, clock, owner="two", leases=leases).update()) == 1
+    assert done(importer(core, database, clock, owner="two", leases=leases).update()).added == 1
     before = stored(database)
     for work in (records.write(lease, NOW, ()), thinning.drop(lease, NOW, (), NOW),
                  thinning.remove(lease, NOW, NOW), records.renew(lease, NOW)):  # fmt: skip
@@ -193,7 +193,7 @@ def test_cancelled_in_the_middle(core, database, clock):
 def test_values_that_no_database_holds(core, database, clock):
     core.write(NOW - 10, "odd \ud800 and \0 text")
     core.rows[-1].update(state=1e300, attempt=None, lineno=True, comment=None)
-    assert done(importer(core, database, clock).update()) == 1
+    assert done(importer(core, database, clock).update()).added == 1
     (line,) = stored(database)
     assert "odd ? and \ufffd text" in line[13]
 
@@ -220,6 +220,10 @@ def test_compaction_keeps_whatever_changes_something(core, database, clock):
     ]
     for text in kept:
         core.write(old, text)
+    latest = [
+        "HOST ALERT: web;DOWN;HARD;1;latest",
+        "SERVICE ALERT: web;http;OK;HARD;1;latest",
+    ]
     gone = [
         "HOST ALERT: web;DOWN;HARD;1;again",
         "SERVICE ALERT: web;http;OK;HARD;1;again",
@@ -229,11 +233,13 @@ def test_compaction_keeps_whatever_changes_something(core, database, clock):
     ]
     for text in gone:
         core.write(old + 1, text)
+    for text in latest:
+        core.write(old + 2, text)
     core.write(NOW - 10, gone[2])
     done(importer(core, database, clock, first=200 * DAY, compact=70 * DAY).update())
-    assert {one[13][13:] for one in stored(database)} == {*kept, gone[2]}
+    assert {one[13][13:] for one in stored(database)} == {*kept, *latest, gone[2]}
     known = record(database)
-    assert known.items == len(kept) + 1
+    assert known.items == len(kept) + len(latest) + 1
     assert known.last_compact == NOW
     assert NOW - 71 * DAY <= known.compacted_until <= NOW - 70 * DAY
 

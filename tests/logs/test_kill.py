@@ -6,20 +6,20 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from monrest.logs import records
-from monrest.store.tables import logcache_sites
+from monrest.store.tables import logcache_lines, logcache_sites
 from tests.logs.child import filled
-from tests.logs.core import done, stored
+from tests.logs.core import done, importer, stored
 
 LINES = 2000
 SCRIPT = Path(__file__).with_name("child.py")
 
 
-def start(url, seed):
+def start(url, seed, *more):
     return subprocess.Popen(
-        [sys.executable, str(SCRIPT), url, str(LINES), str(seed)],
+        [sys.executable, str(SCRIPT), url, str(LINES), str(seed), *more],
         cwd=SCRIPT.parents[2],
         stdout=subprocess.PIPE,
         text=True,
@@ -62,3 +62,38 @@ def test_killed_at_random_points(database_url, clock, database, seed):
     text, _ = child.communicate()
     assert text.split()[-1] == "done"
     assert stored(database) == whole
+
+
+def spoil(connection):
+    """Lines go, and others come that the core does not have."""
+    connection.execute(delete(logcache_lines).where(logcache_lines.c.time % 7 == 0))
+    odd = logcache_lines.c.time % 5 == 0
+    connection.execute(update(logcache_lines).where(odd).values(message="nobody wrote this"))
+
+
+def test_killed_while_lines_are_replaced(database_url, clock, database):
+    """No line that the core has is lost at any moment, and none is there twice."""
+    random, core = Random(3), filled(LINES, 3)
+    done(importer(core, database, clock).update())
+    whole = core.told()
+    done(database.change(spoil))
+    # Nobody has counted what was deleted.
+    odd = len(whole) - len(stored(database))
+    right = [one for one in stored(database) if one in set(whole)]
+    for _ in range(4):
+        child = start(database_url, 3, "again")
+        for _ in range(random.randint(3, 20)):
+            child.stdout.readline()
+        child.kill()
+        child.stdout.close()
+        child.wait()
+        done(database.change(expire))
+        found = stored(database)
+        assert len(set(found)) == len(found)
+        assert set(right) <= set(found)
+        right = [one for one in found if one in set(whole)]
+    child = start(database_url, 3, "again")
+    text, _ = child.communicate()
+    assert text.split()[-1] == "done"
+    assert stored(database) == whole
+    assert done(database.run(records.record("a"))).items == len(whole) + odd

@@ -158,6 +158,13 @@ def on_postgresql(tmp_path_factory, postgres_server):
     postgres_server.drop(name)
 
 
+class Nobody:
+    """Users of whom no profile is known."""
+
+    async def get(self, name):
+        return None
+
+
 def world(folder, url, **more):
     """A context of two sites, with a log cache that ends before their newest lines.
 
@@ -191,7 +198,7 @@ def world(folder, url, **more):
         if number == imported:
             standstill.clock.advance(moment - standstill.seconds())
             done = blockon(ensureDeferred(cache.update(registry.sites[0], back=True)))
-            assert done > 1000
+            assert done.added > 1000
             assert blockon(ensureDeferred(cache.update(registry.sites[1], back=True))) == done
             standstill.clock.advance(NOW - standstill.seconds())
         book.past(moment, line(random))
@@ -200,7 +207,12 @@ def world(folder, url, **more):
             book.rotate(moment)
             book.past(moment, line(random))
     yield make_context(
-        standstill, sites=registry, logcache=cache, zone=Config().display.zone(), config=Config()
+        standstill,
+        sites=registry,
+        logcache=cache,
+        users=Nobody(),
+        zone=Config().display.zone(),
+        config=Config(),
     )
     blockon(registry.stopService())
     blockon(core.stopService())

@@ -183,6 +183,6 @@ async def test_texts_of_repetitions_are_asked_from_the_core(compacted):
     site = compacted.sites.sites[0]
     known = await compacted.logcache.record(site)
     source, core = cached(compacted)
-    wanted = Wanted(since=NOW - 4 * DAY, until=NOW, texts=True)
+    wanted = Wanted(since=NOW - 4 * DAY, until=NOW, texts="all")
     assert await read(source, site, wanted) == await read(CORES, site, wanted)
     assert core.times[0] == (wanted.since, known.compacted_until - 1)

@@ -14,22 +14,33 @@ def lease_of(database, clock):
 
 
 DOWN = "HOST ALERT: a;DOWN;HARD;1;x"
+UP = "HOST ALERT: a;UP;HARD;1;x"
+BAD = "SERVICE ALERT: a;s;CRITICAL;HARD;1;x"
 
 
 @pytest.mark.parametrize(
     ("texts", "gone"),
     [
-        ([DOWN, DOWN, DOWN], [1, 2]),
+        ([DOWN, DOWN], []),
+        ([DOWN, DOWN, DOWN, DOWN], [1, 2]),
+        ([DOWN, DOWN, DOWN, UP, UP, UP], [1, 4]),
         ([DOWN, "HOST ALERT: b;DOWN;HARD;1;x"], []),
         ([DOWN, "HOST ALERT: a;DOWN;SOFT;1;x", DOWN], []),
         ([DOWN, "CURRENT HOST STATE: a;UP;HARD;1;x", DOWN], []),
-        ([DOWN, "CURRENT HOST STATE: a;DOWN;HARD;1;x", DOWN], [2]),
+        ([DOWN, "CURRENT HOST STATE: a;DOWN;HARD;1;x", DOWN, DOWN], [2]),
+        ([DOWN, DOWN, "CURRENT HOST STATE: a;DOWN;HARD;1;x"], [1]),
         ([DOWN, "Caught 'Terminated', shutting down...", DOWN], []),
-        ([DOWN, "HOST DOWNTIME ALERT: a;STARTED; x", DOWN], [2]),
+        # The latest before a downtime, of a host also that of its services.
+        ([DOWN, "HOST DOWNTIME ALERT: a;STARTED; x", DOWN, DOWN], [2]),
+        ([DOWN, DOWN, "HOST DOWNTIME ALERT: a;STARTED; x", DOWN, DOWN], [3]),
+        ([DOWN, DOWN, "HOST DOWNTIME ALERT: b;STARTED; x", DOWN, DOWN], [1, 3]),
+        ([BAD, BAD, "HOST DOWNTIME ALERT: a;STARTED; x", BAD, BAD], [3]),
+        ([BAD, BAD, "SERVICE DOWNTIME ALERT: a;s;STARTED; x", BAD, BAD], [3]),
         ([DOWN, "SERVICE ALERT: a;s;DOWN;HARD;1;x"], []),
         # The numbers of both are the same.
         (["SERVICE ALERT: a;s;WARNING;HARD;1;x", "SERVICE ALERT: a;s;PENDING;HARD;1;x"], []),
-        (["SERVICE ALERT: a;s;OK;HARD;1;x;y", "SERVICE ALERT: a;s;OK;HARD;1;z;HARD;2;z"], [1]),
+        (["SERVICE ALERT: a;s;OK;HARD;1;x;y", "SERVICE ALERT: a;s;OK;HARD;1;z;HARD;2;z",
+          "SERVICE ALERT: a;s;OK;HARD;1;x"], [1]),
         (["PASSIVE HOST CHECK: a;1;x", "HOST NOTE: a;x", "Successfully shutdown... (PID=1)"], [0, 1]),
         (["HOST ALERT: a", "HOST ALERT: a"], []),
     ],
@@ -55,14 +66,15 @@ def test_in_small_steps(database, clock, monkeypatch):
     known = done(database.run(records.record("a")))
     day = (NOW - 5 * DAY) // DAY * DAY
     doomed = done(database.run(thinning.repeated(lease.id, day, day + DAY)))
-    assert len(doomed) == len([one for one in core.rows if day <= one["time"] < day + DAY]) - 1
+    assert len(doomed) == len([one for one in core.rows if day <= one["time"] < day + DAY]) - 2
     done(database.change(thinning.drop(lease, NOW, doomed[:10], day + DAY)))
     known = done(database.run(records.record("a")))
     assert known.compacted_until == day + DAY
     noted = done(thinning.thin(database, clock, Wall(clock), lease, known, 2 * DAY, 0))
     assert noted["last_compact"] == NOW
     days = {line[0] // DAY for line in stored(database) if line[0] >= day}
-    assert len(days) == len([line for line in stored(database) if line[0] >= day])
+    # The first and the latest alert of each day.
+    assert 2 * len(days) == len([line for line in stored(database) if line[0] >= day])
     after = done(database.run(records.record("a")))
     assert after.compacted_until == (NOW - 2 * DAY) // DAY * DAY
     assert after.items == len(stored(database))

@@ -21,7 +21,7 @@ from monrest.store.tables.frontend import (
     downtime_occurrences,
     recurring_downtimes,
 )
-from monrest.store.tables.logs import logcache_lines, logcache_sites
+from monrest.store.tables.logs import logcache_days, logcache_lines, logcache_sites
 from monrest.store.tables.nodecontrol import controlled_nodes, node_logs
 from monrest.store.tables.objects import config_ids, config_stash, config_stashes
 from monrest.store.tables.reporting import report_files, report_runs, reports
@@ -48,6 +48,7 @@ __all__ = [
     "job_daemons",
     "job_output",
     "jobs",
+    "logcache_days",
     "logcache_lines",
     "logcache_sites",
     "metadata",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, Table, Text
 
 from monrest.store.tables.base import metadata
 
@@ -15,6 +15,7 @@ logcache_sites = Table(
     Column("covered_until", BigInteger),
     Column("wanted_from", BigInteger),
     Column("compacted_until", BigInteger, nullable=False),
+    Column("firsts_until", BigInteger),
     Column("items", BigInteger, nullable=False),
     Column("data_size", BigInteger, nullable=False),
     Column("index_size", BigInteger, nullable=False),
@@ -31,8 +32,27 @@ logcache_sites = Table(
 
 All lines with ``covered_from <= time < covered_until`` are there, except late ones near the end;
 both are NULL before the first import, which goes down to ``wanted_from``. Repetitions before
-``compacted_until`` are removed. ``owner`` is who may change the lines of the site; empty for
-nobody. ``owned_until`` is another with every renewal: others only look whether it still changes.
+``compacted_until`` are removed; before ``firsts_until`` so were the latest of equal alerts, as
+version 0.1 did it. ``owner`` is who may change the lines of the site; empty for nobody.
+``owned_until`` is another with every renewal: others only look whether it still changes.
+"""
+
+logcache_days = Table(
+    "logcache_days",
+    metadata,
+    Column("site", Integer, primary_key=True, autoincrement=False),
+    Column("day", BigInteger, primary_key=True, autoincrement=False),
+    Column("lines", BigInteger, nullable=False),
+    Column("missing", BigInteger, nullable=False),
+    Column("gone", BigInteger, nullable=False),
+    Column("compared", BigInteger, nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("settled", Boolean, nullable=False),
+)
+"""Days (UTC, by their first second) whose lines were compared with the count of the core.
+
+``missing``: how many lines the core counted that it did not give; ``gone``: how many of ``lines``
+it has no more. ``since`` is when that core was started; ``settled`` days need no further look.
 """
 
 logcache_lines = Table(
