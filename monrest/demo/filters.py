@@ -135,6 +135,15 @@ def _test(test: Test) -> Predicate:
     return _number(get, test)
 
 
+def _in_32_bits(number: float) -> float:
+    """The operand as a real core reads it: the lowest 32 bits of a whole number."""
+    if abs(number) < 2**31:
+        return number
+    if abs(number) >= 2**63:
+        return -1 if number > 0 else 0
+    return (int(number) + 2**31) % 2**32 - 2**31
+
+
 def _with_value(test: Test, value: str) -> Test:
     return Test(test.field, test.op, test.negate, value)
 
@@ -145,6 +154,8 @@ def _number(get: Callable[[Any], Any], test: Test) -> Predicate:
     if compare is None:
         return lambda _row: not negate
     wanted = number_of(test.value)
+    if test.field is not None and test.field.base.type == "int":
+        wanted = _in_32_bits(wanted)
     if negate:
         return lambda row: not compare(get(row), wanted)
     return lambda row: compare(get(row), wanted)
@@ -271,7 +282,7 @@ def time_bounds(node: Node) -> tuple[float | None, float | None]:
 def _bounds_of(test: Test) -> tuple[float | None, float | None]:
     if test.field is None or test.field.name != "time" or test.negate:
         return None, None
-    moment = number_of(test.value)
+    moment = _in_32_bits(number_of(test.value))
     low = moment if test.op in (">", ">=", "=") else None
     high = moment if test.op in ("<", "<=", "=") else None
     return low, high

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from monrest.errors import BadRequest
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
-from monrest.query.sendable import asked, bounded, harmless
+from monrest.query.sendable import MOST, asked, bounded, harmless
 from monrest.values import Capabilities
 
 
@@ -27,6 +27,7 @@ LONGEST_LINE = 65_000
 """A Naemon resets the connection at a line of more than 65,536 bytes."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_WHOLE = re.compile(r"-?[0-9]{1,400}\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _OPPOSITE = {
     "=": "!=",
@@ -229,12 +230,20 @@ class _Writer:
         name = next((n for n in names if types.get(n, "") in simple), names[0] if names else "name")
         return Every((Test(name, "=", "0"), Test(name, "!=", "0")))
 
+    def _number(self, column: str, value: str) -> str:
+        """The operand of a whole number within what every core can read."""
+        if self.capabilities.tables.get(self.pushed.table, {}).get(column) not in ("int", "time"):
+            return value
+        if not _WHOLE.match(value) or abs(int(value)) <= MOST:
+            return value
+        return str(MOST if int(value) > 0 else -MOST)
+
     def _put(self, tree: CoreFilter, word: str, prefix: str) -> None:
         if isinstance(tree, Test):
             column = _identifier(tree.column)
             if tree.op not in _OPERATORS:
                 raise ValueError(f"not an operator of Livestatus: {tree.op!r}")
-            value = _value(tree.value, column)
+            value = _value(self._number(column, tree.value), column)
             self.lines.append(f"{word}: {column} {tree.op} {value}".rstrip(" "))
         elif isinstance(tree, Not):
             self._put(tree.item, word, prefix)

@@ -18,13 +18,11 @@ from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 from monrest.query.regex import pushability
 from monrest.query.resolve import Core, Variable, View, secret
-from monrest.query.sendable import uses
+from monrest.query.sendable import MOST, uses
 from monrest.values import Capabilities
 
 _LONGEST = 10_000
 """Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""
-_END_OF_TIME = 2**40
-"""A time in seconds that every core can read and no log line has."""
 _NEGATIVE = {"!=": "=", "!~": "~", "!~~": "~~"}
 
 # The core prints floats with ten digits after the first, so a value read back may differ from
@@ -102,7 +100,7 @@ def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
         op = tree.condition.op
         # Log times are whole seconds; a fraction is widened outwards and checked here again.
         # Icinga 2 closes the connection at a number that it cannot hold.
-        within = min(max(number, 0), _END_OF_TIME)
+        within = min(max(number, 0), MOST)
         bound = int(within) if op in (">", ">=", "=") else -int(-within // 1)
         if bound == number:
             tests.append(Test("time", op, str(bound)))
@@ -111,6 +109,7 @@ def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
             rest.append(tree)
         else:
             rest.append(tree)
+            continue
         if op in (">", ">=", "="):
             lowest = bound if lowest is None else max(lowest, bound)
     return LogTimes(tests=tuple(tests), lowest=lowest, rest=tuple(rest))
@@ -129,7 +128,7 @@ def _since(tree: CheckTree) -> int:
     number = number_of(tree.operand)
     if not isinstance(tree.source, Core) or tree.source.name != "time" or number is None:
         return 0
-    return int(min(max(number, 0), _END_OF_TIME)) if tree.condition.op in (">", ">=", "=") else 0
+    return int(min(max(number, 0), MOST)) if tree.condition.op in (">", ">=", "=") else 0
 
 
 def _join(connector: str, parts: list[Pushable]) -> Pushable:
@@ -214,7 +213,7 @@ def _push_integer(check: Check, source: Core) -> Pushable:
     number = number_of(check.operand)
     if op not in ("=", "!=", ">", "<", ">=", "<=") or number is None:
         return NOTHING
-    if number != int(number) or abs(number) >= 2**53:
+    if number != int(number) or abs(number) > MOST:
         return NOTHING
     return Pushable(Test(source.name, op, str(int(number))), exact=True)
 

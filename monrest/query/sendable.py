@@ -40,6 +40,9 @@ _ONLY_READ = (
 )
 """Table ("" for all of them) and columns that a core only ever gets in a Columns line."""
 
+MOST = 2**31 - 1
+"""The greatest whole number that every core reads; a Naemon takes 4294967296 for 0."""
+
 _NEVER_ASKED = frozenset({"statehist"})
 
 _EVERYTHING: frozenset[Use] = frozenset({"filter", "group", "stats", "sort"})

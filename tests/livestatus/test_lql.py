@@ -379,3 +379,21 @@ def test_all_and_none_are_said_with_columns_that_may_be_compared(kind):
     assert "Stats: num_hosts = 0" in lines(Pushed(table="status", stats=(Stat("count"),)), core)
     log = Pushed(table="log", columns=("class",), filter=Any_(()))
     assert lines(log, core)[5:] == ["Filter: time = 0", "Filter: time != 0"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_are_what_every_core_reads(kind):
+    """A Naemon takes 4294967296 for 0, whoever made the filter."""
+    core = Capabilities(kind=kind, tables=TABLES, key=f"numbers-{kind}")
+    for value, sent in {
+        "2147483647": "2147483647",
+        "-2147483647": "-2147483647",
+        "4294967296": "2147483647",
+        "-4294967297": "-2147483647",
+        "9" * 300: "2147483647",
+        "x": "x",
+    }.items():
+        pushed = Pushed(table="hosts", columns=("name",), filter=Test("state", "=", value))
+        assert f"Filter: state = {sent}" in lines(pushed, core)
+    pushed = Pushed(table="hosts", columns=("name",), filter=Test("name", "=", "4294967296"))
+    assert "Filter: name = 4294967296" in lines(pushed, core)

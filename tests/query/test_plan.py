@@ -87,6 +87,10 @@ def planned(
         ("state→1", Test("state", "=", "1"), True),
         ("state→1.0", Test("state", "=", "1"), True),
         ("state→1.5", None, False),
+        ("state→2147483647", Test("state", "=", "2147483647"), True),
+        ("state→4294967296", None, False),  # a Naemon reads 0
+        ("state[lt]→2147483648", None, False),
+        ("last_check[gt]→-99999999999", None, False),
         ("state→one", None, False),
         ("state[gte]→1", Test("state", ">=", "1"), True),
         ("state[regex]→1", None, False),
@@ -268,6 +272,9 @@ def test_a_log_is_never_read_without_a_lower_bound_on_time() -> None:
         ("q→(time > 10 or time = 9) and (time > 8 or time > 3)", 9),
         ("q→time > 10 or name = a", 0),
         ("time[ne]→5", 0),
+        ("time→1.5", 1),
+        ("time→99999999999", 2**31 - 1),
+        ("time[gt]→99999999999", 2**31 - 1),
         ("q→time > -5 or time > -9", 0),
         ("name[ne]→", 0),
     ]:

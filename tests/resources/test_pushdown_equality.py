@@ -72,6 +72,9 @@ LISTS = {
         "host_custom_variable_values",
     ],
 }
+INTEGERS = st.one_of(
+    st.integers(-1, 3), st.sampled_from([2**31 - 1, 2**31, 2**32, 2**32 + 1, -(2**32) - 1, 2**53])
+)
 WORDS = st.sampled_from(
     ["", "0", "1", "2", "web", "db", "host", "OK", "linux", "admin", "Disk", "PING", "ping", "http",
      "^w", "1$", "[a-z]+[0-9]", "a|b", "web01", "ü", "x{2}", "\\d", ".", " "]
@@ -128,7 +131,7 @@ def conditions(draw: st.DrawFn, table: str) -> str:
     kind = draw(st.sampled_from(kinds))
     if kind == "number":
         op = draw(st.sampled_from(["=", "!=", ">", "<", ">=", "<="]))
-        return f"{draw(st.sampled_from(NUMBERS[table]))} {op} {draw(st.integers(-1, 3))}"
+        return f"{draw(st.sampled_from(NUMBERS[table]))} {op} {draw(INTEGERS)}"
     if kind == "float":
         op = draw(st.sampled_from([">", "<", ">=", "<=", "="]))
         value = draw(
