@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harness.cores import CORES, CoreMissing, EmbeddedCore
 from harness.daemon import Daemon, site
+from harness.given import GIVEN, GivenCore
 from harness.lying import LyingSite
 from harness.recorder import Recorder, problems
 
@@ -42,27 +43,29 @@ def started(core):
     return core
 
 
-@pytest.fixture(
-    scope="session",
-    params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)],
-)
+KINDS = ["given"] if GIVEN else ["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
+
+
+@pytest.fixture(scope="session", params=KINDS)
 def core(request, tmp_path_factory):
-    """A primed core: the embedded one, and the real Icinga 2."""
-    core = CORES[request.param](tmp_path_factory.mktemp(request.param))
+    """A primed core: the embedded one, and the real Icinga 2; or the one of ``make test-core``."""
+    core = made_core(CORES, request.param, tmp_path_factory.mktemp(request.param))
     try:
         yield started(core)
     finally:
         core.stop()
 
 
-@pytest.fixture(
-    scope="module",
-    params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)],
-)
+def made_core(cores, name, folder):
+    """A core of a kind, not yet started."""
+    return GivenCore(folder) if name == "given" else cores[name](folder)
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def own(request, tmp_path_factory, ready):
     """A core that the module has for itself, of each kind; ``OWN`` of the module are others."""
     cores = getattr(request.module, "OWN", CORES)
-    core = cores[request.param](tmp_path_factory.mktemp(f"own-{request.param}"))
+    core = made_core(cores, request.param, tmp_path_factory.mktemp(f"own-{request.param}"))
     try:
         yield ready(core)
     finally:

@@ -58,6 +58,15 @@ DIFFERENCES = {
         "contact_alias": "Olga Web",
         "logs_recovery_from_pending": False,
     },
+    "naemon": {
+        "version": "1.",
+        "command": "ping",
+        "commandline": "/usr/lib/nagios/plugins/check_ping -H 127.0.0.3 -w 100.0,20% -c 500.0,60%",
+        "downtime_comments": 1,
+        "check_command": "ping!100.0,20%!500.0,60%",
+        "contact_alias": "Olga Web",
+        "logs_recovery_from_pending": False,
+    },
     "icinga2": {
         "version": "r2.",
         "command": "check_ping",
@@ -75,12 +84,18 @@ class CoreMissing(Exception):
     """The program is not installed on this machine."""
 
 
-def ask(path, request, *, timeout=20.0):
+def connect(path):
+    """A connection to a Unix socket."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(path))
+    return connection
+
+
+def ask(connection, request, *, timeout=20.0):
     """Send one request over a connection of its own and return the decoded rows."""
     text = request.rstrip("\n") + "\nOutputFormat: json\nResponseHeader: fixed16\n\n"
-    with socket.socket(socket.AF_UNIX) as connection:
+    with connection:
         connection.settimeout(timeout)
-        connection.connect(str(path))
         connection.sendall(text.encode())
         received = b""
         while chunk := connection.recv(65536):
@@ -94,9 +109,8 @@ def ask(path, request, *, timeout=20.0):
 
 def command(path, *lines):
     """Send external commands, one write each, and close."""
-    with socket.socket(socket.AF_UNIX) as connection:
+    with connect(path) as connection:
         connection.settimeout(20)
-        connection.connect(str(path))
         for line in lines:
             connection.sendall(f"COMMAND [{int(time.time())}] {line}\n\n".encode())
         connection.shutdown(socket.SHUT_WR)
@@ -142,7 +156,7 @@ class Core:
 
     def ask(self, request):
         """Ask the core itself, past the daemon."""
-        return ask(self.socket, request)
+        return ask(connect(self.socket), request)
 
     def command(self, *lines):
         """Send external commands to the core itself."""

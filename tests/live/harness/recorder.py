@@ -117,14 +117,23 @@ class Recorder:
                 client, _address = self.listener.accept()
             except OSError:
                 return
-            core = socket.socket(socket.AF_UNIX)
             try:
-                core.connect(str(self.target))
+                core = self.connect()
             except OSError:
                 client.close()
                 continue
             threading.Thread(target=self.forward, args=(client, core), daemon=True).start()
             threading.Thread(target=self.backward, args=(core, client), daemon=True).start()
+
+    def connect(self):
+        """A connection to the core."""
+        core = socket.socket(socket.AF_UNIX)
+        core.connect(str(self.target))
+        return core
+
+    def passes(self, request, client):
+        """Whether the core gets a request; whoever says no answers the client."""
+        return True
 
     def forward(self, client, core):
         waiting = b""
@@ -134,7 +143,9 @@ class Recorder:
                 *complete, waiting = waiting.split(b"\n\n")
                 with self.lock:
                     self.requests += complete
-                core.sendall(chunk)
+                for request in complete:
+                    if self.passes(request, client):
+                        core.sendall(request + b"\n\n")
         except OSError:
             pass
         if waiting:
