@@ -58,7 +58,8 @@ class Connection(Protocol):
 
     ``exchange`` is what the owner runs on it, None while idle; ``served`` counts its answers,
     ``surplus`` says that the last one was longer than announced; ``idle_since`` is a time of the
-    owner's clock. ``unsent``: nothing of the last request was taken.
+    owner's clock. ``unsent``: nothing of the last request was taken. ``process`` is the one at the
+    other end of a Unix socket, 0 where that is not known.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -68,6 +69,7 @@ class Connection(Protocol):
         self.served = 0
         self.surplus = False
         self.unsent = False
+        self.process = 0
         self.idle_since = 0.0
 
     def connectionMade(self) -> None:

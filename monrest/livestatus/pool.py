@@ -37,6 +37,7 @@ from monrest.livestatus.errors import (
 from monrest.livestatus.exchange import Exchange, Opening, why_lost
 from monrest.livestatus.framing import Transform
 from monrest.livestatus.recall import Recall
+from monrest.unixpeer import credentials
 from monrest.values import Row
 
 
@@ -58,6 +59,8 @@ class Pool:
     local: bool = False
     on_lost: Callable[[], None] | None = None
     on_heard: Callable[[], None] | None = None
+    process: int = field(init=False, default=0)
+    """The process that gave the last answer over a Unix socket, 0 where that is not known."""
     _waiting: deque[Exchange] = field(init=False, factory=deque)
     _fresh: deque[Exchange] = field(init=False, factory=deque)
     """Queries to be repeated, each on a new connection."""
@@ -241,6 +244,8 @@ class Pool:
             connection.abort()
             return
         self._end(opening)
+        known = credentials(connection.transport) if self.local else None
+        connection.process = known.process if known else 0
         if self._fresh:
             self._run(self._fresh.popleft(), connection)
         else:
@@ -254,6 +259,7 @@ class Pool:
     def connection_answered(self, connection: Connection, rows: list[Row]) -> None:
         """Keep the connection for the next query, then hand out the rows."""
         exchange = self._release(connection)
+        self.process = connection.process
         if connection.surplus:
             self._drop(connection)
             self._assign()

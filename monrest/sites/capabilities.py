@@ -37,7 +37,8 @@ Ask: TypeAlias = Callable[[Pushed], Awaitable[list[Row]]]
 class Program:
     """The status row of a core; ``localtime`` is its clock, None where it does not tell.
 
-    ``several`` rows mean an LMD or a federation behind the address.
+    ``several`` rows mean an LMD or a federation behind the address. ``process`` is the process at
+    the other end of a Unix socket where that is the core itself, else 0.
     """
 
     program_version: str = ""
@@ -46,6 +47,7 @@ class Program:
     nagios_pid: int = 0
     localtime: float | None = None
     several: bool = False
+    process: int = 0
 
     def same_run(self, other: Program) -> bool:
         """Whether the core was not restarted between the two rows."""
@@ -54,6 +56,14 @@ class Program:
             and self.nagios_pid == other.nagios_pid
             and self.program_version == other.program_version
         )
+
+    def same_process(self, other: Program) -> bool:
+        """Whether the core has certainly lived on between the two rows, reloaded or not.
+
+        Its own word for its process is not enough: in a container that is the same after each
+        start, and a proxy lives on when the core behind it does not.
+        """
+        return self.process != 0 and self.process == other.process
 
 
 def status_query(capabilities: Capabilities | None) -> Pushed:

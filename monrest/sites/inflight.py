@@ -30,6 +30,9 @@ from monrest.values import Row
 Send: TypeAlias = Callable[[float], Deferred[list[Row]]]
 """Sends a query that may take so many seconds."""
 
+_GONE = "the core went away while it was asked"
+_RESTARTED = "the core was restarted while it was asked"
+
 
 @define(eq=False)
 class Wait:
@@ -61,8 +64,9 @@ class QueryInFlight(Wait):
         """Whether it was certainly not read, or whether it may turn out that it did no harm."""
         if isinstance(error, ConnectError):
             return error.momentary
-        lost = isinstance(error, BrokenConnectionError) and (error.begun or error.kept)
-        return lost and not self.repeated
+        if self.repeated or not isinstance(error, BrokenConnectionError):
+            return False
+        return error.begun or error.kept or self.program.process != 0
 
 
 @define(eq=False)
@@ -174,26 +178,41 @@ class InFlight:
         if isinstance(error, BrokenConnectionError):
             query.repeated = True
             if not error.begun:
-                await self._survived(query)
-        now = self.clock.seconds()
-        if isinstance(error, ConnectError):
+                await self._survived(query, error)
+        else:
+            now = self.clock.seconds()
             query.missed = query.missed or now
             if now - query.missed >= GRACE:
                 raise error
+        await self._back(query, error)
+
+    async def _back(self, query: QueryInFlight, error: LivestatusError) -> None:
+        """Wait for the core; raise ``error`` when the time is over before."""
+        left = query.until - self.clock.seconds()
         try:
-            await self.breaker.verdict().addTimeout(max(0.0, query.until - now), self.clock)
+            await self.breaker.verdict().addTimeout(max(0.0, left), self.clock)
         except (TooLate, StoppedError):
             raise error from None
         if self.clock.seconds() >= query.until:
             raise error
 
-    async def _survived(self, query: QueryInFlight) -> None:
-        """Raise LostCoreError unless the core is still the one to which the query was sent."""
-        now = await self.breaker.program_now()
+    async def _survived(self, query: QueryInFlight, error: BrokenConnectionError) -> None:
+        """Raise LostCoreError unless the core has certainly survived the query.
+
+        Raise ``error`` if it has, and closed a new connection on purpose.
+        """
+        before, now = query.program, await self.breaker.program_now()
+        if now is None and before.process and self.breaker.missed is not None:
+            # In a reload the socket is away and the process lives on.
+            await self._back(query, LostCoreError(_GONE))
+            now = self.breaker.health.program
         if now is None:
-            raise LostCoreError("the core went away while it was asked")
-        if not now.same_run(query.program):
-            raise LostCoreError("the core was restarted while it was asked")
+            raise LostCoreError(_GONE)
+        if now.same_run(before):
+            if not error.kept:
+                raise error
+        elif not now.same_process(before):
+            raise LostCoreError(_RESTARTED)
 
     # ------------------------------------------------------------ time
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred, DeferredList, fail
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
@@ -259,6 +259,8 @@ class Site:
             )
 
         program = read_status(await ask(status_query(self.capabilities)))
+        if self.pool.process == program.nagios_pid:
+            program = evolve(program, process=program.nagios_pid)
         if self.capabilities is None or self._stale or not program.same_run(self.health.program):
             stale, self._stale = self._stale, False
             try:

@@ -23,6 +23,7 @@ class Queries(Protocol):
     """Sends queries; see ``livestatus.pool.Pool``."""
 
     limit: int
+    process: int
 
     @property
     def quiet(self) -> bool:

@@ -5,8 +5,6 @@ Forwarded headers count only from ``auth.trusted_proxies`` (auth-and-commands.md
 
 from __future__ import annotations
 
-import socket
-import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,9 +13,8 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import ISSLTransport
 
 from monrest.auth.proxies import Proxies
+from monrest.unixpeer import credentials
 from monrest.values import Caller
-
-_CREDENTIALS = struct.Struct("3i")
 
 
 @frozen(kw_only=True)
@@ -36,14 +33,8 @@ def peer_of(transport: Any) -> Peer:
         # An IPv4 client of a listener for both families comes as ::ffff:192.0.2.1.
         address = other.host.removeprefix("::ffff:") if "." in other.host else other.host
         return Peer(address=address, secure=ISSLTransport.providedBy(transport))
-    handle = getattr(transport, "socket", None)
-    if handle is None:
-        return Peer()
-    try:
-        raw = handle.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    except OSError:
-        return Peer()
-    return Peer(uid=_CREDENTIALS.unpack(raw)[1])
+    known = credentials(transport)
+    return Peer(uid=known.uid if known else None)
 
 
 def caller_of(

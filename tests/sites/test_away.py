@@ -239,6 +239,70 @@ def test_it_is_sent_again_once_and_not_more(town):
     assert len(script.queries) == 3
 
 
+PID = 4711
+RESTART = {"at2": 1_700_000_100}
+"""A reload, and the start of a container in which every core has the same number."""
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize(
+    ("process", "status", "answered"),
+    [
+        (PID, RESTART, True),  # the system says that the core itself is at the other end
+        (0, RESTART, False),  # a core in another container
+        (77, RESTART, False),  # a proxy, which lives on when the core does not
+        (PID, {**RESTART, "at3": 4712}, False),  # another process
+    ],
+)
+def test_a_reload_is_not_a_death_where_the_system_says_so(town, kept, process, status, answered):
+    script = Script(default=hang)
+    site = town.site(script=script, up=None)
+    core = town.cores["a"]
+    core.process, core.up = process, True
+    core.let_in()
+    town.clock.advance(0)
+    if not kept:
+        first = ask(site)  # keeps the only connection busy
+        town.clock.advance(0)
+    found = ask(site)
+    town.clock.advance(0)
+    assert [talk.client.served > 0 for talk in core.open] == ([True] if kept else [True, False])
+    core.process = status.get("at3", process) if process == PID else process
+    die(core, **status)(None, None)
+    town.pass_time(0.5, STEP)
+    assert (found == []) == (process == PID)
+    script.default = rows(["h1", 0])
+    core.up = True
+    town.pass_time(1, STEP)
+    if answered:
+        assert found == [[["h1", 0]]]
+    elif kept or process == PID:
+        assert found[0].value.reason.endswith("while it was asked")
+    else:
+        assert found[0].value.reason == "connection closed without an answer"
+    count = len(script.queries)
+    if not kept:
+        assert (first == [[["h1", 0]]]) == answered
+        assert count == (4 if answered else 2)
+    else:
+        assert count == (2 if answered else 1)
+
+
+def test_a_living_core_that_closes_a_new_connection_does_not_like_the_query(town):
+    script = Script([close_without_answer])
+    site = town.site(script=script, up=None)
+    core = town.cores["a"]
+    core.process, core.up = PID, True
+    core.let_in()
+    town.clock.advance(0)
+    core.open[0].close()
+    town.clock.advance(0)
+    found = ask(site)
+    town.pass_time(2, STEP)
+    assert found[0].value.reason == "connection closed without an answer"
+    assert len(script.queries) == 1
+
+
 def test_a_probe_that_was_under_way_before_proves_nothing(town):
     script = Script()
     site = town.site(script=script)

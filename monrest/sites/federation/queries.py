@@ -74,6 +74,7 @@ class RestQueries:
     path: Callable[[], str]
     whom: Whom = ITSELF
     limit: int = 4
+    process: int = 0
     running: Running = field(factory=Running)
 
     @property

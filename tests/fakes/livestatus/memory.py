@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from attrs import define, field
 from twisted.internet import error
 from twisted.internet.defer import Deferred
@@ -23,6 +25,13 @@ class _MemoryTransport:
         self.refused = not self.talk.open
         if not self.refused:
             self.talk.hear(data)
+
+    @property
+    def socket(self):
+        return self
+
+    def getsockopt(self, _level, _option, size):
+        return struct.pack("3i", self.talk.core.process, 0, 0)[:size]
 
     def doWrite(self):
         return error.ConnectionLost() if self.refused else None
@@ -83,6 +92,8 @@ class MemoryTalk:
 class MemoryCore:
     """An endpoint in memory. ``up`` False refuses, None leaves connects hanging.
 
+    ``process`` is what the system would say of the other end of a Unix socket.
+
     Without a script the test answers by hand: ``core.talks[0].say(...)``.
     """
 
@@ -92,6 +103,7 @@ class MemoryCore:
     talks: list = field(factory=list)
     connects: int = 0
     cancelled: int = 0
+    process: int = 0
     hanging: list = field(factory=list)
 
     def __call__(self):
