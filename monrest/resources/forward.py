@@ -29,7 +29,7 @@ from monrest.errors import (
 from monrest.livestatus.errors import ConnectError, LivestatusError, first_line
 from monrest.resources.declare import Context
 from monrest.sites.federation.answers import Record, document, records
-from monrest.sites.federation.remote import FORM, JSON, RefusedByRemoteError
+from monrest.sites.federation.remote import FORM, JSON, PartialBody, RefusedByRemoteError
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Parameters, RestRequest, SiteProblem
@@ -70,34 +70,40 @@ async def listed(
     waiting = [Deferred.fromCoroutine(_list(context, request, site, parameters)) for site in far]
     found: list[tuple[FederatedSite, Record]] = []
     problems: list[SiteProblem] = []
+    failed: list[SiteProblem] = []
     refused: list[RestError] = []
     for site, (_, outcome) in zip(
         far, await DeferredList(waiting, consumeErrors=True), strict=True
     ):
         if not isinstance(outcome, Failure):
-            found += [(site, record) for record in outcome]
+            whole, mine = outcome
+            found += [(site, record) for record in mine]
+            if not whole:
+                problems.append(site.incomplete())
         elif isinstance(outcome.value, LivestatusError):
-            problems.append(site.problem(outcome.value))
+            failed.append(site.problem(outcome.value))
+            problems.append(failed[-1])
             if isinstance(outcome.value, RefusedByRemoteError):
                 refused.append(error_of(site, outcome.value))
         else:
             outcome.raiseException()
-    if alone and problems and len(problems) == len(far):
+    if alone and failed and len(failed) == len(far):
         if len(refused) == len(far):
             raise refused[0]
-        late = all(one.timed_out for one in problems)
-        raise (SitesTimedOut if late else SitesFailed)(problems)
+        late = all(one.timed_out for one in failed)
+        raise (SitesTimedOut if late else SitesFailed)(failed)
     return Listed(records=tuple(found), problems=tuple(problems))
 
 
 async def _list(
     context: Context, request: RestRequest, site: FederatedSite, parameters: Parameters
-) -> list[Record]:
+) -> tuple[bool, list[Record]]:
+    """Whether the list is whole, and the list."""
     await site.breaker.verdict()
     query = urlencode(parameters, quote_via=quote)
-    path = f"{site.path}{_path(request)}{'?' if query else ''}{query}"
-    body = await site.source.remote.call("GET", path, site.config.timeout, site.whom)
-    return await sliced(records(body), context.clock)
+    path = f"{_path(request)}{'?' if query else ''}{query}"
+    body = await site.call("GET", path, site.config.timeout)
+    return not isinstance(body, PartialBody), await sliced(records(body), context.clock)
 
 
 async def changed(
@@ -117,18 +123,17 @@ async def changed(
     if form:
         sent, kind = urlencode(form, quote_via=quote).encode(), FORM
     asked = urlencode(query, quote_via=quote)
+    reached = False
     try:
         await site.breaker.verdict()
-        path = f"{site.path}{_path(request)}{'?' if asked else ''}{asked}"
-        answer = await site.source.remote.call(
-            request.method, path, seconds, site.whom, sent, kind, reads=False
-        )
-        return document(answer)
+        reached = True
+        path = f"{_path(request)}{'?' if asked else ''}{asked}"
+        return document(await site.call(request.method, path, seconds, sent, kind, reads=False))
     except RefusedByRemoteError as error:
         raise error_of(site, error) from error
     except LivestatusError as error:
         problem = site.problem(error)
-        if site.breaker.error is None and not isinstance(error, ConnectError):
+        if reached and not isinstance(error, ConnectError):
             reason = f"{problem.reason}: {_CHANGED_MAYBE}"
             problem = SiteProblem(problem.site, problem.name, reason, problem.timed_out)
         raise (SitesTimedOut if problem.timed_out else SitesFailed)((problem,)) from error

@@ -38,7 +38,8 @@ class Program:
     """The status row of a core; ``localtime`` is its clock, None where it does not tell.
 
     ``several`` rows mean an LMD or a federation behind the address. ``process`` is the process at
-    the other end of a Unix socket where that is the core itself, else 0.
+    the other end of a Unix socket where that is the core itself, else 0. ``instances`` are the ids
+    of the instances in front of the core, each of which has a new one after each start.
     """
 
     program_version: str = ""
@@ -48,6 +49,7 @@ class Program:
     localtime: float | None = None
     several: bool = False
     process: int = 0
+    instances: tuple[str, ...] = ()
 
     def same_run(self, other: Program) -> bool:
         """Whether the core was not restarted between the two rows."""
@@ -55,6 +57,7 @@ class Program:
             self.program_start == other.program_start
             and self.nagios_pid == other.nagios_pid
             and self.program_version == other.program_version
+            and self.instances == other.instances
         )
 
     def same_process(self, other: Program) -> bool:

@@ -17,6 +17,7 @@ from monrest.query.model import Pushed
 from monrest.sites.asking import Ask, prepare
 from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
+from monrest.sites.transport import PartialRows
 from monrest.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 
 Plan: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
@@ -40,7 +41,10 @@ class SiteAnswer:
 
 @frozen
 class Gathered:
-    """All answers and all problems, both in the order of the sites; ``seconds`` in total."""
+    """All answers and all problems, both in the order of the sites; ``seconds`` in total.
+
+    A site of another instance that answers in part has both.
+    """
 
     answers: tuple[SiteAnswer, ...]
     problems: tuple[SiteProblem, ...]
@@ -80,7 +84,7 @@ class _Gathering:
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
     open: dict[int, Deferred[Any]] = field(init=False, factory=dict)
     asks: dict[tuple[int, str], tuple[Pushed, Ask]] = field(init=False, factory=dict)
-    silent: int = field(init=False, default=0)
+    over: int = field(init=False, default=0)
     began: float = field(init=False, default=0.0)
     ended: bool = field(init=False, default=False)
 
@@ -93,6 +97,7 @@ class _Gathering:
             error = site.breaker.error
             if error is not None:
                 self.problems[at] = site.problem(error)
+                self.over += 1
             elif site.breaker.ready:
                 self._ask(None, at, site)
             else:
@@ -111,8 +116,7 @@ class _Gathering:
             assert capabilities is not None
             pushed = self.plan(site, capabilities)
             if pushed is None:
-                self.silent += 1
-                self._finish()
+                self._finish(1)
                 return
             ask = self._prepared(pushed, capabilities)
         except Exception:  # noqa: BLE001  the whole request fails with it
@@ -151,8 +155,10 @@ class _Gathering:
     ) -> None:
         seconds = self.clock.seconds() - sent
         self.answers[at] = SiteAnswer(site, rows, pushed, capabilities, seconds)
+        if type(rows) is PartialRows:
+            self.problems[at] = site.incomplete()
         self.open.pop(at, None)
-        self._finish()
+        self._finish(1)
 
     def _failed(self, failure: Failure, at: int, site: Site) -> None:
         self.open.pop(at, None)
@@ -161,12 +167,14 @@ class _Gathering:
             return
         if isinstance(error, LivestatusError):
             self.problems[at] = site.problem(error)
-            self._finish()
+            self._finish(1)
         else:
             self._break(failure)
 
-    def _finish(self) -> None:
-        count, total = len(self.answers) + len(self.problems) + self.silent, len(self.sites)
+    def _finish(self, over: int = 0) -> None:
+        """So many more sites have said what they have to say."""
+        self.over += over
+        count, total = self.over, len(self.sites)
         if self.ended:
             return
         if self.progress is not nobody_follows:
@@ -175,7 +183,7 @@ class _Gathering:
             return
         self.ended = True
         problems = tuple(self.problems[at] for at in sorted(self.problems))
-        if len(problems) == len(self.sites):
+        if len(problems) == len(self.sites) and not self.answers:
             kind = SitesTimedOut if all(one.timed_out for one in problems) else SitesFailed
             self.done.errback(kind(problems))
             return

@@ -6,7 +6,7 @@ docs/spec/sites.md has the rules. A query that is answered in time costs no time
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeVar
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
@@ -25,10 +25,8 @@ from monrest.livestatus.errors import (
 )
 from monrest.sites.capabilities import Program
 from monrest.sites.health import GRACE, SLOW, Breaker
-from monrest.values import Row
 
-Send: TypeAlias = Callable[[float], Deferred[list[Row]]]
-"""Sends a query that may take so many seconds."""
+T = TypeVar("T")
 
 _GONE = "the core went away while it was asked"
 _RESTARTED = "the core was restarted while it was asked"
@@ -45,26 +43,28 @@ class Wait:
 class QueryInFlight(Wait):
     """A query on its way since ``sent``, to a core that was ``program`` then.
 
-    All of it may take ``timeout`` seconds, until ``until``. ``repeated``: the core may have read
-    it before. ``missed``: when no connection could be made for it for the first time. ``ended``:
-    what those are told who wait for it, when it is ended from here.
+    ``send`` is given the seconds that are left. All of it may take ``timeout`` seconds, until
+    ``until``. ``once``: it changes something. ``repeated``: the core may have read it before.
+    ``missed``: when no connection could be made for it for the first time. ``ended``: what those
+    are told who wait for it, when it is ended from here.
     """
 
-    send: Send
+    send: Callable[[float], Deferred[Any]]
     timeout: float
     until: float
     sent: float
     program: Program
+    once: bool = False
     repeated: bool = False
     missed: float | None = None
     ended: LivestatusError | None = None
-    done: Deferred[list[Row]] = field(init=False)
+    done: Deferred[Any] = field(init=False)
 
     def may_be_sent_again(self, error: LivestatusError) -> bool:
         """Whether it was certainly not read, or whether it may turn out that it did no harm."""
         if isinstance(error, ConnectError):
             return error.momentary
-        if self.repeated or not isinstance(error, BrokenConnectionError):
+        if self.once or self.repeated or not isinstance(error, BrokenConnectionError):
             return False
         return error.begun or error.kept or self.program.process != 0
 
@@ -86,10 +86,13 @@ class InFlight:
     def __attrs_post_init__(self) -> None:
         self._alarm = Alarm(self.clock, self._look)
 
-    def run(self, send: Send, timeout: float) -> Deferred[list[Row]]:
-        """Send a query and give its rows; fails with LivestatusError.
+    def run(
+        self, send: Callable[[float], Deferred[T]], timeout: float, *, once: bool = False
+    ) -> Deferred[T]:
+        """Send a query and give what comes back; fails with LivestatusError.
 
         It is sent again by the rules of docs/spec/sites.md, within ``timeout`` seconds in all.
+        ``once``: never when the core may have read it, because it changes something.
         """
         now = self.clock.seconds()
         query = QueryInFlight(
@@ -99,13 +102,15 @@ class InFlight:
             until=now + timeout,
             sent=now,
             program=self.breaker.health.program,
+            once=once,
         )
         self._open[query] = None
         self._alarm.by(query.due)
         query.done = send(timeout).addCallbacks(
             self._answered, self._failed, callbackArgs=(query,), errbackArgs=(query,)
         )
-        return query.done
+        done: Deferred[T] = query.done
+        return done
 
     def wait(self) -> Wait:
         """Something else waits for the core from now on, until ``over``."""
@@ -135,11 +140,11 @@ class InFlight:
 
     # ------------------------------------------------------------ the end of a query
 
-    def _answered(self, rows: list[Row], query: QueryInFlight) -> list[Row]:
+    def _answered(self, answer: T, query: QueryInFlight) -> T:
         self.over(query)
-        return rows
+        return answer
 
-    def _failed(self, failure: Failure, query: QueryInFlight) -> Failure | Deferred[list[Row]]:
+    def _failed(self, failure: Failure, query: QueryInFlight) -> Failure | Deferred[Any]:
         self.over(query)
         error = failure.value
         if isinstance(error, CancelledError) and query.ended is not None:
@@ -152,7 +157,7 @@ class InFlight:
         self._open[query] = None
         return Deferred.fromCoroutine(self._again(query, error))
 
-    async def _again(self, query: QueryInFlight, error: LivestatusError) -> list[Row]:
+    async def _again(self, query: QueryInFlight, error: LivestatusError) -> Any:
         try:
             while True:
                 await self._ready(query, error)

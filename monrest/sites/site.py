@@ -203,6 +203,10 @@ class Site:
         reason = self.shown(first_line(error.reason))
         return SiteProblem(self.id, self.name, reason, error.timed_out)
 
+    def incomplete(self) -> SiteProblem:
+        """What to tell the user when only some of the sites behind it have answered."""
+        return SiteProblem(self.id, self.name, "incomplete: sites of the other side have failed")
+
     def shown(self, reason: str) -> str:
         """A text of the core without the site's address."""
         for text in self._hide:

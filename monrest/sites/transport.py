@@ -19,6 +19,10 @@ from monrest.livestatus.recall import Recall
 from monrest.values import Row
 
 
+class PartialRows(list[Row]):
+    """Rows among which some are missing, as the other instance says that gave them."""
+
+
 class Queries(Protocol):
     """Sends queries; see ``livestatus.pool.Pool``."""
 

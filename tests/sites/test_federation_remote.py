@@ -17,7 +17,7 @@ from monrest.livestatus.errors import (
     ProtocolError,
     QueryTimeoutError,
 )
-from monrest.sites.federation.remote import RefusedByRemoteError, Remote, Whom
+from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Remote, Whom
 from tests.fakes.certificates import Authority
 
 
@@ -30,6 +30,8 @@ class Page(Resource):
         super().__init__()
         self.seen = []
         self.waiting = []
+        self.closes = []
+        """Whether the next requests are answered; the connection is closed else."""
 
     def render(self, request):
         headers = {
@@ -39,6 +41,11 @@ class Page(Resource):
         self.seen.append((request.method.decode(), request.uri.decode(), headers))
         self.seen[-1] += (request.content.read(),)
         word = request.postpath[-1]
+        if self.closes and not self.closes.pop(0):
+            request.transport.abortConnection()
+            return NOT_DONE_YET
+        if word == b"partial":
+            request.setHeader(b"x-mon-failed-sites", b"far")
         if word == b"hang":
             self.waiting.append(request)
             return NOT_DONE_YET
@@ -156,6 +163,39 @@ async def test_one_that_hangs_holds_no_more_than_its_connections():
     assert error.reason == "timed out after 0.2 s"
     assert await remote.call("GET", "/sites", 5) == b"[]"
     assert [path for _, path, *_ in world.page.seen] == ["/mon/r/v1/hang", "/mon/r/v1/sites"]
+    await world.close()
+
+
+async def test_what_is_lost_on_a_kept_connection_is_not_sent_again_here():
+    world = World()
+    remote = world.remote()
+    world.page.closes = [True, False]
+    assert await remote.call("GET", "/sites", 5) == b"[]"
+    error = await failure(remote.call("GET", "/sites", 5))
+    assert isinstance(error, BrokenConnectionError)
+    assert error.kept
+    assert len(world.page.seen) == 2
+    await world.close()
+
+
+async def test_a_probe_is_sent_again_and_waits_for_nobody():
+    world = World()
+    remote = world.remote(connections=1)
+    world.page.closes = [True, False, True]
+    assert await remote.call("GET", "/sites", 5) == b"[]"
+    assert await remote.call("GET", "/sites", 5, urgent=True) == b"[]"
+    slow = remote.call("GET", "/hang", 0.2)
+    assert await remote.call("GET", "/sites", 5, urgent=True) == b"[]"
+    await failure(slow)
+    assert len(world.page.seen) == 5
+    await world.close()
+
+
+async def test_an_answer_in_part_is_known_as_one():
+    world = World()
+    remote = world.remote()
+    assert type(await remote.call("GET", "/sites", 5)) is bytes
+    assert type(await remote.call("GET", "/partial", 5)) is PartialBody
     await world.close()
 
 

@@ -8,10 +8,11 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
 from monrest.config.values import SiteConfig
-from monrest.livestatus.errors import ConnectError
+from monrest.livestatus.errors import BrokenConnectionError, ConnectError
 from monrest.query.model import Pushed
+from monrest.sites.fanout import fan_out
 from monrest.sites.federation import listing
-from monrest.sites.federation.remote import RefusedByRemoteError, Whom
+from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Whom
 from monrest.sites.federation.site import openly, words
 from monrest.sites.federation.source import Source
 from monrest.sites.registry import Registry, SiteList
@@ -27,7 +28,10 @@ def row(key, **more):
 
 
 class Far:
-    """Another instance: its list of sites and tables; ``held`` are requests without an answer."""
+    """Another instance: its list of sites and tables; ``held`` are requests without an answer.
+
+    ``lost`` are what the next questions to a core fail with; ``partial``: some of it is missing.
+    """
 
     def __init__(self, clock, *rows):
         self.reactor = clock
@@ -37,9 +41,11 @@ class Far:
         self.hold = False
         self.held = []
         self.asked = []
+        self.lost = []
+        self.partial = False
         self.closed = False
 
-    def call(self, method, path, timeout, whom=None, body=None, content_type="", *, reads=True):
+    def call(self, method, path, timeout, whom=None, body=None, content_type="", **_more):
         self.asked.append((method, path, whom))
         if self.hold:
             self.held.append(Deferred())
@@ -53,7 +59,13 @@ class Far:
             return fail(RefusedByRemoteError(400, {"message": "unknown column"}))
         if path.partition("?")[0] == "/sites":
             return succeed(orjson.dumps(self.rows))
-        return succeed(orjson.dumps([{"name": "h1", "state": 1}]))
+        if self.lost:
+            return fail(self.lost.pop(0))
+        body = orjson.dumps([{"name": "h1", "state": 1}])
+        return succeed(PartialBody(body) if self.partial else body)
+
+    def questions(self):
+        return [path for _, path, _ in self.asked if path.startswith("/sites/")]
 
     def lists(self):
         return sum(1 for _, path, _ in self.asked if path.startswith("/sites?columns=connected"))
@@ -240,6 +252,96 @@ def test_a_stop_ends_what_waits(world):
     )
     world.source.stopService()
     assert "closed by monrest" in rows[0].value.reason
+
+
+HOSTS = Pushed(table="hosts", columns=("name",))
+LOST = "the connection was closed before the answer was complete"
+
+
+def ask(world):
+    return outcome(Deferred.fromCoroutine(world.source.sites[0].ask(HOSTS)))
+
+
+def test_an_instance_that_is_away_for_a_moment_is_waited_for(world):
+    world.source.startService()
+    world.turn(2)
+    world.far.problem = ConnectError("connection refused", momentary=True)
+    found = [ask(world), ask(world)]
+    world.turn(1)
+    assert found == [[], []]
+    assert world.states() == ["up"]
+    world.far.problem = None
+    world.turn(1)
+    assert found == [[[["h1"]]], [[["h1"]]]]
+    world.far.problem = ConnectError("connection refused", momentary=True)
+    found = ask(world)
+    world.turn(2.2)
+    assert found[0].value.reason == "connection refused"
+    assert world.states() == ["down"]
+
+
+def test_all_sites_of_an_instance_that_is_away_look_for_it_together(world):
+    world.far.rows = [row(key) for key in "wxyz"]
+    world.source.startService()
+    world.turn(2)
+    world.far.problem = ConnectError("connection refused", momentary=True)
+    asked = [outcome(Deferred.fromCoroutine(site.ask(HOSTS))) for site in world.source.sites]
+    before = world.far.lists()
+    world.turn(1)
+    assert asked == [[], [], [], []]
+    assert world.far.lists() - before <= 12
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_question_that_was_lost_is_sent_again_to_the_same_instance_only(world, same):
+    world.far.rows = [row("x", instances=["one"], program_start=5)]
+    world.source.startService()
+    world.turn(0.2)  # the list would still be fresh
+    if not same:
+        world.far.rows = [row("x", instances=["two"], program_start=5)]
+    world.far.lost.append(BrokenConnectionError(LOST, kept=True))
+    before = world.far.lists()
+    found = ask(world)
+    world.turn(1)
+    assert world.far.lists() > before
+    if same:
+        assert found == [[["h1"]]]
+    else:
+        assert found[0].value.reason == "the core was restarted while it was asked"
+    assert len(world.far.questions()) == 1 + same
+
+
+def test_half_an_answer_of_an_instance_is_not_asked_for_again(world):
+    world.source.startService()
+    world.far.lost.append(BrokenConnectionError(LOST))
+    found = ask(world)
+    world.turn(1)
+    assert found[0].value.reason == LOST
+    assert len(world.far.questions()) == 1
+
+
+def test_an_instance_that_hangs_holds_nobody(world):
+    world.source.startService()
+    world.turn(2)
+    world.far.hold = True
+    found = ask(world)
+    world.turn(4.3)
+    assert found[0].value.reason == "hangs: no sign of life within 1 s"
+    assert ask(world)[0].value.timed_out
+    world.far.hold = False
+    world.far.held[-1].callback(orjson.dumps(world.far.rows))
+    assert world.states() == ["up"]
+
+
+def test_what_is_missing_on_the_other_side_is_missing_here(world):
+    world.source.startService()
+    world.far.partial = True
+    (site,) = world.source.sites
+    gathered = outcome(Deferred.fromCoroutine(fan_out([site], lambda *_: HOSTS, None, world.clock)))
+    world.clock.advance(0)
+    assert [answer.rows for answer in gathered[0].answers] == [[["h1"]]]
+    assert gathered[0].problems == (site.incomplete(),)
+    assert site.incomplete().reason == "incomplete: sites of the other side have failed"
 
 
 def test_the_registry_follows_and_settles():

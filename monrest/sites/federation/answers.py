@@ -48,7 +48,7 @@ def document(body: bytes) -> Any:
 
 def _load(piece: bytes) -> Any:
     try:
-        return orjson.loads(piece)
+        return orjson.loads(bytes(piece))  # it takes no PartialBody
     except orjson.JSONDecodeError:
         raise ProtocolError("the answer is not valid JSON") from None
 

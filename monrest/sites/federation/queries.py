@@ -14,7 +14,8 @@ from monrest.livestatus.framing import Transform
 from monrest.livestatus.recall import Recall
 from monrest.sites.federation.answers import records
 from monrest.sites.federation.questions import Reading
-from monrest.sites.federation.remote import FORM, ITSELF, Remote, Whom
+from monrest.sites.federation.remote import FORM, ITSELF, PartialBody, Remote, Whom
+from monrest.sites.transport import PartialRows
 from monrest.values import Row
 
 _LONGEST_URL = 4000
@@ -117,7 +118,7 @@ class RestQueries:
         if log:
             # A core gives its newest lines first, an instance its oldest.
             rows.reverse()
-        return rows
+        return PartialRows(rows) if isinstance(body, PartialBody) else rows
 
     def keep(self, idle: float) -> None:
         """Connections are kept for all sites of the other side together."""

@@ -110,6 +110,8 @@ class Remote:
         self.root, self._app = f"{where.url}/r/v1", where.app
         kept = HTTPConnectionPool(self.reactor)
         kept.maxPersistentPerHost = self.config.connections
+        # What is sent again is decided here: Twisted would not look whether it did any harm.
+        kept.retryAutomatically = False
         kept.cachedConnectionTimeout = _KEEP  # type: ignore[assignment]  # seconds, also a fraction
         # What changes something is never sent again by itself, so it gets no connection that
         # the other side may be about to close.
@@ -130,12 +132,15 @@ class Remote:
         content_type: str = JSON,
         *,
         reads: bool = True,
+        urgent: bool = False,
     ) -> Deferred[bytes]:
         """Give the body of the answer to a request below the API's root.
 
         ``path`` begins with a slash and is quoted already. ``timeout`` seconds include waiting
-        for a connection. ``reads``: it may be sent on a kept connection. Fails with ConnectError
-        when nothing was sent, and with other LivestatusErrors.
+        for a connection. ``reads``: it may be sent on a kept connection. ``urgent``: a probe,
+        which waits for no other request and is sent again when a kept connection has ended.
+        A PartialBody is given when the other side names failed sites. Fails with ConnectError when
+        nothing was sent, and with other LivestatusErrors.
         """
 
         def late(result: Any, seconds: float) -> Any:
@@ -143,37 +148,50 @@ class Remote:
                 raise QueryTimeoutError(seconds)
             return result
 
-        running = Deferred.fromCoroutine(self._call(method, path, whom, body, content_type, reads))
-        return running.addTimeout(timeout, self.reactor, late)
+        request = _Request(
+            method=method.encode(),
+            url=(self.root + path).encode(),
+            headers=self._headers(whom, None if body is None else content_type),
+            body=body,
+        )
+        work = self._call(request, len(whom.visited), reads=reads, urgent=urgent)
+        return Deferred.fromCoroutine(work).addTimeout(timeout, self.reactor, late)
 
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        whom: Whom,
-        body: bytes | None,
-        content_type: str,
-        reads: bool,
-    ) -> bytes:
-        if len(whom.visited) >= MOST_HOPS:
+    async def _call(self, request: _Request, visited: int, *, reads: bool, urgent: bool) -> bytes:
+        if visited >= MOST_HOPS:
             raise ProtocolError(f"more than {MOST_HOPS} instances one behind the other")
         agent = self._reading if reads else self._changing
+        if urgent:
+            try:
+                return await self._sent(agent, request)
+            except BrokenConnectionError as error:
+                if not error.kept:
+                    raise
+                return await self._sent(self._changing, request)
         await self._turns.acquire()
         try:
+            return await self._sent(agent, request)
+        finally:
+            self._turns.release()
+
+    async def _sent(self, agent: Agent, request: _Request) -> bytes:
+        answered = False
+        try:
             response = await agent.request(
-                method.encode(),
-                (self.root + path).encode(),
-                self._headers(whom, None if body is None else content_type),
-                None if body is None else _Sent(body),
+                request.method,
+                request.url,
+                request.headers,
+                None if request.body is None else _Sent(request.body),
             )
+            answered = True
             answer = await _body(response, self.largest)
         except (CancelledError, DeferredTimeout, LivestatusError):
             raise
         except Exception as error:
-            raise _problem(Failure(error)) from error
-        finally:
-            self._turns.release()
-        return _accepted(response.code, answer)
+            raise _problem(Failure(error), kept=not answered) from error
+        body = _accepted(response.code, answer)
+        failed = response.headers.getRawHeaders(f"X-{self._app.title()}-Failed-Sites")
+        return PartialBody(body) if failed else body
 
     def _headers(self, whom: Whom, content_type: str | None) -> Headers:
         prefix = f"X-{self._app.title()}-"
@@ -194,6 +212,20 @@ class Remote:
         """Close the connections that are kept; the others close by themselves."""
         closed: Deferred[object] = self._kept.closeCachedConnections()
         return closed
+
+
+@frozen(eq=False, kw_only=True)
+class _Request:
+    """What is sent to the other side."""
+
+    method: bytes
+    url: bytes
+    headers: Headers
+    body: bytes | None
+
+
+class PartialBody(bytes):
+    """An answer in which something is missing, because sites of the other side have failed."""
 
 
 @implementer(IBodyProducer)
@@ -290,8 +322,8 @@ def _accepted(status: int, body: bytes) -> bytes:
     raise RefusedByRemoteError(status, document if isinstance(document, dict) else {})
 
 
-def _problem(failure: Failure) -> LivestatusError:
-    """Say what a failure of Twisted's client means."""
+def _problem(failure: Failure, *, kept: bool) -> LivestatusError:
+    """Say what a failure of Twisted's client means; ``kept``: nothing was answered."""
     value = failure.value
     if isinstance(value, LivestatusError):
         return value
@@ -302,7 +334,8 @@ def _problem(failure: Failure) -> LivestatusError:
             refused = tls_error(reason)
             if refused is not None:
                 return refused
-        return BrokenConnectionError("the connection was closed before the answer was complete")
+        text = "the connection was closed before the answer was complete"
+        return BrokenConnectionError(text, kept=kept)
     if isinstance(value, (NotConnected, OSError)):
         return connect_error(failure, CONNECT_TIMEOUT)
     found = connect_error(failure, CONNECT_TIMEOUT)

@@ -8,17 +8,20 @@ from urllib.parse import quote
 from weakref import WeakSet
 
 from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from monrest.livestatus.errors import LivestatusError
+from monrest.sites.asking import Ask
 from monrest.sites.capabilities import Program
 from monrest.sites.federation.listing import Facts
 from monrest.sites.federation.orders import RestOrders
 from monrest.sites.federation.queries import RestQueries, Running
-from monrest.sites.federation.remote import Whom
+from monrest.sites.federation.remote import JSON, RefusedByRemoteError, Whom
 from monrest.sites.health import INTERVAL
 from monrest.sites.site import Site
 from monrest.sites.transport import Hops
-from monrest.values import Capabilities
+from monrest.values import Capabilities, Row
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig
@@ -45,7 +48,7 @@ class FederatedSite(Site):
     def _connect(self) -> None:
         running = Running()
         self.pool = RestQueries(self.source.remote, self._path, running=running)
-        self.commands = RestOrders(self.source.remote, self._path, self.reactor)
+        self.commands = RestOrders(self.source.remote, self._path)
         # All sites of one address are looked at together: one request serves all of them.
         self.breaker.interval = INTERVAL
 
@@ -85,6 +88,40 @@ class FederatedSite(Site):
             instances=far.instances,
         )
 
+    def call(
+        self,
+        method: str,
+        path: str,
+        seconds: float,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        *,
+        reads: bool = True,
+    ) -> Deferred[bytes]:
+        """Give the body of the answer to a request below the site on the other side.
+
+        See ``Remote.call``; what only reads is sent again where a query would be.
+        """
+
+        def send(left: float) -> Deferred[bytes]:
+            whole, whom = self.path + path, self.whom
+            sent = self.source.remote.call(
+                method, whole, left, whom, body, content_type, reads=reads
+            )
+            return sent.addErrback(self._doubt)
+
+        return self.in_flight.run(send, seconds, once=not reads)
+
+    def _send(self, ask: Ask, core: str, seconds: float) -> Deferred[list[Row]]:
+        return super()._send(ask, core, seconds).addErrback(self._doubt)
+
+    def _doubt(self, failure: Failure) -> Failure:
+        """What the other side said of its sites before is no proof that it lives."""
+        if isinstance(failure.value, RefusedByRemoteError):
+            self.breaker.hear()
+        self.source.doubt()
+        return failure
+
     def acting(self, whom: Whom) -> FederatedSite:
         """Give the same site, asked in the name of somebody."""
         one = copy(self)
@@ -113,6 +150,7 @@ class FederatedSite(Site):
             livestatus_version=facts.versions[-1],
             program_start=facts.program_start,
             localtime=facts.localtime or None,
+            instances=facts.instances,
         )
 
 

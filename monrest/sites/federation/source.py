@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _FRESH = 1.0
 """Seconds for which a list of the other side serves everybody who asks for it."""
+_MISSED = 0.03
+"""Seconds for which all sites of an address share a failure: less than between two looks."""
 _BAD_REQUEST = 400
 _KEY_REFUSED = (401, 403)
 _NO_SUCH_PATH = (404, 405, 410)
@@ -73,6 +75,10 @@ class Source:
         """Whether the other side has this site, as far as is known."""
         return remote_id in self._found
 
+    def doubt(self) -> None:
+        """Something failed: the last list proves nothing any more."""
+        self._looked = float("-inf")
+
     # ------------------------------------------------------------ asking the other side
 
     def look(self) -> Deferred[None]:
@@ -81,7 +87,8 @@ class Source:
         shared = self._looking
         if shared is None:
             shared = Shared()
-            if self._looked is None or not 0 <= now - self._looked < _FRESH:
+            fresh = _FRESH if self._error is None else _MISSED
+            if self._looked is None or not 0 <= now - self._looked < fresh:
                 self._looking = shared
                 shared.run(self._look(), self._ended)
             else:
@@ -165,7 +172,7 @@ class Source:
 
     async def _records(self, path: str) -> list[Record]:
         timeout = min(PROBE_TIMEOUT, self.config.timeout)
-        body = await self.remote.call("GET", path, timeout)
+        body = await self.remote.call("GET", path, timeout, urgent=True)
         return await sliced(records(body), self.reactor)
 
     # ------------------------------------------------------------ the sites here
