@@ -27,6 +27,12 @@ REFRESH = Parameter(
     type="boolean",
 )
 
+EVERY = Parameter(
+    name="all",
+    description="1: without any filter all objects are meant, however many there are",
+    type="boolean",
+)
+
 OF_REQUEST = frozenset(
     {*TOKENS, "backend", "backends", "background", "headers", "logcache", "pretty", REFRESH.name}
 )
@@ -159,13 +165,24 @@ def no_body(request: RestRequest) -> None:
 
 
 def change_filters(request: RestRequest) -> Parameters:
-    """The filters of a change, from the query string."""
+    """The filters of a change: the query string, and what the body says of no attribute."""
     _whole(request)
-    return _filters(request.query)
+    given = request.document if isinstance(request.document, dict) else {}
+    found = [(name, _text(name, value)) for name, value in given.items() if name.startswith(":")]
+    found += [(name, value) for name, value in request.form if name.startswith(":")]
+    return _filters((*request.query, *found))
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    if not isinstance(value, (str, int)):
+        raise BadRequest("bad request", f"{printable(name)}: expected a text, for it is a filter")
+    return str(value)
 
 
 def removal_filters(request: RestRequest) -> Parameters:
-    """The filters of a removal, from the query string or from a body; none: everything.
+    """The filters of a removal, from the query string or from a body.
 
     A body that is no filter is refused, since it may have been meant as one.
     """
@@ -198,7 +215,7 @@ def _unread(request: RestRequest) -> bool:
 
 def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
     """Those that are filters; BadRequest for what would not narrow the list."""
-    kept = tuple(pair for pair in pairs if pair[0] not in OF_REQUEST)
+    kept = tuple(pair for pair in pairs if pair[0] not in OF_REQUEST and pair[0] != EVERY.name)
     for name, value in kept:
         if name == "q":
             if parse_q(value) == EVERYTHING:

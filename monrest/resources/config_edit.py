@@ -21,6 +21,7 @@ from monrest.objectconfig.staging import ConfigSite
 from monrest.objectconfig.views import View
 from monrest.query.bind import TYPO
 from monrest.resources.config_asked import (
+    EVERY,
     MOST_NAMED,
     REFRESH,
     check_writable,
@@ -230,10 +231,22 @@ async def _edit(
     return done
 
 
-def by_filters(context: Context, parameters: Parameters) -> Callable[[Sequence[Tool]], Chosen]:
-    """Objects that pass filters; a name that no object of any site has is a typing error."""
+def by_filters(
+    context: Context, request: RestRequest, parameters: Parameters
+) -> Callable[[Sequence[Tool]], Chosen]:
+    """Objects that pass filters; a name that no object of any site has is a typing error.
+
+    Without any filter more than one object is only meant when the request says so.
+    """
+    unlimited = bool(parameters) or flag(request, EVERY.name)
+    elsewhere = bool(far_tools(context, request))
 
     def choose(selected: Sequence[Tool]) -> Chosen:
+        many = elsewhere or sum(len(tool.view.model.objects) for tool in selected) > 1
+        if many and not unlimited:
+            raise BadRequest(
+                "bad request", f"expected a filter, or {EVERY.name}=1 if all objects are meant"
+            )
         names = set(META_NAMES)
         for tool in selected:
             for item in tool.view.model.objects:

@@ -94,7 +94,7 @@ async def far_change(
     ``filters``: the query string chooses the objects. The first site that refuses ends it. Names
     that one site does not know are no typing errors if another one knows them.
     """
-    if sites and filters and request.method == "DELETE":
+    if sites and filters:
         _check_body(request, sites[0])
     done: list[tuple[FederatedSite, dict[str, Any]]] = []
     unknown: RestError | None = None
@@ -177,7 +177,7 @@ def _query(request: RestRequest, site: FederatedSite) -> Parameters | None:
 
 
 def _check_body(request: RestRequest, site: Site) -> None:
-    """Raise BadRequest for filters on sites in the body of a removal, which goes on as it is."""
+    """Raise BadRequest for filters on sites in the body, which goes on as it is."""
     document = request.document if isinstance(request.document, dict) else {}
     for name, value in (*request.form, *document.items()):
         if _about_sites(name, value):

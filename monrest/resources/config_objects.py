@@ -16,6 +16,7 @@ from monrest.objectconfig.model import ConfigObject, SiteModel
 from monrest.objectconfig.staging import ConfigSite
 from monrest.objectconfig.values import object_type
 from monrest.resources.config_asked import (
+    EVERY,
     REFRESH,
     attributes,
     change_filters,
@@ -187,13 +188,15 @@ def _required(given: dict[str, Any], name: str) -> str:
 
 async def patch_matching(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer PATCH /config/objects: filters in the query string, attributes in the body."""
-    choose = by_filters(context, change_filters(request))
-    return await change(context, request, "change", choose, _patching(attributes(request)))
+    choose = by_filters(context, request, change_filters(request))
+    values = attributes(request)
+    values.pop(EVERY.name, None)
+    return await change(context, request, "change", choose, _patching(values))
 
 
 async def remove_matching(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer DELETE /config/objects; without a filter every object goes."""
-    choose = by_filters(context, removal_filters(request))
+    """Answer DELETE /config/objects."""
+    choose = by_filters(context, request, removal_filters(request))
     return await change(context, request, "remove", choose, Editor.delete_all)
 
 
@@ -266,6 +269,7 @@ _CREATED = (
     Column("message", "string", "", "what was done"),
     Column("objects", "array_of_strings", "", "the new objects, one for each site"),
 )
+_ALL = "Without any filter more than one object is only meant with `all=1`."
 _STAGED = "It is staged: see `/config/diff`, `/config/save` and `/config/revert`."
 
 
@@ -348,10 +352,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/config/objects",
         methods=("PATCH",),
         description="changes attributes of all objects that match the filters",
-        text=f"Without a filter of all objects. {_STAGED}",
+        text="Keys of the body that begin with a colon, such as `:TYPE`, are filters as well. "
+        f"{_ALL} {_STAGED}",
         handler=patch_matching,
         shape="object",
-        parameters=(_FILTER, _Q, _ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
+        parameters=(_FILTER, _Q, EVERY, _ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
         columns=ANSWER,
         roles=("admin",),
         structured=True,
@@ -360,10 +365,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/config/objects",
         methods=("DELETE",),
         description="removes all objects that match the filters",
-        text=f"Without a filter every object is removed; those in read-only files stay. {_STAGED}",
+        text=f"Those in read-only files stay. {_ALL} {_STAGED}",
         handler=remove_matching,
         shape="object",
-        parameters=(_FILTER, _Q, *SITE_PARAMETERS, REFRESH),
+        parameters=(_FILTER, _Q, EVERY, *SITE_PARAMETERS, REFRESH),
         columns=ANSWER,
         roles=("admin",),
     ),

@@ -103,6 +103,47 @@ def test_patch_by_filter(admin):
     changed(admin.json("PATCH", "/config/objects?:TYPE=host&host_name=web01", {}), 1)
 
 
+def test_keys_of_a_body_that_are_no_attributes_are_filters(admin):
+    for body, count in (
+        ({":TYPE": "hostgroup"}, 3),
+        ({":TYPE": "host", ":PEER_KEY": "s1", ":READONLY": 0}, 7),
+        ({":TYPE": "host", ":PEER_KEY": "s2"}, 0),
+        ({":TYPE[ne]": "host", ":TYPE": "hostgroup"}, 3),
+    ):
+        changed(admin.json("PATCH", "/config/objects", {**body, "notes": "x"}), count)
+        rows = admin.rows("/config/objects?notes=x") if count else []
+        assert {row[":TYPE"] for row in rows} <= {body[":TYPE"]}
+        assert admin.request("POST", "/config/revert").status == 200
+    changed(admin.json("PATCH", "/config/objects?host_name=web01", {":TYPE": "host"}), 1)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    body = ":TYPE=hostgroup&notes=x"
+    changed(admin.request("PATCH", "/config/objects", body=body, headers=headers), 3)
+    assert admin.request("POST", "/config/revert").status == 200
+    for body, word in (
+        ({":TYPE": ["host", "service"]}, ":TYPE"),
+        ({":TYPE": None}, ":TYPE"),
+        ({":TYP": "host"}, ":TYP"),
+        ({":TYPE[nonsense]": "host"}, "operator"),
+    ):
+        refused(admin.json("PATCH", "/config/objects", {**body, "notes": "x"}), 400, word)
+    assert admin.rows("/config/diff") == []
+
+
+def test_a_change_of_everything_says_so(admin):
+    refused(admin.json("PATCH", "/config/objects", {"notes": "x"}), 400, "all=1")
+    refused(admin.json("PATCH", "/config/objects?all=0", {"notes": "x"}), 400, "all=1")
+    refused(admin.json("PATCH", "/config/objects?all=maybe", {"notes": "x"}), 400, "all")
+    assert admin.rows("/config/diff") == []
+    every = len(admin.rows("/config/objects"))
+    changed(admin.json("PATCH", "/config/objects?all=1", {"notes": "x"}), every)
+    changed(admin.json("PATCH", "/config/objects", {"notes": "y", "all": 1}), every)
+    assert not any("all" in row for row in admin.rows("/config/objects"))
+    assert admin.request("POST", "/config/revert").status == 200
+    # One object is not many.
+    changed(admin.json("DELETE", "/config/objects?:TYPE[ne]=timeperiod"), every - 1, "removed")
+    changed(admin.json("PATCH", "/config/objects", {"alias": "x"}), 1)
+
+
 def test_patch_with_a_form(admin):
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     path = "/config/objects?host_name=web01&:TYPE=host"
@@ -160,7 +201,9 @@ def test_delete_by_filter_and_without(admin, files):
     changed(admin.json("DELETE", "/config/objects?:TYPE=hostgroup"), 3, "removed")
     assert found(admin, **{":TYPE": "hostgroup"}) == []
     left = len(admin.rows("/config/objects"))
-    changed(admin.json("DELETE", "/config/objects"), left, "removed")
+    refused(admin.json("DELETE", "/config/objects"), 400, "all=1")
+    refused(admin.json("DELETE", "/config/objects?all=0&backends=s1"), 400, "all=1")
+    changed(admin.json("DELETE", "/config/objects?all=1"), left, "removed")
     assert admin.rows("/config/objects") == []
     assert files.state() == before
     assert admin.request("POST", "/config/revert").status == 200

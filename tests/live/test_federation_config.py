@@ -175,6 +175,13 @@ def test_lists_and_changes_of_both_sites(admin, world):
     refused(response, 400, "PEER_")
     for body in ({":PEER_KEY": "own"}, {":PEER_KEY[ne]": "own"}):
         refused(admin.json("DELETE", "/config/objects", body), 400, "PEER_")
+        refused(admin.json("PATCH", "/config/objects", {**body, "notes": "f"}), 400, "PEER_")
+    for method, body in (("PATCH", {"notes": "f"}), ("DELETE", None)):
+        refused(admin.json(method, "/sites/f-core/config/objects", body), 400, "all=1")
+    answer = admin.json("PATCH", "/config/objects", {":TYPE": "hostgroup", "notes": "f"})
+    assert answer.json["count"] == 6
+    answer = admin.json("DELETE", "/sites/f-core/config/objects?all=1")
+    assert answer.json["count"] > 6
     assert {row["peer_key"] for row in admin.rows("/config/diff")} == {"f-core", "own"}
     answer = admin.request("POST", "/config/revert").json
     assert answer == {
