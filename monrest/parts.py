@@ -50,12 +50,16 @@ from monrest.restart import Restarting
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
 from monrest.store.duties import Duties
+from monrest.store.health import Health
 from monrest.store.shared_clock import SharedClock, clock_of
 from monrest.values import Caller, Identity
 from monrest.web.errors import describe
 from monrest.web.site import ApiSite
 
 _THREADS = 4
+_DATABASE_PATIENCE = 60.0
+"""Seconds for which a start waits for a database that is away."""
+
 _LAST_SECONDS = 4.0
 """How long a transaction may take once a daemon that stops has given up waiting for its clients."""
 
@@ -84,6 +88,7 @@ class Parts:
     registry: Registry = field(init=False)
     threads: Threads = field(init=False)
     database: Database = field(init=False)
+    health: Health = field(init=False)
     keys: Keys = field(init=False)
     sessions: Sessions = field(init=False)
     users: Users = field(init=False)
@@ -107,9 +112,10 @@ class Parts:
         folder = Path(config.server.var_dir)
         self.registry = Registry(clock, config.sites)
         self.threads = Threads(clock, _THREADS, "monrest")
-        self.database = Database(clock, config.database.url)
+        self.database = Database(clock, config.database.url, patience=_DATABASE_PATIENCE)
+        self.health = Health(self.database, clock)
         self.wall = wall = clock_of(self.database, clock, self.machine)
-        self.keys = Keys(self.database, clock, wall)
+        self.keys = Keys(self.database, clock, wall, config.auth)
         self.sessions = Sessions(self.database, clock, wall, config.auth, config.names)
         self.users = Users(self.database, clock, wall, config.auth)
         self.slowdown = Slowdown(clock)
@@ -117,9 +123,9 @@ class Parts:
         self.figures = Figures(clock)
         self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
-        self.log_database = Database(clock, cached.url) if cached.url else self.database
-        self.log_wall = wall
+        self.log_database, self.log_wall = self.database, wall
         if cached.url:
+            self.log_database = Database(clock, cached.url, patience=_DATABASE_PATIENCE)
             self.log_wall = clock_of(self.log_database, clock, self.machine)
         self.logcache = LogCache(
             clock, self.log_wall, self.log_database, cached, self.registry.direct
@@ -147,6 +153,7 @@ class Parts:
         )
         self.cluster = Cluster(
             database=self.database,
+            health=self.health,
             clock=clock,
             wall=wall,
             duties=self.duties,
@@ -250,6 +257,7 @@ class Parts:
 
     def begin(self) -> None:
         """Begin what is done from time to time; the reactor turns."""
+        self.health.startService()
         for part in self._periodic():
             part.startService()
         self.jobs.look_after()
@@ -261,7 +269,7 @@ class Parts:
         zone = config.display.zone()
         self.registry.reconfigure(config.sites)
         await self.logcache.reconfigure(config.logcache, self.registry.direct)
-        self.sessions.config = self.users.config = config.auth
+        self.keys.config = self.sessions.config = self.users.config = config.auth
         self.sessions.names = self.cluster.peers.names = config.names
         self.cluster.peers.key = key_of(key)
         self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
@@ -280,7 +288,7 @@ class Parts:
     async def stop(self) -> None:
         """Stop what works by itself, then what it works on; what fails is logged."""
         # Together: each of them may have to wait until the database is given up.
-        parts = (self.cluster, *self._periodic(), *self._state(), *self._clocks())
+        parts = (self.cluster, self.health, *self._periodic(), *self._state(), *self._clocks())
         stops = [maybeDeferred(part.stopService) for part in parts]
         for done, result in await DeferredList(stops, consumeErrors=True):
             if not done:

@@ -48,6 +48,8 @@ class Identity:
     ``limit`` are the roles to which a key or a session restricts, None when it does not.
     ``original`` is the name before it was transformed. ``key`` and ``session`` are the hashes of
     what was presented, ``csrf_token`` is what a state-changing request of a session must carry.
+    ``confirmed``: False when the database cannot say now whether that is still in force, so that
+    it is good for reading only.
     """
 
     user: str
@@ -59,6 +61,7 @@ class Identity:
     key: str = ""
     session: str = ""
     csrf_token: str = field(default="", repr=False)
+    confirmed: bool = True
 
     def may(self, role: str) -> bool:
         """Whether ``role`` (full name) is held; admin implies every role except read_only."""

@@ -2,7 +2,7 @@
 
 What was read is kept for a few seconds, so that a request with a key costs a hash and a look-up.
 A key that is deleted through this daemon is refused at once, one that another daemon on the same
-database deletes when what is kept here is too old.
+database deletes when what is kept here is too old (docs/spec/accounts.md).
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.auth.remembered import Remembered
 from monrest.clocks import WallClock
 from monrest.concurrency import Periodic
+from monrest.config import AuthConfig
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.database import Database
 from monrest.store.tables import api_keys
@@ -34,10 +36,7 @@ _SECRET_BYTES = 32
 _SUFFIX = "_1"  # names the digest
 _HASH = re.compile(r"[0-9a-f]{64}")
 _FORM = re.compile(r"[A-Za-z0-9]{1,128}(?:_1)?")
-_KEPT = 5.0
-_MISS_KEPT = 1.0
-_MOST_KEPT = 4096
-_MOST_MISSES = 1024
+_FRESH = 5.0
 _FLUSH = 10.0
 
 
@@ -47,6 +46,7 @@ class ApiKey:
 
     ``user`` is the owner, None for a superuser key. ``roles`` (full names) are all that the key
     may give, None when it restricts nothing. ``force_user`` belongs to superuser keys only.
+    ``confirmed``: False for what was read a while ago, because the database is away now.
     """
 
     hashed_key: str
@@ -59,17 +59,12 @@ class ApiKey:
     digest: str = DIGEST
     last_used: int | None = None
     last_from: str | None = None
+    confirmed: bool = True
 
     @property
     def file(self) -> str:
         """Where the key is: the table and the record, spelled like a path."""
         return f"{api_keys.name}/{self.hashed_key}.{self.digest}"
-
-
-@frozen
-class _Kept:
-    key: ApiKey
-    until: float
 
 
 @frozen
@@ -80,18 +75,18 @@ class _Use:
 
 @define(eq=False)
 class Keys(Service):
-    """All API keys of the database."""
+    """All API keys of the database; ``config`` may be replaced while it runs."""
 
     database: Database
     clock: IReactorTime
     wall: WallClock
-    _kept: dict[str, _Kept] = field(factory=dict, init=False)
-    _misses: dict[str, float] = field(factory=dict, init=False)
+    config: AuthConfig
+    _remembered: Remembered[ApiKey] = field(init=False)
     _uses: dict[str, _Use] = field(factory=dict, init=False)
-    _removals: int = field(default=0, init=False)
     _flusher: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._remembered = Remembered(self.clock, self._look_up, _FRESH)
         self._flusher = Periodic(
             self.clock, _FLUSH, self.flush, "storing the use of keys", now=False
         )
@@ -106,24 +101,14 @@ class Keys(Service):
         """
         if _FORM.fullmatch(plain) is None:
             return None
-        hashed = hashed_key(plain)
-        now = self.clock.seconds()
-        kept = self._kept.get(hashed)
-        if kept is not None and now < kept.until:
-            return kept.key
-        if now < self._misses.get(hashed, 0.0):
+        found = await self._remembered.find(hashed_key(plain), self.config.grace)
+        if found is None:
             return None
-        removals = self._removals
-        key = await self.database.run(lambda connection: _one(connection, hashed))
-        # A key that was deleted while it was being read must not come back.
-        if key is None:
-            self._kept.pop(hashed, None)
-            _room(self._misses, _MOST_MISSES)
-            self._misses[hashed] = now + _MISS_KEPT
-        elif removals == self._removals:
-            _room(self._kept, _MOST_KEPT)
-            self._kept[hashed] = _Kept(key, now + _KEPT)
-        return key
+        key, sure = found
+        return key if sure else evolve(key, confirmed=False)
+
+    async def _look_up(self, hashed: str) -> ApiKey | None:
+        return await self.database.run(lambda connection: _one(connection, hashed))
 
     def used(self, key: ApiKey, caller: Caller) -> None:
         """Note who used the key; stored within ten seconds, together with other uses."""
@@ -191,7 +176,7 @@ class Keys(Service):
             connection.execute(insert(api_keys), [_row(key)])
 
         await self.database.change(store)
-        self._misses.pop(key.hashed_key, None)
+        self._remembered.made(key.hashed_key)
         return key, plain
 
     async def owned(self, user: str) -> int:
@@ -214,8 +199,7 @@ class Keys(Service):
             )
         finally:
             # Also after a failure, which does not say whether the key is gone.
-            self._removals += 1
-            self._kept.pop(hashed, None)
+            self._remembered.forget(hashed)
         if deleted:
             self._uses.pop(hashed, None)
         return bool(deleted)
@@ -272,11 +256,6 @@ def check_number(owned: int, most: int) -> None:
     """Raise Forbidden for who owns ``most`` keys already."""
     if owned >= most:
         raise Forbidden(f"maximum number of api keys ({most}) reached, cannot create more.")
-
-
-def _room(kept: dict[str, Any], most: int) -> None:
-    while len(kept) >= most:
-        del kept[next(iter(kept))]
 
 
 def _owned(connection: Connection, user: str) -> int:

@@ -32,6 +32,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.auth.remembered import Remembered
 from monrest.clocks import WallClock
 from monrest.concurrency import Periodic
 from monrest.config import AuthConfig
@@ -50,10 +51,7 @@ _FORM = re.compile(r"[0-9a-f]{64}_1")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SECRET_BYTES = 32
 _SUFFIX = "_1"  # names the digest
-_KEPT = 4.0
-_MISS_KEPT = 1.0
-_MOST_KEPT = 4096
-_MOST_MISSES = 1024
+_FRESH = 4.0
 _FLUSH = 10.0
 _CLEAN = 300.0
 _UNFLUSHED = 60.0
@@ -65,7 +63,8 @@ class Session:
     """One session as it is stored; times in seconds since the epoch.
 
     ``roles`` (full names) are all that it may give, None when it restricts nothing. ``address``
-    is the other end of the connection of the login.
+    is the other end of the connection of the login. ``confirmed``: False for what was read a while
+    ago, because the database is away now.
     """
 
     hashed_id: str
@@ -75,17 +74,12 @@ class Session:
     roles: tuple[str, ...] | None = None
     created: int
     active: int
+    confirmed: bool = True
 
     @property
     def file(self) -> str:
         """Where the session is: the table and the record, spelled like a path."""
         return f"{sessions.name}/{self.hashed_id}.{DIGEST}"
-
-
-@frozen
-class _Kept:
-    session: Session
-    until: float
 
 
 @define(eq=False)
@@ -97,13 +91,12 @@ class Sessions(Service):
     wall: WallClock
     config: AuthConfig
     names: Names
-    _kept: dict[str, _Kept] = field(factory=dict, init=False)
-    _misses: dict[str, float] = field(factory=dict, init=False)
+    _remembered: Remembered[Session] = field(init=False)
     _seen: dict[str, int] = field(factory=dict, init=False)
-    _removals: int = field(default=0, init=False)
     _jobs: tuple[Periodic, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._remembered = Remembered(self.clock, self._look_up, _FRESH)
         self._jobs = (
             Periodic(self.clock, _FLUSH, self.flush, "storing the use of sessions", now=False),
             Periodic(self.clock, _CLEAN, self.clean, "removing old sessions", now=False),
@@ -118,36 +111,26 @@ class Sessions(Service):
         """
         if _FORM.fullmatch(value) is None:
             return None
-        hashed, now = hashed_id(value), self.clock.seconds()
-        kept = self._kept.get(hashed)
-        session = None
-        if kept is not None and now < kept.until:
-            session = self._used(kept.session)
-        if session is None or not self._lives(session):
-            session = await self._look_up(hashed)
+        hashed = hashed_id(value)
+        session = await self._found(hashed)
+        if session is not None and not self._lives(session):
+            session = await self._found(hashed, anew=True)  # another daemon may know of later use
         if session is None or not self._lives(session):
             return None
         self._seen[hashed] = int(self.wall.now())
         return session
 
+    async def _found(self, hashed: str, *, anew: bool = False) -> Session | None:
+        found = await self._remembered.find(hashed, self.config.grace, anew=anew)
+        if found is None:
+            self._seen.pop(hashed, None)
+            return None
+        session, sure = found
+        session = self._used(session)
+        return session if sure else evolve(session, confirmed=False)
+
     async def _look_up(self, hashed: str) -> Session | None:
-        now = self.clock.seconds()
-        if now < self._misses.get(hashed, 0.0):
-            return None
-        removals = self._removals
-        session = await self.database.run(lambda connection: _one(connection, hashed))
-        # A session that ended while it was being read must not come back.
-        if session is None or removals != self._removals:
-            self._forget(hashed)
-        if session is None:
-            _room(self._misses, _MOST_MISSES)
-            self._misses[hashed] = now + _MISS_KEPT
-            return None
-        if removals != self._removals:
-            return await self._look_up(hashed)
-        _room(self._kept, _MOST_KEPT)
-        self._kept[hashed] = _Kept(session, now + _KEPT)
-        return self._used(session)
+        return await self.database.run(lambda connection: _one(connection, hashed))
 
     def _used(self, session: Session) -> Session:
         """Add what is not stored yet."""
@@ -219,9 +202,9 @@ class Sessions(Service):
 
         await self.flush()  # who used which last decides which one has to go
         surplus = await self.database.change(store)
-        self._removals += bool(surplus)
-        for hashed in surplus:
-            self._forget(hashed)
+        if surplus:
+            self._forget(*surplus)
+        self._remembered.made(session.hashed_id)
         return session, value
 
     async def delete(self, hashed: str) -> bool:
@@ -233,13 +216,13 @@ class Sessions(Service):
             )
         finally:
             # Also after a failure, which does not say whether the session is gone.
-            self._removals += 1
             self._forget(hashed)
         return bool(deleted)
 
-    def _forget(self, hashed: str) -> None:
-        self._kept.pop(hashed, None)
-        self._seen.pop(hashed, None)
+    def _forget(self, *hashes: str) -> None:
+        self._remembered.forget(*hashes)
+        for hashed in hashes:
+            self._seen.pop(hashed, None)
 
     async def flush(self) -> None:
         """Store when sessions were used; kept for later while the database is away."""
@@ -272,8 +255,6 @@ class Sessions(Service):
             )
         except Unavailable:
             return 0
-        fresh = self.clock.seconds()
-        self._kept = {hashed: kept for hashed, kept in self._kept.items() if fresh < kept.until}
         return int(removed)
 
     # ---------------------------------------------------------------- the cookie
@@ -359,11 +340,6 @@ def _surplus(user: str) -> Any:
         .order_by(sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id)
         .offset(MOST_OF_A_USER - 1)
     )
-
-
-def _room(kept: dict[str, Any], most: int) -> None:
-    while len(kept) >= most:
-        del kept[next(iter(kept))]
 
 
 def _one(connection: Connection, hashed: str) -> Session | None:

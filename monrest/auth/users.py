@@ -318,8 +318,12 @@ class Users(Service):
     # ---------------------------------------------------------------- service
 
     def startService(self) -> None:
-        """Forget unused profiles from time to time."""
+        """Learn who is locked, and forget unused profiles from time to time."""
         super().startService()
+        # Known before anybody asks, it is known as well when the database goes away.
+        Deferred.fromCoroutine(self._current()).addErrback(
+            lambda failure: failure.trap(Unavailable)
+        )
         self._cleaning.startService()
 
     def stopService(self) -> Deferred[None]:

@@ -28,6 +28,7 @@ from monrest.config.cluster import without_slash
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError
+from monrest.store.health import Health
 
 _LOOK = 2.0
 _ABSTAIN = 10.0
@@ -45,6 +46,7 @@ class Cluster(Service):
     log: ClassVar[Logger] = Logger()
 
     database: Database
+    health: Health
     clock: IReactorTime
     wall: WallClock
     duties: Duties
@@ -85,7 +87,9 @@ class Cluster(Service):
             return "STOPPING"
         if not self.running or (self.clustered and self._stored_url is None):
             return "STARTING"
-        return "MAINTENANCE" if self.maintenance else ""
+        if self.maintenance:
+            return "MAINTENANCE"
+        return f"NO DATABASE: {self.health.trouble}" if self.health.trouble else ""
 
     def does(self, duty: str) -> bool:
         """Whether this node does what one node of a cluster does; it does without a cluster."""

@@ -28,6 +28,7 @@ _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _HIGHEST_URL = 1048576
 _COMMAND_NUMBERS = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?\Z")
+_LONGEST_GRACE = 3600.0
 
 
 def problems_of(config: Config) -> list[str]:
@@ -97,6 +98,8 @@ def _auth(config: Config) -> Iterator[str]:
     yield from _replacement(auth.user_replace)
     yield from expected.positive("auth.session_idle", auth.session_idle)
     yield from expected.positive("auth.session_lifetime", auth.session_lifetime)
+    if not 0 <= auth.grace <= _LONGEST_GRACE:
+        yield f"auth.grace: expected 0 to {_LONGEST_GRACE:g} seconds, got {auth.grace:g}"
     for key in ("max_api_keys_per_user", "lock_after_failed_logins"):
         if getattr(auth, key) < 0:
             yield f"auth.{key}: expected 0 or more, got {getattr(auth, key)}"

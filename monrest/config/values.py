@@ -69,7 +69,8 @@ class AuthConfig:
     ``*`` alone is everybody, ``*`` inside a name any text (auth-and-commands.md, section 2).
     ``user_replace`` is a pattern and what replaces it in the names of users. Lifetimes are
     seconds: ``session_idle`` since the last request, ``session_lifetime`` since the login.
-    0 failed logins never lock a user.
+    0 failed logins never lock a user. ``grace`` are the seconds for which keys and sessions may
+    still read after the database was asked about them last.
     """
 
     secret_key_file: str = field(default="{var_dir}/secret.key")
@@ -85,6 +86,7 @@ class AuthConfig:
     max_api_keys_per_user: int = 10
     session_idle: float = 86400.0
     session_lifetime: float = 604800.0
+    grace: float = 60.0
     cookie_domain: str = ""
     cookie_secure: bool = False
     lock_after_failed_logins: int = 10

@@ -109,7 +109,7 @@ class Doer:
         if caller is None:
             return
         try:
-            now = await patiently(lambda: self.who(caller), self.clock, PATIENCE)
+            now = await patiently(lambda: self._confirmed(caller), self.clock, PATIENCE)
         except Unavailable:
             raise
         except RestError as error:
@@ -118,6 +118,13 @@ class Doer:
         lost = [role for role in then.roles if not now.may(role)]
         if now.user != then.user or lost or (now.may(READ_ONLY) and not then.may(READ_ONLY)):
             raise Forbidden(_REFUSED, "the rights of who asked for it have changed")
+
+    async def _confirmed(self, caller: Caller) -> Identity:
+        """Say who a caller is; Unavailable while that is not sure."""
+        identity = await self.who(caller)
+        if not identity.confirmed:
+            raise Unavailable("cannot read", "it is not known whether who asked for it still may")
+        return identity
 
     async def _rendered(self, answer: Answer, work: Work) -> tuple[Rendered, Outcome]:
         assert isinstance(answer, (Rows, Document))

@@ -303,8 +303,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/ready",
         description="whether requests should be sent to this daemon",
-        text="For load balancers, without credentials: 200 `OK`, or 503 `MAINTENANCE`, `STARTING` "
-        "or `STOPPING`.",
+        text="For load balancers, without credentials: 200 `OK`, or 503 `MAINTENANCE`, "
+        "`STARTING`, `STOPPING` or `NO DATABASE` with the reason.",
         handler=ready,
         shape="object",
         parameters=(),

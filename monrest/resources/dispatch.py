@@ -8,7 +8,7 @@ from urllib.parse import quote
 from attrs import evolve
 
 from monrest.auth.visibility import visible_sites
-from monrest.errors import BadRequest
+from monrest.errors import BadRequest, Unavailable
 from monrest.resources.background import start, wanted
 from monrest.resources.declare import SITE_PARAMETERS, Context
 from monrest.resources.federation import for_instance, selected, visited_of
@@ -28,6 +28,11 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
     if context.config.server.demo_mode and "GET" not in match.endpoint.methods:
         raise BadRequest(
             "only GET requests allowed in demo_mode.", "server.demo_mode is on in the configuration"
+        )
+    if match.endpoint.changes and not request.identity.confirmed:
+        raise Unavailable(
+            "nothing can be changed now",
+            "the database is away, so it is not known whether you still may: only reading goes on",
         )
     if request.structured is not None and not match.endpoint.structured:
         what = f"parameter {request.structured[:80]}" if request.structured else "request body"

@@ -8,13 +8,14 @@ beside it. PostgreSQL has several of both. A database that is full, gone or hung
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from attrs import define, field
-from sqlalchemy import Connection, Engine
+from sqlalchemy import URL, Connection, Engine
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.internet.defer import TimeoutError as DeferredTimeout
@@ -37,6 +38,8 @@ _WRITERS = 4
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.5
 _GRACE = 5.0
+_LOOK_AGAIN = 1.0
+_TELL = 15.0
 _CLOSING = 2.0
 """Seconds for which a stop waits for threads of which nothing is wanted any more."""
 
@@ -55,7 +58,8 @@ class Database(Service):
 
     A database that does not even answer is given up 5 s later; a server that answers nobody is
     noticed before, see ``Pulse``, and what needs it fails at once from then on. ``threads`` makes
-    a thread pool from (reactor, size, title).
+    a thread pool from (reactor, size, title). A start waits ``patience`` seconds for a database
+    that is away; ``sleep`` is how.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -65,6 +69,8 @@ class Database(Service):
     clock: IReactorTime = field(default=None)
     timeout: float = field(default=15.0, kw_only=True)
     threads: Callable[[Any, int, str], Threads] = field(default=Threads, kw_only=True)
+    patience: float = field(default=0.0, kw_only=True)
+    sleep: Callable[[float], object] = field(default=time.sleep, kw_only=True)
     _readers: Door | None = field(init=False, default=None)
     _writers: Door | None = field(init=False, default=None)
     _open: set[Deferred[None]] = field(init=False, factory=set)
@@ -77,12 +83,12 @@ class Database(Service):
             self.clock = self.reactor
 
     def startService(self) -> None:
-        """Open the database and migrate it, which may block shortly; raises StoreError."""
+        """Open the database and migrate it, which blocks; raises StoreError."""
         url = engines.parse(self.url)
         embedded = engines.is_sqlite(url)
         if embedded:
             engines.prepare_file(Path(url.database or ""))
-        migrate.upgrade(url)
+        self._migrate(url)
         super().startService()
         self._hurry, self._lost = None, False
         writers = 1 if embedded else _WRITERS
@@ -91,6 +97,30 @@ class Database(Service):
         if not embedded:
             alone = self._door(engines.asking(url, self.timeout), 1)
             self._pulse = Pulse(self.clock, alone, lambda: self._shorten(0.0))
+
+    def _migrate(self, url: URL) -> None:
+        """Migrate the database, also one that comes a little later than this daemon."""
+        began = self.clock.seconds()
+        told = None
+        while True:
+            try:
+                migrate.upgrade(url)
+            except StoreError as error:
+                waited = self.clock.seconds() - began
+                if not error.away or waited >= self.patience:
+                    raise
+                if told is None or waited >= told + _TELL:
+                    told = waited
+                    self.log.warn(
+                        "{reason}; waiting for the database, {left:.0f} s at most",
+                        reason=str(error),
+                        left=self.patience - waited,
+                    )
+                self.sleep(_LOOK_AGAIN)
+            else:
+                if told is not None:
+                    self.log.info("the database is there")
+                return
 
     def _door(self, engine: Engine, size: int) -> Door:
         threads = self.threads(self.reactor, size, "database")

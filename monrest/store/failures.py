@@ -14,7 +14,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 
 class StoreError(Exception):
-    """The database cannot be used at all; the text says why and contains no password."""
+    """The database cannot be used at all; the text says why and contains no password.
+
+    ``away``: it may be there in a moment, as that of a machine that starts.
+    """
+
+    def __init__(self, text: str, *, away: bool = False) -> None:
+        super().__init__(text)
+        self.away = away
 
 
 class FileReplacedError(Exception):
@@ -118,6 +125,21 @@ def _of_postgres(error: psycopg.Error) -> Meaning:
     if state is None and isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
         return Meaning.LOST
     return Meaning.OURS
+
+
+_COMING = ("starting up", "shutting down", "recovery", "too many")
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether a database that cannot be opened may be there in a moment.
+
+    A server that answers and refuses, for example because it has no such database, will do so
+    again; its refusals of a connection come without a code.
+    """
+    if meaning_of(error) not in (Meaning.LOST, Meaning.BUSY, Meaning.SLOW):
+        return False
+    text = told(error)
+    return "FATAL:" not in text or any(words in text for words in _COMING)
 
 
 def told(error: BaseException) -> str:

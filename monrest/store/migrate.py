@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from monrest.store import engines
-from monrest.store.failures import StoreError, told
+from monrest.store.failures import StoreError, is_away, told
 
 VERSION_TABLE = "monrest_version"
 """Where the database keeps its revision; Alembic's own name may be taken by a neighbour."""
@@ -44,7 +44,8 @@ def upgrade(url: URL) -> None:
             upgrade_connection(connection)
     except SQLAlchemyError as error:
         reason = engines.without_secrets(told(error), url)
-        raise StoreError(f"database.url: {engines.shown(url)}: {reason}") from None
+        text = f"database.url: {engines.shown(url)}: {reason}"
+        raise StoreError(text, away=is_away(error)) from None
     finally:
         engine.dispose()
 

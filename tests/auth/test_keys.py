@@ -7,7 +7,9 @@ import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
+from monrest.auth import remembered
 from monrest.auth.keys import Keys, hashed_key
+from monrest.config import AuthConfig
 from monrest.errors import Forbidden, Unavailable
 from monrest.store.tables import api_keys
 from monrest.values import Caller
@@ -19,7 +21,7 @@ HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 
 @pytest.fixture
 def keys(store, clock):
-    return Keys(store, clock, Wall(clock))
+    return Keys(store, clock, Wall(clock), AuthConfig())
 
 
 def make(keys, **given):
@@ -63,7 +65,7 @@ def test_everything_comes_back_as_it_was_made(keys, store, clock, given):
     key, plain = make(keys, **given)
     for name, value in given.items():
         assert getattr(key, name) == value
-    other = Keys(store, clock, Wall(clock))  # another daemon, which remembers nothing
+    other = Keys(store, clock, Wall(clock), AuthConfig())  # another daemon, which remembers nothing
     assert find(other, plain) == key
     assert result(other.get(key.hashed_key)) == key
     assert result(other.list()) == [key]
@@ -172,7 +174,7 @@ def test_a_deleted_key_is_refused_at_once(keys):
 def test_a_key_deleted_by_another_daemon_is_refused_after_five_seconds(keys, store, clock):
     key, plain = make(keys)
     find(keys, plain)
-    assert result(Keys(store, clock, Wall(clock)).delete(key.hashed_key))
+    assert result(Keys(store, clock, Wall(clock), AuthConfig()).delete(key.hashed_key))
     clock.advance(5)
     assert find(keys, plain) is None
 
@@ -223,36 +225,50 @@ def test_misses_are_remembered_shortly_and_not_for_ever(keys, store, clock):
 
 
 def test_misses_are_bounded(keys, monkeypatch):
-    monkeypatch.setattr("monrest.auth.keys._MOST_MISSES", 3)
+    monkeypatch.setattr(remembered, "_MOST_MISSES", 3)
     for number in range(10):
         assert find(keys, f"{number:064d}_1") is None
-    assert len(keys._misses) == 3
+    assert len(keys._remembered._misses) == 3
 
 
 def test_many_keys_are_not_remembered_for_ever(keys, monkeypatch):
-    monkeypatch.setattr("monrest.auth.keys._MOST_KEPT", 3)
+    monkeypatch.setattr(remembered, "_MOST_KEPT", 3)
     plains = [make(keys)[1] for _ in range(5)]
     for plain in plains:
         assert find(keys, plain) is not None
-    assert len(keys._kept) == 3
+    assert len(keys._remembered._kept) == 3
     assert find(keys, plains[0]) is not None
 
 
-def test_while_the_database_is_away_keys_work_as_long_as_they_are_remembered(keys, store, clock):
+def test_while_the_database_is_away_keys_work_for_the_grace(keys, store, clock):
     _, plain = make(keys)
     _, other = make(keys)
     find(keys, plain)
     store.down = True
     clock.advance(4)
-    assert find(keys, plain) is not None
+    assert find(keys, plain).confirmed
     with pytest.raises(Unavailable):
         find(keys, other)
+    clock.advance(55)
+    assert not find(keys, plain).confirmed
     clock.advance(1)
     with pytest.raises(Unavailable):
         find(keys, plain)
     store.down = False
-    assert find(keys, plain) is not None
-    assert find(keys, other) is not None
+    assert find(keys, plain).confirmed
+    assert find(keys, other).confirmed
+
+
+def test_without_a_grace_keys_work_as_long_as_they_are_fresh(keys, store, clock):
+    _, plain = make(keys)
+    find(keys, plain)
+    keys.config = AuthConfig(grace=0.0)
+    store.down = True
+    clock.advance(4)
+    assert find(keys, plain).confirmed
+    clock.advance(1)
+    with pytest.raises(Unavailable):
+        find(keys, plain)
 
 
 # -------------------------------------------------------------------- use
@@ -322,7 +338,7 @@ def test_uses_wait_for_a_database_that_is_away(keys, store, clock):
 
 def test_an_older_use_does_not_replace_a_newer_one(keys, store, clock):
     key, _ = make(keys)
-    peer = Keys(store, clock, Wall(clock))
+    peer = Keys(store, clock, Wall(clock), AuthConfig())
     keys.used(key, HOME)
     clock.advance(5)
     peer.used(key, Caller(address="192.0.2.8", client="192.0.2.8"))

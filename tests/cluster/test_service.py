@@ -11,6 +11,7 @@ from monrest.cluster.service import Cluster
 from monrest.config import ClusterConfig
 from monrest.errors import Forbidden
 from monrest.store.duties import Duties
+from monrest.store.health import Health
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
@@ -56,6 +57,7 @@ class Node:
         self.problem = ""
         self.cluster = Cluster(
             database=self.store,
+            health=Health(self.store, self.clock),
             clock=self.clock,
             wall=Wall(self.clock),
             duties=self.duties,

@@ -78,7 +78,7 @@ class House:
             **auth,
         }
         config, names = AuthConfig(**auth), Names(app=app)
-        self.keys = Keys(self.store, self.clock, self.wall)
+        self.keys = Keys(self.store, self.clock, self.wall, config)
         self.sessions = Sessions(self.store, self.clock, self.wall, config, names)
         self.users = Users(self.store, self.clock, self.wall, config)
         self.passwords = Passwords(config.htpasswd_file, AtOnce(), self.clock)

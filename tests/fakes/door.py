@@ -9,6 +9,7 @@ from monrest.auth.authenticate import Authenticator
 from monrest.auth.contacts import Contact
 from monrest.auth.keys import Keys
 from monrest.config import AuthConfig
+from monrest.errors import Unavailable
 from monrest.names import Names
 from monrest.values import Caller
 from tests.fakes.clocks import Wall
@@ -27,6 +28,7 @@ class Session:
     username: str = "ann"
     csrf_token: str = "t0ken"
     roles: tuple[str, ...] | None = None
+    confirmed: bool = True
 
 
 class Sessions:
@@ -40,8 +42,11 @@ class Sessions:
 class Users:
     def __init__(self):
         self.locked, self.failures, self.passes = set(), [], []
+        self.away = False
 
     async def is_locked(self, user):
+        if self.away:
+            raise Unavailable("cannot read", "no connection to the database")
         return user in self.locked
 
     async def failed(self, user, caller, *, known):
@@ -100,7 +105,7 @@ class Door:
         self.clock.advance(1_700_000_000)
         self.store = Store(migrated_sqlite_url(folder), self.clock)
         self.store.startService()
-        self.keys = Keys(self.store, self.clock, Wall(self.clock))
+        self.keys = Keys(self.store, self.clock, Wall(self.clock), AuthConfig())
         self.sessions, self.users, self.passwords = Sessions(), Users(), Passwords()
         self.groups, self.slowdown = Groups(), Attempts()
         self.configure()

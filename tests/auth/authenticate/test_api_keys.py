@@ -115,9 +115,25 @@ def test_while_the_database_is_away(door):
     assert door.ask({KEY: SECRET, USER: "ann"}).user == "ann"
     with pytest.raises(Unavailable):
         door.ask({KEY: other})
+    assert door.ask({KEY: plain}).confirmed
     door.clock.advance(5)
+    assert not door.ask({KEY: plain}).confirmed
+    door.clock.advance(55)
     with pytest.raises(Unavailable):
         door.ask({KEY: plain})
+
+
+def test_without_locks_only_the_secret_key_reads(door):
+    """Nobody knows then who is locked."""
+    plain = door.make(user="ann")
+    door.users.away = True
+    identity = door.ask({KEY: SECRET, USER: "ann"})
+    assert (identity.user, identity.roles, identity.confirmed) == ("ann", {HOSTS}, False)
+    with pytest.raises(Unavailable):
+        door.ask({KEY: plain})
+    with pytest.raises(Unavailable):
+        door.ask({USER: "ann"}, uid=0)
+    assert door.ask({}, uid=0).confirmed, "internal users are never locked"
 
 
 def test_the_use_of_a_key_is_noted_and_its_refusal_audited(door, audited):

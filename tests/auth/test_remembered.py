@@ -1,0 +1,184 @@
+"""What is remembered of credentials: how long it counts, and that what is revoked is gone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from monrest.auth.remembered import Remembered
+from monrest.errors import Unavailable
+from tests.fakes.keystore import result
+
+FRESH, GRACE = 5.0, 60.0
+
+
+class Truth:
+    """A database with one value, that can be away or hang."""
+
+    def __init__(self):
+        self.value, self.away, self.hangs, self.asked = "key", False, False, 0
+        self.waiting = []
+
+    async def look_up(self, _hashed):
+        self.asked += 1
+        if self.away:
+            raise Unavailable("cannot read", "no connection to the database")
+        found = self.value
+        if self.hangs:
+            self.waiting.append(Deferred())
+            await self.waiting[-1]
+        return found
+
+    def go_on(self):
+        waiting, self.waiting, self.hangs = self.waiting, [], False
+        for one in waiting:
+            one.callback(None)
+
+
+class World:
+    def __init__(self):
+        self.clock, self.truth = Clock(), Truth()
+        self.clock.advance(1000)
+        self.remembered = Remembered(self.clock, self.truth.look_up, FRESH)
+
+    def begin(self, grace=GRACE, **more):
+        found = []
+        Deferred.fromCoroutine(self.remembered.find("h", grace, **more)).addBoth(found.append)
+        return found
+
+    def find(self, grace=GRACE, **more):
+        return result(self.remembered.find("h", grace, **more))
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def test_a_fresh_value_costs_no_question(world):
+    for _ in range(5):
+        assert world.find() == ("key", True)
+    assert world.truth.asked == 1
+    world.clock.advance(FRESH)
+    world.find()
+    assert world.truth.asked == 2
+    world.find(anew=True)
+    assert world.truth.asked == 3
+
+
+def test_many_who_ask_at_once_are_one_question(world):
+    world.truth.hangs = True
+    found = [world.begin() for _ in range(5)]
+    world.truth.go_on()
+    assert found == [[("key", True)]] * 5
+    assert world.truth.asked == 1
+
+
+def test_a_database_that_hangs_is_waited_for_shortly_and_not_by_everybody(world):
+    world.find()
+    world.clock.advance(FRESH)
+    world.truth.hangs = True
+    found = world.begin()
+    world.clock.advance(1.9)
+    assert found == []
+    world.clock.advance(0.1)
+    assert found == [("key", False)]
+    assert world.begin() == [("key", False)], "who comes after that does not wait"
+    world.clock.advance(GRACE)
+    late = world.begin()
+    assert late == []
+    world.truth.go_on()
+    assert late == [("key", True)]
+
+
+def test_the_grace_ends_while_somebody_waits(world):
+    world.find()
+    world.clock.advance(GRACE - 1)
+    world.truth.hangs = True
+    found = world.begin()
+    world.clock.advance(2)
+    (failure,) = found
+    assert failure.check(Unavailable)
+
+
+def test_what_is_revoked_here_while_it_is_read_does_not_come_back(world):
+    world.truth.hangs = True
+    found = world.begin()
+    world.truth.value = None
+    world.remembered.forget("h")
+    world.truth.go_on()
+    assert found == [None]
+    world.truth.away = True
+    world.clock.advance(1)
+    with pytest.raises(Unavailable):
+        world.find()
+
+
+@given(st.sampled_from([0.0, 3.0, 5.0, 60.0]), st.floats(0, 200))
+def test_how_long_it_counts_without_a_database(grace, age):
+    world = World()
+    world.find()
+    world.truth.away = True
+    world.clock.advance(age)
+    if age < FRESH:
+        assert world.find(grace) == ("key", True)
+    elif age < grace:
+        assert world.find(grace) == ("key", False)
+    else:
+        with pytest.raises(Unavailable):
+            world.find(grace)
+
+
+class Revocations(RuleBasedStateMachine):
+    """A key is made and revoked, here and elsewhere, with a database that comes and goes."""
+
+    def __init__(self):
+        super().__init__()
+        self.world = World()
+        self.revoked_elsewhere = self.revoked_here = None
+
+    @rule(seconds=st.sampled_from([0.1, 0.9, 1.0, 4.0, 5.0, 30.0, 61.0]))
+    def time_passes(self, seconds):
+        self.world.clock.advance(seconds)
+
+    @rule()
+    def the_database_goes(self):
+        self.world.truth.away = True
+
+    @rule()
+    def the_database_comes_back(self):
+        self.world.truth.away = False
+
+    @rule(here=st.booleans())
+    def it_is_revoked(self, here):
+        if self.world.truth.value is None:
+            return
+        if here:
+            if self.world.truth.away:
+                return
+            self.revoked_here = self.world.clock.seconds()
+            self.world.remembered.forget("h")
+        else:
+            self.revoked_elsewhere = self.world.clock.seconds()
+        self.world.truth.value = None
+
+    @invariant()
+    def it_counts_as_long_as_it_may(self):
+        now, truth = self.world.clock.seconds(), self.world.truth
+        try:
+            found = self.world.find()
+        except Unavailable:
+            assert truth.away
+            return
+        if found is None:
+            assert truth.value is None
+            return
+        assert self.revoked_here is None
+        _, sure = found
+        if self.revoked_elsewhere is not None:
+            assert now - self.revoked_elsewhere < (FRESH if sure else GRACE)
+
+
+TestRevocations = Revocations.TestCase
