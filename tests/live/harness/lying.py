@@ -9,7 +9,7 @@ import struct
 import threading
 from pathlib import Path
 
-from .cores import ask
+from .cores import ask, connect
 
 
 def told(path, line):
@@ -153,7 +153,7 @@ class LyingSite:
             for line in lines
             if not line.startswith(("KeepAlive:", "OutputFormat:", "ResponseHeader:"))
         ]
-        rows = ask(self.target, "\n".join(kept))
+        rows = ask(connect(self.target), "\n".join(kept))
         if "Columns: name" in kept:
             rows += [[name] for name in self.claims.get(table, ())]
         if chosen and self.deed is not None:
