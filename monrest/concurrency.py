@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
-from typing import Any, ClassVar, Generic, TypeVar
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from attrs import define, field, frozen
 from twisted.application.service import Service
+from twisted.internet.base import DelayedCall
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, succeed
-from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
+from zope.interface import implementer
 
 from monrest.errors import LostError, RestError
 
@@ -173,10 +176,71 @@ def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
     return done
 
 
+@implementer(IReactorTime)
+@define(eq=False)
+class Turns:
+    """A clock whose calls without a delay take turns, so that many of them hold nobody up.
+
+    Each of them works for some milliseconds. Without turns all that are due run one after the
+    other before the reactor looks at its sockets again; with them as many as fit into ``budget``
+    seconds by ``timer``, and the others, in their order, after that.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    clock: IReactorTime
+    budget: float = 0.01
+    timer: Callable[[], float] = time.perf_counter
+    _queue: deque[DelayedCall] = field(factory=deque, init=False)
+    _next: IDelayedCall | None = field(default=None, init=False)
+
+    def seconds(self) -> float:
+        """Give the time of the clock."""
+        return self.clock.seconds()
+
+    def callLater(
+        self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
+    ) -> IDelayedCall:
+        """Call after ``delay`` seconds, or when its turn comes."""
+        if delay > 0:
+            return self.clock.callLater(delay, callable, *args, **kwargs)
+        now = self.clock.seconds()
+        turn = DelayedCall(now, callable, args, kwargs, _nothing, _nothing, self.clock.seconds)
+        self._queue.append(turn)
+        if self._next is None:
+            self._next = self.clock.callLater(0, self._run)
+        return cast("IDelayedCall", turn)
+
+    def getDelayedCalls(self) -> Sequence[IDelayedCall]:
+        """Give what still waits on the clock."""
+        return self.clock.getDelayedCalls()
+
+    def _run(self) -> None:
+        self._next = None
+        end = self.timer() + self.budget
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.active():
+                continue
+            turn.called = 1
+            try:
+                turn.func(*turn.args, **turn.kw)
+            except Exception:  # noqa: BLE001  the others have their turns all the same
+                self.log.failure("a turn failed")
+            if self.timer() >= end:
+                break
+        if self._queue and self._next is None:
+            self._next = self.clock.callLater(0, self._run)
+
+
+def _nothing(_: DelayedCall) -> None:
+    """A turn that was canceled stays in the queue and is passed over."""
+
+
 async def sliced(
     work: Generator[object, Any, T],
     clock: IReactorTime,
-    budget: float = 0.008,
+    budget: float = 0.005,
     timer: Callable[[], float] = time.perf_counter,
     *,
     aside: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,

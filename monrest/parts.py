@@ -31,10 +31,11 @@ from monrest.cluster.model import Own
 from monrest.cluster.peers import Peers
 from monrest.cluster.seal import key_of
 from monrest.cluster.service import Cluster
-from monrest.concurrency import Threads
+from monrest.concurrency import Threads, Turns
 from monrest.config import Config
 from monrest.downtimes.service import RecurringDowntimes
 from monrest.figures import Figures
+from monrest.garbage import Garbage
 from monrest.jobs.service import Jobs
 from monrest.logs.cache import LogCache
 from monrest.nodecontrol.service import NodeControl
@@ -48,6 +49,7 @@ from monrest.resources.reportmaking import prepare
 from monrest.resources.users import figures as figures_of_users
 from monrest.restart import Restarting
 from monrest.sites.registry import Registry
+from monrest.spool import Spools
 from monrest.store.database import Database
 from monrest.store.duties import Duties
 from monrest.store.health import Health
@@ -87,6 +89,10 @@ class Parts:
     log_wall: WallClock = field(init=False)
     registry: Registry = field(init=False)
     threads: Threads = field(init=False)
+    sheets: Threads = field(init=False)
+    garbage: Garbage = field(init=False)
+    turns: Turns = field(init=False)
+    spools: Spools = field(init=False)
     database: Database = field(init=False)
     health: Health = field(init=False)
     keys: Keys = field(init=False)
@@ -112,6 +118,9 @@ class Parts:
         folder = Path(config.server.var_dir)
         self.registry = Registry(clock, config.sites)
         self.threads = Threads(clock, _THREADS, "monrest")
+        self.sheets = Threads(clock, 1, "sheets")
+        self.garbage = Garbage(clock, self._serving)
+        self.turns, self.spools = Turns(clock), Spools(clock, folder / "spool")
         self.database = Database(clock, config.database.url, patience=_DATABASE_PATIENCE)
         self.health = Health(self.database, clock)
         self.wall = wall = clock_of(self.database, clock, self.machine)
@@ -135,7 +144,7 @@ class Parts:
             database=self.database,
             clock=clock,
             wall=wall,
-            threads=self.threads,
+            threads=self.sheets,
             config=config.jobs,
             folder=folder,
             describe=describe,
@@ -216,6 +225,10 @@ class Parts:
             ended=self.jobs.ending,
         )
 
+    def _serving(self) -> bool:
+        """Whether some request is being answered."""
+        return any(channel.requests for channel in self.site().channels)
+
     def _databases(self) -> tuple[Database, ...]:
         """The front end's own, and that of the log cache where it is another one."""
         return tuple(dict.fromkeys((self.database, self.log_database)))
@@ -243,6 +256,8 @@ class Parts:
         for clock in self._clocks():
             clock.startService()
         self.threads.startService()
+        self.sheets.startService()
+        self.spools.startService()
         self.reports.load()
         for part in self._state():
             part.startService()
@@ -296,12 +311,15 @@ class Parts:
         await self.duties.stopService()
         await DeferredList([database.stopService() for database in self._databases()])
         await self.registry.stopService()
+        await self.spools.stopService()
+        await self.sheets.stopService()
+        self.garbage.stopService()
 
     def context(self, passwords: Passwords, started: float) -> Context:
         """What handlers get while this configuration is in force."""
         config = self.config
         context = Context(
-            clock=self.reactor,
+            clock=self.turns,
             wall=self.wall,
             sites=self.registry,
             instance=self.registry.instance,

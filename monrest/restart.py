@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -26,23 +25,10 @@ AGAIN = 75
 _INITIAL = Path("/proc/self/environ")
 
 
-_COLLECT_AFTER = (100_000, 50, 50)
-
-
 def read_again(path: str) -> tuple[Config, str]:
     """Read the configuration and the secret key as a start does; blocks."""
     config = load(path)
     return config, read_or_create(Path(config.auth.secret_key_file))
-
-
-def keep_for_good() -> None:
-    """Keep what was built so far out of every collection of garbage, and collect rarely.
-
-    It stays, and parsing rows makes millions of small objects and no cycles.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECT_AFTER)
 
 
 def _arguments() -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from monrest.parts import Parts
 from monrest.reports.record import Report
 from monrest.resources.dispatch import dispatch
 from monrest.resources.registry import router
-from monrest.restart import keep_for_good, read_again
+from monrest.restart import read_again
 from monrest.store.database import StoreError
 from monrest.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.values import Answer, Caller, Identity, RestRequest
@@ -144,8 +144,8 @@ class Daemon(Service):
         if interval := watchdog_interval():
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
             self._watchdog.start()
-        keep_for_good()
         self.parts.begin()
+        self.parts.garbage.startService()
         addresses = [spelled(port.getHost()) for port in self.ports]
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()
@@ -191,7 +191,13 @@ class Daemon(Service):
             dispatch=answer,
             allowed=routes.allowed,
             public=routes.public,
-            responder=Responder(self.reactor, parts.threads, ascii_json=config.server.ascii_json),
+            responder=Responder(
+                parts.turns,
+                parts.threads,
+                parts.sheets,
+                parts.spools,
+                ascii_json=config.server.ascii_json,
+            ),
             clock=self.reactor,
         ).resource()
 

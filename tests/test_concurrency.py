@@ -13,6 +13,7 @@ from monrest.concurrency import (
     Periodic,
     Shared,
     Threads,
+    Turns,
     ask_all,
     ended,
     pause,
@@ -22,6 +23,7 @@ from monrest.concurrency import (
 from monrest.errors import LostError, Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
+from tests.fakes.turn import turn
 
 __all__ = ["stray_failures"]
 
@@ -370,3 +372,94 @@ def test_work_in_a_thread_hears_that_nobody_waits_any_more():
     waiting.cancel()
     assert [given_up() for given_up in said] == [True]
     assert threads.function() is True
+
+
+# ------------------------------------------------------------------ turns
+
+
+class Spending:
+    """A timer that moves when work is done."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def work(self, seconds):
+        self.now += seconds
+
+
+def turns_of(seconds=0.01):
+    clock, timer = Clock(), Spending()
+    return clock, timer, Turns(clock, budget=seconds, timer=lambda: timer.now)
+
+
+def test_many_turns_do_not_hold_up_the_reactor():
+    clock, timer, turns = turns_of()
+    done = []
+
+    def work(name):
+        timer.work(0.004)
+        done.append(name)
+
+    for name in "abcdefg":
+        turns.callLater(0, work, name)
+    for expected in ("abc", "abcdef", "abcdefg"):
+        turn(clock)
+        assert "".join(done) == expected
+    assert not clock.getDelayedCalls()
+
+
+def test_whoever_works_on_goes_to_the_end_of_the_queue():
+    clock, timer, turns = turns_of(0.001)
+    done = []
+
+    def work(name, left):
+        timer.work(0.005)
+        done.append(name)
+        if left:
+            turns.callLater(0, work, name, left - 1)
+
+    for name in "abc":
+        turns.callLater(0, work, name, 2)
+    for _ in range(9):
+        turn(clock)
+    assert "".join(done) == "abcabcabc"
+
+
+def test_a_turn_may_be_canceled_and_may_fail(stray_failures):
+    stray_failures.append(ZeroDivisionError)
+    clock, _, turns = turns_of()
+    done = []
+    gone = turns.callLater(0, done.append, "gone")
+    turns.callLater(0, lambda: 1 / 0)
+    last = turns.callLater(0, done.append, "last")
+    gone.cancel()
+    assert (gone.active(), last.active()) == (False, True)
+    turn(clock)
+    assert done == ["last"]
+    assert not last.active()
+
+
+def test_what_has_a_delay_is_the_clock_s():
+    clock, _, turns = turns_of()
+    done = []
+    turns.callLater(2, done.append, "later")
+    assert turns.getDelayedCalls() == clock.getDelayedCalls()
+    clock.advance(2)
+    assert (done, turns.seconds()) == (["later"], 2)
+
+
+def test_slices_of_many_take_turns():
+    clock, timer, turns = turns_of()
+    done = []
+
+    def steps(name):
+        for number in range(3):
+            timer.work(0.006)
+            done.append(f"{name}{number}")
+            yield
+
+    for name in "ab":
+        Deferred.fromCoroutine(sliced(steps(name), turns, budget=0.005, timer=lambda: timer.now))
+    for _ in range(6):
+        turn(clock)
+    assert done == ["a0", "b0", "a1", "b1", "a2", "b2"]

@@ -110,6 +110,7 @@ class Api:
     def handle(self, request: ApiRequest) -> Deferred[None]:
         """Serve one request within the request time-out; cancelled when the client leaves."""
         work = Deferred.fromCoroutine(self._serve(request))
+        work.addErrback(_forget_frames)
         if not work.called:
             request.expire_after(self.clock, self.server.request_timeout, work)
         return work
@@ -248,6 +249,18 @@ class Api:
             self.responder.problem(request, problem, request.options)
         except RestError:
             self.responder.problem(request, problem, RenderOptions())
+
+
+def _forget_frames(failure: Failure) -> Failure:
+    """Cut what is expected to fail off from the frames in which it did.
+
+    They hold all that the request was about to answer. Those of a canceled request hold its
+    failure as well, so that it would all stay until the next collection of garbage.
+    """
+    error = failure.value
+    if isinstance(error, (CancelledError, RestError)):
+        failure.tb = error.__traceback__ = None
+    return failure
 
 
 @lru_cache(maxsize=64)

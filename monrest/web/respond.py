@@ -17,6 +17,7 @@ from attrs import define, evolve
 from monrest.concurrency import Threads
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
+from monrest.spool import Spool, Spools
 from monrest.values import Document, Rows, Stream
 from monrest.web.flow import Flow
 from monrest.web.producer import Body
@@ -64,10 +65,18 @@ def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 @define(eq=False)
 class Responder:
-    """Sends answers and errors. ``ascii_json``: JSON has nothing beyond ASCII in it."""
+    """Sends answers and errors; ``spools`` keep what is made ahead of a client.
+
+    ``threads`` read large bodies, ``sheets`` make Excel files: one at a time, because each holds up
+    the reactor for as long as the interpreter lets it.
+
+    ``ascii_json``: JSON has nothing beyond ASCII in it.
+    """
 
     clock: IReactorTime
     threads: Threads
+    sheets: Threads
+    spools: Spools
     ascii_json: bool = False
     timer: Callable[[], float] = time.perf_counter
 
@@ -85,7 +94,7 @@ class Responder:
         if isinstance(answer, Document) and answer.plain:
             options = RenderOptions(pretty=options.pretty)
         if options.slow:
-            rendered = await self.threads.stoppable(
+            rendered = await self.sheets.stoppable(
                 lambda given_up: render(answer, options, given_up)
             )
         else:
@@ -177,7 +186,7 @@ class Responder:
         if compress:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
             whole = gzipped(whole)
-        return Body(self.clock, request, whole, timer=self.timer).send()
+        return Body(self.clock, request, whole, Spool(self.spools), timer=self.timer).send()
 
     def _escapes(self, content_type: str) -> bool:
         """Whether a body of this type must be in ASCII."""

@@ -21,11 +21,12 @@ def clock():
     return Clock()
 
 
-async def settled(condition):
-    """Let the reactor turn until ``condition`` is true."""
+async def settled(clock, condition):
+    """Let the reactor turn until ``condition`` is true; no time passes on ``clock``."""
     done = Deferred()
 
     def look():
+        clock.advance(0)
         if condition():
             done.callback(None)
         else:
@@ -49,7 +50,9 @@ async def test_a_head_has_thirty_seconds(serve, clock):
     client = await served.connect()
     for letter in "GET /mon/r/hosts HTTP/1.1\r\nX-A: b"[:29]:
         client.send(letter)
-        await settled(lambda: all(channel._head_due for channel in served.room.site.channels))
+        await settled(
+            clock, lambda: all(channel._head_due for channel in served.room.site.channels)
+        )
         clock.advance(1)
     assert not client.data
     clock.advance(1.5)
@@ -65,7 +68,9 @@ async def test_each_head_has_its_own_thirty_seconds(serve, clock):
     client = await served.connect()
     for _ in range(4):
         client.send(get("/hosts")[:40])
-        await settled(lambda: any(channel._head_due for channel in served.room.site.channels))
+        await settled(
+            clock, lambda: any(channel._head_due for channel in served.room.site.channels)
+        )
         clock.advance(29)
         assert (await one(client, get("/hosts")[40:]))[0] == 200
         clock.advance(29)
@@ -81,7 +86,7 @@ async def test_a_body_that_drips_ends(serve, clock, kind):
     served = serve(clock=clock)
     client = await served.connect()
     client.send(get("/hosts", kind, method="POST"))
-    await settled(lambda: any(channel.requests for channel in served.room.site.channels))
+    await settled(clock, lambda: any(channel.requests for channel in served.room.site.channels))
     for _ in range(15):
         client.send("1\r\na\r\n" if "chunked" in kind else "a")
         clock.advance(1.9)
@@ -101,7 +106,7 @@ async def test_a_slow_line_may_send_a_long_body(serve, clock):
     for sent in range(6000, 90_001, 6000):
         assert not client.data
         client.send("a" * 6000)
-        await settled(partial(lambda sent: channel._received >= sent, sent))
+        await settled(clock, partial(lambda sent: channel._received >= sent, sent))
         clock.advance(10)
     await client.until(lambda wire: wire.replies())
     assert client.replies()[0][0] == 200
@@ -117,9 +122,9 @@ def reader(served, path):
     return connection
 
 
-async def behind(served):
+async def behind(served, clock):
     """Wait until the daemon waits for its only client; the channel."""
-    await settled(lambda: any(one._waitingForTransport for one in served.room.site.channels))
+    await settled(clock, lambda: any(one._waitingForTransport for one in served.room.site.channels))
     (channel,) = served.room.site.channels
     return channel
 
@@ -136,20 +141,20 @@ async def test_a_reader_that_drips_is_cut_off(serve, clock):
     served = serve(clock=clock)
     served.room.answers["/hosts"] = rows(20_000, "x" * 1000)
     with reader(served, "/hosts") as connection:
-        await behind(served)
+        await behind(served, clock)
         for _ in range(29):
             drained(connection, 1)
             clock.advance(2)
         assert served.room.site.channels
         clock.advance(4)
-        await settled(lambda: not served.room.site.channels)
+        await settled(clock, lambda: not served.room.site.channels)
 
 
 async def test_a_slow_line_may_read_a_long_answer(serve, clock):
     served = serve(clock=clock)
     served.room.answers["/hosts"] = rows(20_000, "x" * 1000)
     with reader(served, "/hosts") as connection:
-        channel = await behind(served)
+        channel = await behind(served, clock)
         start = channel.taken()
         for _ in range(300):
             left = 1000
@@ -165,7 +170,7 @@ async def test_a_small_answer_may_be_read_at_leisure(serve, clock):
     served = serve(clock=clock)
     served.room.answers["/hosts"] = rows(400)
     with reader(served, "/hosts") as connection:
-        await settled(lambda: any(one._written for one in served.room.site.channels))
+        await settled(clock, lambda: any(one._written for one in served.room.site.channels))
         received = 0
         for _ in range(70):
             received += drained(connection, 1000)

@@ -1,6 +1,5 @@
 """The composed daemon, and what it says."""
 
-import gc
 import signal
 
 import pytest
@@ -15,13 +14,12 @@ __all__ = ["audited"]
 
 @pytest.fixture
 def running(tmp_path):
-    handler, thresholds = signal.getsignal(signal.SIGHUP), gc.get_threshold()
+    handler = signal.getsignal(signal.SIGHUP)
     made = Running(tmp_path)
     yield made
     if made.daemon is not None and made.daemon.running:
         pytest_twisted.blockon(made.daemon.stopService())
     signal.signal(signal.SIGHUP, handler)
-    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture

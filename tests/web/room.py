@@ -1,6 +1,7 @@
 """A whole web room around a scripted dispatch: real site, channel, Klein and renderer."""
 
 from collections import namedtuple
+from pathlib import Path
 
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -10,6 +11,7 @@ from monrest.auth.proxies import Proxies
 from monrest.config import AuthConfig, ServerConfig
 from monrest.errors import NotFound
 from monrest.names import Names
+from monrest.spool import Spools
 from monrest.values import Column, Document, Rows
 from monrest.web.app import Api
 from monrest.web.respond import Responder
@@ -71,7 +73,7 @@ class Room:
             dispatch=self.dispatch,
             allowed=self.allowed,
             public=lambda method, segments: (method, segments) == ("POST", ("open",)),
-            responder=Responder(self.clock, self.threads),
+            responder=Responder(self.clock, self.threads, self.threads, Spools(self.clock, Path())),
             clock=self.clock,
         ).resource()
 

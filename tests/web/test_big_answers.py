@@ -1,10 +1,13 @@
 """What only a real connection shows: slow readers, gzip, answers that break."""
 
+import gc
 import gzip
 import json
 import socket
+import weakref
 
 import pytest
+from attrs import evolve
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
@@ -93,6 +96,35 @@ async def test_a_client_that_leaves_in_the_middle(serve):
     other = await served.connect()
     assert (await one(other, get("/fine")))[0] == 200
     assert len(served.room.site.channels) == 1
+
+
+class Kept(list):
+    """Rows whose end can be seen."""
+
+
+async def test_a_client_that_leaves_takes_its_answer_along(serve):
+    """Nothing of it waits for a collection of garbage."""
+    served, kept = serve(), []
+
+    async def many(_):
+        answer = rows(60_000, "x" * 1000)
+        answer = evolve(answer, rows=Kept(answer.rows))
+        kept.append(weakref.ref(answer.rows))
+        return answer
+
+    served.room.answers["/hosts"] = many
+    client = await served.connect()
+    gc.disable()
+    try:
+        client.send(get("/hosts"))
+        await client.until(lambda wire: len(wire.data) > 100_000)
+        assert kept[0]() is not None
+        client.transport.abortConnection()
+        await client.lost
+        assert (await one(await served.connect(), get("/fine")))[0] == 200
+        assert kept[0]() is None
+    finally:
+        gc.enable()
 
 
 async def test_a_body_that_breaks_is_not_taken_for_whole(serve, stray_failures):
