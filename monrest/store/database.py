@@ -100,21 +100,23 @@ class Database(Service):
 
     def _migrate(self, url: URL) -> None:
         """Migrate the database, also one that comes a little later than this daemon."""
-        began = self.clock.seconds()
-        told = None
+        began = told = None
         while True:
             try:
                 migrate.upgrade(url)
             except StoreError as error:
-                waited = self.clock.seconds() - began
-                if not error.away or waited >= self.patience:
+                if not error.away or not self.patience:
                     raise
-                if told is None or waited >= told + _TELL:
-                    told = waited
+                now = self.clock.seconds()
+                began = now if began is None else began
+                if now >= began + self.patience:
+                    raise
+                if told is None or now >= told + _TELL:
+                    told = now
                     self.log.warn(
                         "{reason}; waiting for the database, {left:.0f} s at most",
                         reason=str(error),
-                        left=self.patience - waited,
+                        left=began + self.patience - now,
                     )
                 self.sleep(_LOOK_AGAIN)
             else:
