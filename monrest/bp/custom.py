@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from monrest.bp.functions import Outcome, failed
 from monrest.bp.live import Live
@@ -172,15 +172,18 @@ def _item(given: Mapping[str, Any]) -> Item:
 def load(folder: str, known: Extensions = EMPTY) -> Extensions:
     """Read the files of a folder, in the order of their names, unless they are ``known`` already.
 
-    Blocks. Files that cannot be read or run are left out and told in ``problems``.
+    Blocks. Files that cannot be read or run are left out and told in ``problems``. While the
+    folder cannot be read, what is known stays.
     """
     if not folder:
         return EMPTY
     try:
-        paths = sorted(Path(folder).glob("*.py"))
+        # Not glob, for which a folder that must not be read is an empty one.
+        paths = sorted(path for path in Path(folder).iterdir() if path.suffix == ".py")
         stamp = tuple((str(path), path.stat().st_mtime_ns) for path in paths)
     except OSError as error:
-        return Extensions(problems=(f"{folder}: {error.strerror}",))
+        # With no stamp of any folder it is read again as soon as it can be.
+        return evolve(known, stamp=(("", 0),), problems=(f"{folder}: {error.strerror}",))
     if known is not EMPTY and known.stamp == stamp:
         return known
     functions: dict[str, Callable[..., Any]] = {}

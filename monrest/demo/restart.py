@@ -17,7 +17,7 @@ from monrest.demo.inventory import Inventory
 from monrest.demo.objects import MODIFIED, Checkable, Host, Service, Target
 from monrest.demo.simulation import Simulation
 from monrest.objectconfig.files import discover
-from monrest.objectconfig.parser import ObjectConfigError, Problem, read_file
+from monrest.objectconfig.parser import ObjectConfigError, Problem, read_file, unreadable
 from monrest.objectconfig.site import ConfiguredSite, build, load
 
 _STATE = tuple(
@@ -67,6 +67,13 @@ def read(path: Path) -> ConfiguredSite:
 
     Raises ObjectConfigError with everything a core would refuse.
     """
+    try:
+        return _read(path)
+    except OSError as error:
+        raise unreadable(error) from None
+
+
+def _read(path: Path) -> ConfiguredSite:
     if path.is_dir():
         return load(path)
     found = discover(ConfigTool(core_conf=str(path)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -136,7 +137,11 @@ def has_readonly_comment(data: bytes) -> bool:
 
 
 def discover(tool: ConfigTool) -> FileSet:
-    """Find the object files of a site. Reads folders and the main file; never raises OSError."""
+    """Find the object files of a site. Reads folders and the main file.
+
+    A folder that is not there is one of the problems. Raises OSError for what is there and cannot
+    be read, and for a main file that is not there: it is not known which files there are.
+    """
     search = _Search(tool)
     if tool.core_conf:
         search.main_file(tool.core_conf, 0)
@@ -152,7 +157,10 @@ def setting(core_conf: str, name: str) -> str | None:
     None for a main file that cannot be read.
     """
     search = _Search(ConfigTool(core_conf=core_conf))
-    search.main_file(core_conf, 0)
+    try:
+        search.main_file(core_conf, 0)
+    except OSError:
+        return None
     if search.problems or search.foreign:
         return None
     return next((value for key, value in reversed(search.lines) if key == name), "")
@@ -161,7 +169,8 @@ def setting(core_conf: str, name: str) -> str | None:
 def find_in(folder: str) -> Iterator[tuple[str, bool]]:
     """Paths of all ``*.cfg`` files below a folder, and whether a symbolic link leads there.
 
-    Entries that begin with a dot and broken links are left out; a folder is entered once.
+    Entries that begin with a dot and broken links are left out; a folder is entered once. Raises
+    OSError when the folder or one below it cannot be read: it is not the same as an empty one.
     """
     entered: set[tuple[int, int]] = set()
     waiting = [folder]
@@ -172,9 +181,12 @@ def find_in(folder: str) -> Iterator[tuple[str, bool]]:
         current = (waiting or links).pop()
         try:
             status = os.stat(current)  # noqa: PTH116 - a path object for each entry is slow
-            entries = list(os.scandir(current))
-        except OSError:
-            continue
+            with os.scandir(current) as found:
+                entries = list(found)
+        except FileNotFoundError:
+            if current == folder:
+                raise
+            continue  # it is gone by now
         if (status.st_dev, status.st_ino) in entered:
             continue
         entered.add((status.st_dev, status.st_ino))
@@ -186,8 +198,20 @@ def find_in(folder: str) -> Iterator[tuple[str, bool]]:
                     (links if linked or entry.is_symlink() else waiting).append(entry.path)
                 elif entry.name.endswith(".cfg") and entry.is_file():
                     yield entry.path, linked or entry.is_symlink()
-            except OSError:
-                continue
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+
+
+def files_in(folder: str) -> tuple[list[tuple[str, bool]], list[str]]:
+    """What ``find_in`` finds, and the problem of a folder that is not there.
+
+    Raises OSError as that does: then it is there and cannot be read.
+    """
+    try:
+        return list(find_in(folder)), []
+    except (FileNotFoundError, NotADirectoryError) as error:
+        return [], [f"cannot read folder: {folder}: {error.strerror}"]
 
 
 @define(eq=False)
@@ -210,12 +234,8 @@ class _Search:
             return
         self.seen.add(path)
         self.base = self.base or str(Path(path).parent)
-        try:
-            with Path(path).open("rb") as stream:
-                text = stream.read(_MAIN_FILE_LIMIT).decode("utf-8", "surrogateescape")
-        except OSError as error:
-            self.problems.append(f"cannot read file: {path}: {error.strerror}")
-            return
+        with Path(path).open("rb") as stream:
+            text = stream.read(_MAIN_FILE_LIMIT).decode("utf-8", "surrogateescape")
         for line in map(str.strip, text.split("\n")):
             if not line or line[0] in "#;":
                 continue
@@ -234,7 +254,7 @@ class _Search:
             elif key == "include_file":
                 self.main_file(below, depth + 1)
             elif key == "include_dir":
-                for name in sorted((name for name, _ in find_in(below)), key=os.fsencode):
+                for name in sorted((name for name, _ in self._files_in(below)), key=os.fsencode):
                     self.main_file(name, depth + 1)
 
     def named_files(self) -> None:
@@ -247,7 +267,7 @@ class _Search:
             elif key == "resource_file":
                 self.resources[path] = None
         for folder in self.folders:
-            self._take(find_in(folder))
+            self._take(self._files_in(folder))
 
     def settings(self) -> None:
         tool = self.tool
@@ -255,11 +275,17 @@ class _Search:
         self.named.update(dict.fromkeys(map(_plain, tool.obj_file)))
         self.resources.update(dict.fromkeys(map(_plain, tool.obj_resource_file)))
         for folder in self.folders:
-            self._take(item for item in find_in(folder) if not _matches(tool.obj_exclude, item[0]))
+            found = self._files_in(folder)
+            self._take(item for item in found if not _matches(tool.obj_exclude, item[0]))
         if not self.folders and not self.named:
             self.problems.append(
                 "no object files: core_conf or obj_dir or obj_file must be configured"
             )
+
+    def _files_in(self, folder: str) -> list[tuple[str, bool]]:
+        found, problem = files_in(folder)
+        self.problems += problem
+        return found
 
     def _take(self, found: Iterable[tuple[str, bool]]) -> None:
         for path, linked in found:

@@ -5,6 +5,7 @@ Everything here blocks: it reads files and parses. It belongs into a thread.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -16,8 +17,9 @@ from attrs import define, evolve, frozen
 
 from monrest.clocks import age_of_file
 from monrest.config import ConfigTool
+from monrest.errors import Unavailable
 from monrest.objectconfig.document import Block, ConfigFile, place
-from monrest.objectconfig.files import FileSet, discover, find_in, has_readonly_comment
+from monrest.objectconfig.files import FileSet, discover, files_in, has_readonly_comment
 from monrest.objectconfig.identity import Claim, Marks, align, assign
 from monrest.objectconfig.names import Names
 from monrest.objectconfig.parser import core_text
@@ -206,6 +208,16 @@ class SiteModel:
         return _meta(item, site) | values | {":TEMPLATES": list(found.templates)}
 
 
+class UnreadableError(Unavailable):
+    """It is not known which objects a site has; ``problem`` is a text for the precheck."""
+
+    def __init__(self, error: OSError) -> None:
+        place = f"{error.filename}: " if error.filename else ""
+        reason = f"{place}{error.strerror or error}"
+        super().__init__("cannot read object files", reason)
+        self.problem = f"cannot read: {reason}"
+
+
 def load(
     tool: ConfigTool,
     previous: SiteModel | None = None,
@@ -214,8 +226,23 @@ def load(
     """Read a site's files; what did not change since ``previous`` is taken from there.
 
     Gives ``previous`` itself when nothing changed at all. Where it holds a stashed text that is
-    now on disk, ids stay; else ``recorded`` is asked. Never raises OSError.
+    now on disk, ids stay; else ``recorded`` is asked. Raises UnreadableError when a folder or the
+    main file cannot be read, or no file because the system has no room for it; one file that
+    must not be read is one of the problems.
     """
+    try:
+        return _load(tool, previous, recorded)
+    except OSError as error:
+        raise UnreadableError(error) from None
+
+
+_FILE_ALONE = frozenset(
+    {0, errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.EPERM}
+)
+"""Errors that say something about a file and nothing about the system."""
+
+
+def _load(tool: ConfigTool, previous: SiteModel | None, recorded: Recorded) -> SiteModel:
     files = discover(tool)
     old = {} if previous is None else previous.loaded
     trusted = previous is not None and previous.files.tool == tool
@@ -231,10 +258,12 @@ def load(
             try:
                 loaded[path] = _read(path, readonly, old.get(path), recorded, trusted)
             except OSError as error:
+                if error.errno not in _FILE_ALONE:
+                    raise
                 problems.append(f"cannot read file: {path}: {error.strerror}")
                 unreadable.add(path)
             else:
-                included.update(dict.fromkeys(_included(loaded[path])))
+                included.update(dict.fromkeys(_included(loaded[path], problems)))
         files = files.with_files(included)
         waiting = {file.path: bool(file.readonly) for file in files.files if file.path not in seen}
     same = (
@@ -300,15 +329,20 @@ def _open(path: str) -> int:
     return descriptor
 
 
-def _included(file: SiteFile) -> Iterable[str]:
-    """Paths of the object files that an object file names by include_file and include_dir."""
+def _included(file: SiteFile, problems: list[str]) -> Iterable[str]:
+    """Paths of the object files that an object file names by include_file and include_dir.
+
+    A folder that is not there is added to the problems.
+    """
     base = file.path.rpartition("/")[0]
     for line in file.document.includes:
         path = os.path.normpath(os.path.join(base, line.path))  # noqa: PTH118 - texts, not paths
         if line.kind == "include_file":
             yield path
         else:
-            yield from sorted((name for name, _ in find_in(path)), key=os.fsencode)
+            found, missing = files_in(path)
+            problems += missing
+            yield from sorted((name for name, _ in found), key=os.fsencode)
 
 
 def _overlaid(document: ConfigFile, text: Overlay, old: SiteFile | None) -> list[Claim]:

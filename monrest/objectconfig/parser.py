@@ -11,6 +11,7 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from monrest.objectconfig.document import Block, ConfigFile, Problem
+from monrest.objectconfig.files import find_in
 
 __all__ = [
     "Definition",
@@ -105,11 +106,19 @@ def core_text(value: str) -> str:
     return value.replace("\\;", ";")
 
 
+def unreadable(error: OSError) -> ObjectConfigError:
+    """Say which file or folder could not be read."""
+    return ObjectConfigError([Problem(str(error.filename), 0, error.strerror or str(error))])
+
+
 def find_files(folder: Path) -> list[Path]:
-    """All ``*.cfg`` files below a folder, sorted by path; a file stands for itself."""
+    """All ``*.cfg`` files below a folder, sorted by path; a file stands for itself.
+
+    Raises OSError for what is not there or cannot be read.
+    """
     if folder.is_file():
         return [folder]
-    return sorted(path for path in folder.rglob("*.cfg") if path.is_file())
+    return sorted(Path(path) for path, _ in find_in(str(folder)))
 
 
 def read_file(path: Path) -> ObjectFile:

@@ -97,7 +97,7 @@ def write(
         room.write(evolve(journal, state="commit"))
     except OSError as error:
         roll_back(room, journal)
-        raise _meaning(error) from None
+        raise meaning(error) from None
     except RestError:
         roll_back(room, journal)
         raise
@@ -136,7 +136,7 @@ def _present(target: Target) -> tuple[bytes, os.stat_result] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _meaning(error) from None
+        raise meaning(error) from None
 
 
 def _journal(writes: Sequence[Write], found: Sequence[Target], configured: set[str]) -> Journal:
@@ -339,7 +339,7 @@ def recover(room: Room) -> None:
             return
         left = finish(room, journal)
     except OSError as error:
-        raise _meaning(error) from error
+        raise meaning(error) from error
     log.warn("an interrupted save was completed: {paths}", paths=paths)
     if left:
         text = "left as they are, since they were changed after the save: {paths}"
@@ -358,7 +358,8 @@ def recover_all(var_dir: Path) -> None:
             log.failure("an interrupted save cannot be completed yet")
 
 
-def _meaning(error: OSError) -> RestError:
+def meaning(error: OSError) -> RestError:
+    """Say what an error of the system means for a save."""
     where = f"{error.filename}: " if error.filename else ""
     reason = f"{where}{error.strerror or error}"
     if error.errno in _MAY_NOT:

@@ -29,6 +29,7 @@ from monrest.objectconfig.parser import (
     Problem,
     find_files,
     read_file,
+    unreadable,
 )
 from monrest.objectconfig.records import Record
 from monrest.objectconfig.templates import Resolved, resolve
@@ -87,7 +88,10 @@ class ConfiguredSite:
 
 def load(path: Path) -> ConfiguredSite:
     """Read all object files below a folder. Raises ObjectConfigError naming file and line."""
-    files = [read_file(item) for item in find_files(path)]
+    try:
+        files = [read_file(item) for item in find_files(path)]
+    except OSError as error:
+        raise unreadable(error) from None
     problems = [problem for item in files for problem in item.problems]
     if not files:
         problems.append(Problem(str(path), 0, "no object files (*.cfg) found"))

@@ -30,7 +30,7 @@ from monrest.objectconfig.diff import unified
 from monrest.objectconfig.disks import Disk
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.hooks import Hooks
-from monrest.objectconfig.save import recover_all
+from monrest.objectconfig.save import meaning, recover_all
 from monrest.objectconfig.saving import Saved, save
 from monrest.objectconfig.stash import Change, OvertakenError, StagedBy, Stash
 from monrest.objectconfig.views import View, edited, view_of
@@ -271,6 +271,18 @@ class Staging(Service):
             view, _ = await self._change(site, user, ())
             return view
 
+        try:
+            return await self._write(site, user, hooks, look)
+        except OSError as error:
+            raise meaning(error) from error
+
+    async def _write(
+        self,
+        site: ConfigSite,
+        user: str,
+        hooks: Hooks,
+        look: Callable[[], Coroutine[Any, Any, View]],
+    ) -> Saved:
         return await save(
             reactor=self.reactor,
             wall=self.wall,

@@ -117,10 +117,11 @@ def view_of(disk: SiteModel, stash: Stash) -> View:
     for path, file in stash.files.items():
         loaded = disk.loaded.get(path)
         present = None if loaded is None or loaded.stamp is None else loaded.stamp.sha256
-        if present == file.content_hash:
+        known = path not in disk.unreadable
+        if known and present == file.content_hash:
             continue  # somebody made the same change
         merged = file
-        if present != file.base_hash:
+        if not known or present != file.base_hash:
             found = None if loaded is None else _merged(file, loaded.document.data())
             if found is None:
                 conflicts.append(path)

@@ -38,14 +38,13 @@ class Script:
 
 
 def scripts_in(folder: str) -> tuple[list[Script], list[str]]:
-    """Find the programs of a folder, by name, and what is wrong with others; reads files."""
+    """Find the programs of a folder, by name, and what is wrong with others; reads files.
+
+    Raises OSError when the folder cannot be read.
+    """
     found: list[Script] = []
     problems: list[str] = []
-    try:
-        paths = sorted(Path(folder).iterdir())
-    except OSError as error:
-        return [], [f"{folder}: {error.strerror}"]
-    for path in paths:
+    for path in sorted(Path(folder).iterdir()):
         if path.suffix != SUFFIX or not records.is_nr(path.stem):
             continue
         try:

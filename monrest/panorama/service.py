@@ -45,11 +45,19 @@ class Panorama(Service):
         )
 
     async def scripts(self) -> list[Script]:
-        """Find the programs; what is wrong with others is in the log."""
+        """Find the programs; what is wrong with others is in the log.
+
+        Raises Unavailable when the folder cannot be read.
+        """
         folder = self.config.folder
         if not folder:
             return []
-        found, problems = await self.threads.run(lambda: scripts_in(folder))
+        try:
+            found, problems = await self.threads.run(lambda: scripts_in(folder))
+        except OSError as error:
+            raise Unavailable(
+                "cannot read the scripted dashboards", f"{folder}: {error.strerror}"
+            ) from None
         for problem in problems:
             self.log.warn("a scripted dashboard is left out: {problem}", problem=problem)
         return found

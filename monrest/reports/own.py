@@ -35,16 +35,15 @@ _KEYS = {"like": str, "title": str, "defaults": dict}
 
 
 def templates_in(folder: str) -> tuple[Templates, list[str]]:
-    """The built-in templates and those of a folder, and what is wrong with others; reads files."""
+    """The built-in templates and those of a folder, and what is wrong with others; reads files.
+
+    Raises OSError when the folder cannot be read.
+    """
     found = dict(TEMPLATES)
     problems: list[str] = []
     if not folder:
         return found, problems
-    try:
-        paths = sorted(path for path in Path(folder).iterdir() if path.suffix == ".tt")
-    except OSError as error:
-        return found, [f"{folder}: {error.strerror}"]
-    for path in paths:
+    for path in sorted(path for path in Path(folder).iterdir() if path.suffix == ".tt"):
         try:
             found[path.name] = _read(path)
         except OSError as error:

@@ -302,7 +302,14 @@ class Reports(Service):
 
     def load(self) -> None:
         """Read the operator's templates; blocks."""
-        self._loaded(*templates_in(self.config.templates))
+        self._loaded(*self._read(self.config.templates))
+
+    def _read(self, folder: str) -> tuple[Templates, list[str]]:
+        """Read the templates; those of before stay while the folder cannot be read."""
+        try:
+            return templates_in(folder)
+        except OSError as error:
+            return self.templates, [f"folder {folder} cannot be read: {error.strerror}"]
 
     def _loaded(self, templates: Templates, problems: Iterable[str]) -> None:
         self.templates = templates
@@ -311,7 +318,7 @@ class Reports(Service):
 
     async def reconfigure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
         """Go on with other settings and templates; what is being made now counts as before."""
-        self._loaded(*await self.threads.run(lambda: templates_in(config.templates)))
+        self._loaded(*await self.threads.run(lambda: self._read(config.templates)))
         if config.concurrent != self.config.concurrent:
             self._slots = DeferredSemaphore(config.concurrent)
         self.config, self.mail, self.zone = config, mail, zone

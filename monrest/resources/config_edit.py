@@ -16,7 +16,7 @@ from monrest.auth.csrf import SAFE
 from monrest.concurrency import shielded
 from monrest.errors import BadRequest, RestError
 from monrest.objectconfig.edit import Editor
-from monrest.objectconfig.model import ConfigObject, SiteModel
+from monrest.objectconfig.model import ConfigObject, SiteModel, UnreadableError
 from monrest.objectconfig.staging import ConfigSite
 from monrest.objectconfig.views import View
 from monrest.query.bind import TYPO
@@ -38,7 +38,7 @@ from monrest.resources.declare import Context
 from monrest.resources.forward import check_reachable
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
-from monrest.values import Answer, Column, Document, Parameters, RestRequest
+from monrest.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
 
 Action: TypeAlias = Literal["change", "remove"]
 Chosen: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
@@ -89,29 +89,42 @@ def config_site(context: Context, site: Site) -> ConfigSite:
     return ConfigSite(id=site.id, name=site.name, tool=tool)
 
 
-async def tools(context: Context, request: RestRequest) -> list[Tool]:
+async def tools(
+    context: Context, request: RestRequest, failed: list[SiteProblem] | None = None
+) -> list[Tool]:
     """All selected sites with an object configuration, one after the other.
 
     With ``refreshdata=1`` the asker's changes in files with conflicts are dropped before. Raise
-    BadRequest for a site whose files are of another language.
+    BadRequest for a site whose files are of another language, and UnreadableError for one whose
+    files cannot be read. A list names it in ``failed`` if other sites answer.
     """
     refresh, user = flag(request, REFRESH.name), user_of(request)
     if refresh:
         await _check_refresh(context, request)
     found: list[Tool] = []
+    problems: list[UnreadableError] = []
     for site in tool_sites(context, request):
         config = config_site(context, site)
         if refresh:
             dropped = await context.staging.refresh(config, user)
             if dropped:
                 note(request, "refresh", target=site.id, files=dropped)
-        view = await context.staging.view(config, user)
+        try:
+            view = await context.staging.view(config, user)
+        except UnreadableError as error:
+            if failed is None:
+                raise
+            problems.append(error)
+            failed.append(SiteProblem(site.id, site.name, error.message))
+            continue
         if view.model.files.foreign:
             raise BadRequest(
                 "object configuration is not available for Icinga 2",
                 f"{site.name}: {view.model.files.foreign}",
             )
         found.append(Tool(site=site, config=config, view=view))
+    if problems and not found and not far_tools(context, request):
+        raise problems[0]
     return found
 
 

@@ -94,7 +94,7 @@ async def far_change(
     ``filters``: the query string chooses the objects. The first site that refuses ends it. Names
     that one site does not know are no typing errors if another one knows them.
     """
-    if sites and filters:
+    if sites and filters and request.method in ("PATCH", "DELETE"):
         _check_body(request, sites[0])
     done: list[tuple[FederatedSite, dict[str, Any]]] = []
     unknown: RestError | None = None

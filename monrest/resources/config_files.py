@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import evolve
 
+from monrest.objectconfig.model import UnreadableError
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.stash import StagedBy
 from monrest.resources.config_asked import REFRESH, flag, tool_sites, user_of, without
@@ -25,7 +26,7 @@ from monrest.resources.declare import (
 )
 from monrest.resources.forward import Listed
 from monrest.resources.local import local_schema, select
-from monrest.values import Answer, Column, Parameters, RestRequest
+from monrest.values import Answer, Column, Parameters, RestRequest, SiteProblem
 
 IGNORE = Parameter(
     name="ignore_whitespace",
@@ -34,8 +35,8 @@ IGNORE = Parameter(
 )
 
 FILES = (
-    Column("hex", "string", "", "SHA-256 of the file on disk; null while it is not there"),
-    Column("mtime", "time", "", "when the file on disk was changed; null while it is not there"),
+    Column("hex", "string", "", "SHA-256 of the file on disk; null if there is none to read"),
+    Column("mtime", "time", "", "when the file on disk was changed; null as hex"),
     Column("path", "string", "", "path of the file"),
     Column("peer_key", "string", "", "id of the site"),
     Column("readonly", "boolean", "", "1 when the file cannot be changed"),
@@ -77,7 +78,8 @@ async def files(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         for name in _DEMANDED
         if any(name in key or name in value for key, value in request.parameters)
     }
-    selected = await tools(context, request)
+    failed: list[SiteProblem] = []
+    selected = await tools(context, request, failed)
     staged: list[StagedBy] = []
     if "staged_by" in demanded:
         staged = await context.staging.overview([tool.site.id for tool in selected])
@@ -97,7 +99,7 @@ async def files(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         _FILES,
         [*records, *_complete(far, (*FILES, *MORE_OF_FILES))],
     )
-    return evolve(answer, failed_sites=far.problems)
+    return evolve(answer, failed_sites=(*failed, *far.problems))
 
 
 def _options(request: RestRequest, *names: str) -> Parameters:
@@ -115,7 +117,8 @@ def _files_of(tool: Tool, staged: Iterable[StagedBy], *, content: bool) -> list[
     people: dict[str, list[str]] = {}
     for one in staged:
         people.setdefault(one.path, []).append(one.user)
-    paths = {*view.model.loaded, *view.disk.loaded, *view.staged, *people}
+    unreadable = view.disk.unreadable
+    paths = {*view.model.loaded, *view.disk.loaded, *view.staged, *people, *unreadable}
     return [
         {
             **_on_disk(tool, path),
@@ -132,7 +135,8 @@ def _files_of(tool: Tool, staged: Iterable[StagedBy], *, content: bool) -> list[
 def _on_disk(tool: Tool, path: str) -> dict[str, Any]:
     loaded = tool.view.disk.loaded.get(path)
     if loaded is None or loaded.stamp is None:
-        return {"hex": None, "mtime": None, "readonly": 0}
+        unreadable = path in tool.view.disk.unreadable
+        return {"hex": None, "mtime": None, "readonly": int(unreadable)}
     stamp = loaded.stamp
     return {
         "hex": stamp.sha256,
@@ -157,7 +161,8 @@ def _content(tool: Tool, path: str) -> str:
 async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /config/diff: one row for each file that the asker has changed."""
     ignore = flag(request, IGNORE.name)
-    selected = await tools(context, request)
+    failed: list[SiteProblem] = []
+    selected = await tools(context, request, failed)
     records = [
         {"peer_key": tool.site.id, "file": row.file, "output": row.output}
         for tool in selected
@@ -174,7 +179,7 @@ async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
         _DIFFS,
         [*records, *_complete(far, DIFFS)],
     )
-    return evolve(answer, failed_sites=far.problems)
+    return evolve(answer, failed_sites=(*failed, *far.problems))
 
 
 async def check_before(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -184,8 +189,11 @@ async def check_before(context: Context, request: RestRequest, _: tuple[str, ...
         await tools(context, request)
     sites = tool_sites(context, request)
     for site in sites:
-        view = await context.staging.view(config_site(context, site), user_of(request))
-        errors = await context.threads.run(partial(precheck, view.model))
+        try:
+            view = await context.staging.view(config_site(context, site), user_of(request))
+            errors = await context.threads.run(partial(precheck, view.model))
+        except UnreadableError as error:
+            errors = [error.problem]
         records.append({"peer_key": site.id, "errors": errors, "failed": bool(errors)})
     asked = _options(request, REFRESH.name)
     far = await far_rows(context, request, asked, alone=not sites)

@@ -52,7 +52,7 @@ from monrest.resources.declare import (
     Parameter,
 )
 from monrest.resources.forward import check_reachable
-from monrest.values import Answer, Column, Document, RestRequest
+from monrest.values import Answer, Column, Document, RestRequest, SiteProblem
 
 _HELP = {
     ":TYPE": "the type of the object, such as host",
@@ -74,12 +74,13 @@ _COLLECTIONS = {
 
 def _listing(*, full: bool) -> Handler:
     async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        selected = await tools(context, request)
+        failed: list[SiteProblem] = []
+        selected = await tools(context, request, failed)
         far = await far_objects(context, request, alone=not selected)
         meta = (*COLUMNS, TEMPLATES) if full else COLUMNS
         records = chain(_records(selected, full=full), whole(far, meta))
         answer = await select_objects(context, request, _asked(request), records, meta)
-        return evolve(answer, failed_sites=far.problems)
+        return evolve(answer, failed_sites=(*failed, *far.problems))
 
     return handler
 
@@ -102,12 +103,13 @@ def _chosen_list(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
     async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
         chosen = choose(names)
         records: list[Record] = []
-        for tool in await tools(context, request):
+        failed: list[SiteProblem] = []
+        for tool in await tools(context, request, failed):
             records += await context.threads.run(partial(_rows, chosen, tool))
         far = await far_objects(context, request, alone=not records)
         records += whole(far, COLUMNS)
         answer = await select_objects(context, request, _asked(request), records)
-        return evolve(answer, failed_sites=far.problems)
+        return evolve(answer, failed_sites=(*failed, *far.problems))
 
     return handler
 

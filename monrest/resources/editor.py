@@ -11,6 +11,7 @@ from typing import Any
 import re2
 
 from monrest.config import EditorConfig, EditorFiles
+from monrest.errors import Unavailable
 from monrest.resources.declare import LIST_PARAMETERS, Context, Endpoint
 from monrest.resources.local import local_schema, select
 from monrest.values import ADMIN, Answer, Column, RestRequest
@@ -80,8 +81,19 @@ def _plain(folder: str) -> str:
 
 
 def _found(sections: Iterable[EditorConfig]) -> list[dict[str, Any]]:
-    """One record for each file of each section; the last block that has it counts."""
-    records: list[dict[str, Any]] = []
+    """One record for each file of each section; the last block that has it counts.
+
+    Raises Unavailable for a folder that cannot be read.
+    """
+    try:
+        return list(_records(sections))
+    except OSError as error:
+        raise Unavailable(
+            "cannot read the files", f"{error.filename or ''}: {error.strerror}".lstrip(": ")
+        ) from None
+
+
+def _records(sections: Iterable[EditorConfig]) -> Iterator[dict[str, Any]]:
     for section in sections:
         found: dict[str, dict[str, Any]] = {}
         for files in section.files:
@@ -90,8 +102,7 @@ def _found(sections: Iterable[EditorConfig]) -> list[dict[str, Any]]:
                 for path in islice(_below(folder), _MOST_FILES):
                     if not patterns or any(one.search(path) for one in patterns):
                         found[path] = _record(section, files, folder, path)
-        records += [found[path] for path in sorted(found)]
-    return records
+        yield from (found[path] for path in sorted(found))
 
 
 def _record(section: EditorConfig, files: EditorFiles, folder: str, path: str) -> dict[str, Any]:
@@ -112,7 +123,7 @@ def _below(folder: str) -> Iterator[str]:
         yield folder
         return
     entered: set[tuple[int, int]] = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
+    for place, folders, names in os.walk(folder, onerror=_unreadable, followlinks=True):
         status = Path(place).stat()
         if (status.st_dev, status.st_ino) in entered:
             folders.clear()
@@ -120,8 +131,14 @@ def _below(folder: str) -> Iterator[str]:
         entered.add((status.st_dev, status.st_ino))
         for name in names:
             path = os.fsencode(f"{place.rstrip('/')}/{name}").decode("utf-8", "replace")
-            if Path(place, name).is_file():
+            if os.path.isfile(f"{place}/{name}"):  # noqa: PTH113 - what a link must not see is none
                 yield path
+
+
+def _unreadable(error: OSError) -> None:
+    """An unreadable folder is no empty one; one that is not there is."""
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise error
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -252,6 +252,20 @@ def quiet_filter(stage, context, process, node, children, outcome):
 """
 
 
+def _unreadable_for_a_while(folder, known):
+    """What is known stays, and is read again afterwards."""
+    away = folder.rename(folder.with_name("away"))
+    missing = load(str(folder), known)
+    assert missing.functions is known.functions
+    assert missing.filters is known.filters
+    assert missing.problems == (f"{folder}: No such file or directory",)
+    away.rename(folder)
+    again = load(str(folder), missing)
+    assert again.functions.keys() == known.functions.keys()
+    assert again.problems == known.problems
+    return again
+
+
 def test_functions_and_filters_of_ones_own(town, tmp_path):
     (tmp_path / "own.py").write_text(CODE)
     (tmp_path / "wrong.py").write_text("def (")
@@ -259,6 +273,7 @@ def test_functions_and_filters_of_ones_own(town, tmp_path):
     assert len(town.extensions.problems) == 1
     assert "wrong.py" in town.extensions.problems[0]
     assert load(str(tmp_path), town.extensions) is town.extensions
+    town.extensions = _unreadable_for_a_while(tmp_path, town.extensions)
     town.host("h")
     nodes = [
         *leaf("custom('half_function', 5)", depends=["a"]),

@@ -1,12 +1,13 @@
 """Which files belong to a site, and where new ones may go: object-config.md, section 2."""
 
+import errno
 import os
 
 import pytest
 
 from monrest.config import ConfigTool
 from monrest.errors import BadRequest, Forbidden
-from monrest.objectconfig.files import FoundFile, discover, has_readonly_comment
+from monrest.objectconfig.files import FoundFile, discover, has_readonly_comment, setting
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_files_of_the_main_file(etc):
     assert found.root == str(etc)
     assert found.folders == (str(etc / "conf.d"), str(etc / "missing"))
     assert found.resource_files == (str(etc / "resource.cfg"),)
-    assert found.problems == ()
+    assert found.problems == (f"cannot read folder: {etc}/missing: No such file or directory",)
     assert found.core_type == "naemon"
 
 
@@ -106,8 +107,29 @@ def test_nothing_configured_is_a_problem():
 
 
 def test_a_main_file_that_cannot_be_read(tmp_path):
-    found = discover(ConfigTool(core_conf=str(tmp_path / "no.cfg")))
-    assert found.problems == (f"cannot read file: {tmp_path}/no.cfg: No such file or directory",)
+    with pytest.raises(FileNotFoundError):
+        discover(ConfigTool(core_conf=str(tmp_path / "no.cfg")))
+    assert setting(str(tmp_path / "no.cfg"), "x") is None
+
+
+def test_folders_that_are_not_there_are_problems(etc):
+    found = discover(ConfigTool(obj_dir=(str(etc / "none"), str(etc / "conf.d" / "a.cfg"))))
+    assert found.problems == (
+        f"cannot read folder: {etc}/none: No such file or directory",
+        f"cannot read folder: {etc}/conf.d/a.cfg: Not a directory",
+    )
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.EACCES, errno.EIO])
+def test_a_folder_that_cannot_be_read_is_no_empty_one(etc, monkeypatch, error):
+    def scandir(path, real=os.scandir):
+        if str(path).endswith("deep"):
+            raise OSError(error, os.strerror(error), path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(OSError, match="deep"):
+        discover(core(etc))
 
 
 def test_icinga2_is_refused(tmp_path):

@@ -262,5 +262,8 @@ def test_files_of_a_folder_are_one_site(tmp_path):
     assert str(caught.value).startswith(f"{tmp_path}/hosts.cfg:")
     (tmp_path / "hosts.cfg").write_text(HOSTS)
     assert len(load(tmp_path).hosts) == 4
-    with pytest.raises(ObjectConfigError, match="no object files"):
+    with pytest.raises(ObjectConfigError, match="nothing:0: No such file"):
         load(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ObjectConfigError, match="no object files"):
+        load(tmp_path / "empty")

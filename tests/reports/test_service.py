@@ -359,3 +359,21 @@ def test_numbers_are_the_lowest_free_ones(world):
     assert result(world.books.change(statements.remove(2)))
     assert world.add() == 2
     assert not result(world.books.change(statements.remove(9)))
+
+
+def test_templates_stay_while_their_folder_cannot_be_read(world, tmp_path):
+    one = world.join()
+    folder = tmp_path / "templates"
+    folder.mkdir()
+    (folder / "ours.tt").write_text('+++\nlike = "sla_report.tt"\ntitle = "Ours"\n+++\n')
+
+    def reconfigured():
+        config = ReportsConfig(templates=str(folder))
+        Deferred.fromCoroutine(one.reconfigure(config, MailConfig(), UTC))
+        return set(one.templates)
+
+    assert reconfigured() == {*TEMPLATES, "ours.tt"}
+    folder.rename(tmp_path / "away")
+    assert reconfigured() == {*TEMPLATES, "ours.tt"}
+    folder.mkdir()
+    assert reconfigured() == set(TEMPLATES)
