@@ -223,6 +223,8 @@ class Parts:
             config.nodecontrol,
             folder=config.server.var_dir,
             ended=self.jobs.ending,
+            lease=self.jobs.lease,
+            zone=config.display.zone(),
         )
 
     def _serving(self) -> bool:
@@ -291,7 +293,8 @@ class Parts:
         self.jobs.reconfigure(config.jobs)
         self.downtimes.zone = zone
         await self.reports.reconfigure(config.reports, config.mail, zone)
-        self.panorama.config, self.nodecontrol.config = config.panorama, config.nodecontrol
+        self.panorama.config = config.panorama
+        self.nodecontrol.reconfigure(config.nodecontrol, zone)
         await self.bp.reconfigure(config.bp, config.names.app, zone)
         self.config = config
 

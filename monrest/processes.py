@@ -20,6 +20,8 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
+from monrest import minder
+
 MOST_OUTPUT = 1_048_576
 """Bytes that are kept of standard output, and of standard error."""
 
@@ -53,6 +55,10 @@ _OWN = frozenset(
 )
 """Variables that are meant for the daemon and nobody below it."""
 
+_MINDER = minder.__file__
+_MINDED_GRACE = GRACE + minder.GRACE
+"""The same for a minder, which ends what it minds before."""
+
 _OUT = 1
 _LONGEST_LINE = 500
 
@@ -82,20 +88,50 @@ class Ended:
         return f"exit status {self.status}{': ' if line else ''}{line}"
 
 
+@define(eq=False)
+class Lease:
+    """Until when others surely take this daemon for alive, as CLOCK_BOOTTIME measures."""
+
+    until: float = field(default=0.0, init=False)
+    _watching: list[Callable[[float], object]] = field(factory=list, init=False)
+
+    def renew(self, until: float) -> None:
+        """Take note that it goes on until then, if not longer."""
+        if until > self.until:
+            self.until = until
+            for tell in tuple(self._watching):
+                tell(until)
+
+    def watch(self, tell: Callable[[float], object]) -> Callable[[], None]:
+        """Call ``tell`` whenever it goes on for longer, until what is given back is called."""
+        self._watching.append(tell)
+        return lambda: self._watching.remove(tell)
+
+
+@frozen
+class Minded:
+    """How a command is ended with its daemon: by whose ``lease``; by which file it is alone."""
+
+    lease: Lease
+    lock: str
+
+
 def run(
     reactor: Any,
     arguments: Sequence[str],
     environment: Mapping[str, str],
     seconds: float,
     heard: Callable[[bytes], object] | None = None,
+    minded: Minded | None = None,
 ) -> Deferred[Ended]:
     """Run a program with its ``arguments``, itself being the first; fires when it has ended.
 
     ``environment`` is added to the daemon's own; ``heard`` gets what it writes, as it comes.
     After ``seconds`` it and everything that it started is ended. Cancelling does the same; what
-    then fires is a ``CancelledError``, and nothing else ever fails.
+    then fires is a ``CancelledError``, and nothing else ever fails. With ``minded`` it is also
+    ended when the lease is over or the daemon is dead, and does not begin while the lock is held.
     """
-    process = _Process(reactor=reactor, seconds=seconds, heard=heard)
+    process = _Process(reactor=reactor, seconds=seconds, heard=heard, minded=minded)
     return process.start(arguments, environment)
 
 
@@ -109,6 +145,7 @@ class _Process(ProcessProtocol):
     reactor: Any
     seconds: float
     heard: Callable[[bytes], object] | None
+    minded: Minded | None
     done: Deferred[Ended] = field(init=False)
     _kept: tuple[bytearray, bytearray] = field(
         factory=lambda: (bytearray(), bytearray()), init=False
@@ -119,6 +156,7 @@ class _Process(ProcessProtocol):
     _status: int = field(default=0, init=False)
     _ended: bool = field(default=False, init=False)
     _calls: list[IDelayedCall] = field(factory=list, init=False)
+    _leave: Callable[[], object] = field(default=lambda: None, init=False)
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Deferred[Ended]:
         """Start the process."""
@@ -128,7 +166,7 @@ class _Process(ProcessProtocol):
             self.reactor.spawnProcess(
                 self,
                 sys.executable,
-                [sys.executable, "-I", "-S", "-c", _LAUNCHER, *arguments],
+                [sys.executable, "-I", "-S", *self._launcher(), *arguments],
                 env={**inherited, **environment},
                 path="/",
             )
@@ -138,12 +176,26 @@ class _Process(ProcessProtocol):
             self._finish()
         return self.done
 
+    def _launcher(self) -> tuple[str, ...]:
+        if self.minded is None:
+            return ("-c", _LAUNCHER)
+        return (_MINDER, self.minded.lock, repr(self.minded.lease.until))
+
     def connectionMade(self) -> None:
         """Nothing is said to the command, and its time begins."""
         transport: Any = self.transport
         self._pid = transport.pid
-        transport.closeStdin()
+        if self.minded is None:
+            transport.closeStdin()
+        else:
+            self._leave = self.minded.lease.watch(self._goes_on)
+            self._goes_on(self.minded.lease.until)
         self._calls.append(self.reactor.callLater(self.seconds, self._too_late))
+
+    def _goes_on(self, until: float) -> None:
+        """Tell the minder that the lease is longer now."""
+        transport: Any = self.transport
+        transport.write(b"%r\n" % until)
 
     def childDataReceived(self, descriptor: int, data: bytes) -> None:
         """Keep what it wrote, up to the limit."""
@@ -157,6 +209,7 @@ class _Process(ProcessProtocol):
     def processExited(self, reason: Failure) -> None:
         """Take its status; children that it left behind may hold the pipes open."""
         self._cancel()
+        self._leave()
         if not reason.check(ProcessDone):
             error: Any = reason.value
             signalled = error.signal
@@ -180,7 +233,8 @@ class _Process(ProcessProtocol):
         """Ask the command and its children to end, and a little later do it."""
         self._cancel()
         self._signal(signal.SIGTERM)
-        self._calls.append(self.reactor.callLater(GRACE, self._signal, signal.SIGKILL))
+        grace = GRACE if self.minded is None else _MINDED_GRACE
+        self._calls.append(self.reactor.callLater(grace, self._signal, signal.SIGKILL))
 
     def _signal(self, number: signal.Signals) -> None:
         # Before its first instruction the process is not yet the head of a group of its own.

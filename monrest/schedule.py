@@ -64,6 +64,11 @@ def cron(entry: Mapping[str, Any], where: str = "schedule") -> str:
     return text
 
 
+def comes(text: str) -> bool:
+    """Whether a text is a cron expression of five fields that means some time."""
+    return len(text) <= _LONGEST and len(text.split()) == _FIELDS and _comes(text)
+
+
 def _wrong(where: str, expected: str) -> BadRequest:
     return BadRequest("invalid schedule", f"{where}: expected {expected}")
 

@@ -16,6 +16,7 @@ from monrest.config.frontend import (
     ReportsConfig,
 )
 from monrest.config.values import Config
+from monrest.schedule import comes
 
 _HIGHEST_NUMBER = 1_000_000_000
 _HIGHEST_PORT = 65535
@@ -104,6 +105,10 @@ def _nodes(config: Config) -> Iterator[str]:
     control = config.nodecontrol
     if not 1 <= control.parallel_tasks <= 100:
         yield f"nodecontrol.parallel_tasks: expected 1 to 100, got {control.parallel_tasks}"
+    for key in ("gather_schedule", "runtime_schedule"):
+        text = getattr(control, key)
+        if text and not comes(text):
+            yield f"nodecontrol.{key}: expected five cron fields, got {text!r}"
     yield from expected.positive("nodecontrol.gather_timeout", control.gather_timeout)
     yield from expected.positive("nodecontrol.command_timeout", control.command_timeout)
     sites, seen = {site.id for site in config.sites}, set()

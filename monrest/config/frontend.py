@@ -93,11 +93,15 @@ class ControlledNode:
 class NodeControlConfig:
     """The table ``[nodecontrol]``; times in seconds.
 
+    Everything is gathered at the times of the cron expression ``gather_schedule``, and what changes
+    by the minute at those of ``runtime_schedule``; empty: never by itself.
     ``gather_timeout`` is for commands that print facts, ``command_timeout`` for all others.
     ``parallel_tasks`` nodes are asked at the same time.
     """
 
     enabled: bool = True
+    gather_schedule: str = "0 3 * * *"
+    runtime_schedule: str = ""
     parallel_tasks: int = 3
     gather_timeout: float = 60.0
     command_timeout: float = 3600.0

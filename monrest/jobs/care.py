@@ -19,11 +19,15 @@ from monrest.jobs.keeper import discard
 from monrest.jobs.node import Node
 from monrest.jobs.record import Job
 from monrest.jobs.slots import Slots
-from monrest.store.beats import Beats
+from monrest.processes import Lease
+from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
 
 WATCH = 5.0
 """Seconds between two looks at the beats of others."""
+
+HELD = 25.0
+"""Seconds after a beat in which others surely take this daemon for alive."""
 
 GONE_AFTER = 30.0
 """Seconds for which the beat of a daemon that is alive and has jobs never stands still."""
@@ -36,7 +40,7 @@ class Care:
     """``starting`` are the ids of jobs that are being stored at this moment.
 
     ``doubtful``: a job may be stored that nobody works at, because the answer of the database
-    was lost.
+    was lost. ``lease`` is renewed with each beat, ``timer`` measures it.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -47,8 +51,20 @@ class Care:
     slots: Slots
     node: Node
     starting: set[int]
+    lease: Lease
+    timer: Callable[[], float] = boot_time
     doubtful: bool = field(default=False, init=False)
     _beats: Beats[int | None] = field(init=False, factory=lambda: Beats(2 * WATCH))
+
+    def begins(self) -> float:
+        """Say until when others surely take this daemon for alive once it has stored a job.
+
+        Nobody looks at the beats of a daemon without jobs. Whoever did so before that ended counts
+        at most what may pass between two looks.
+        """
+        if len(self.slots) or len(self.starting) > 1 or self.doubtful:
+            return 0.0
+        return self.timer() + HELD - 2 * WATCH
 
     async def beat(self) -> None:
         """Store that this daemon lives and how far its jobs are, and read what is to be ended."""
@@ -63,6 +79,7 @@ class Care:
         for live in unsaid:
             live.unsaid = False
         work = statements.report(self.node.run, [live.job for live in unsaid])
+        began = self.timer()
         try:
             unended = await self.database.change(work)
         except BaseException as error:
@@ -71,6 +88,7 @@ class Care:
             if isinstance(error, Unavailable):
                 return
             raise
+        self.lease.renew(began + HELD)
         for number, live in before.items():
             if number not in unended:
                 # The others took this daemon for dead, and their word is stored.

@@ -31,6 +31,7 @@ from monrest.jobs.live import Live, Told, Work
 from monrest.jobs.node import Node
 from monrest.jobs.record import Job, new_id, storable
 from monrest.jobs.slots import Slots
+from monrest.processes import Lease
 from monrest.store.database import Database
 from monrest.values import Caller, Identity
 
@@ -68,6 +69,7 @@ class Jobs(Service):
     _slots: Slots = field(init=False)
     _doer: Doer = field(init=False)
     _care: Care = field(init=False)
+    lease: Lease = field(factory=Lease, init=False)
     _starting: set[int] = field(factory=set, init=False)
     _waiters: dict[Deferred[None], Live | None] = field(factory=dict, init=False)
     _periodic: tuple[Periodic, ...] = field(default=(), init=False)
@@ -200,7 +202,9 @@ class Jobs(Service):
                 continue
             self._starting.add(number)
             try:
+                began = self._care.begins()
                 stored = await self.database.change(statements.add(job))
+                self.lease.renew(began)
             except Unavailable:
                 self._care.doubtful = True
                 raise
@@ -262,6 +266,7 @@ class Jobs(Service):
             slots=self._slots,
             node=self.node,
             starting=self._starting,
+            lease=self.lease,
         )
         self._periodic = (
             Periodic(self.clock, _BEAT, self._care.beat, "reporting on jobs", now=False),

@@ -9,16 +9,14 @@ documented keys as it knows and with whatever else there is to tell, and ends wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from attrs import define, frozen
 from twisted.internet.defer import Deferred
 
 from monrest import processes
 from monrest.concurrency import Threads
-from monrest.nodecontrol.record import GatherError, facts_of
-
-What: TypeAlias = Literal["runtime", "facts"]
+from monrest.nodecontrol.record import GatherError, What, facts_of
 
 
 @frozen

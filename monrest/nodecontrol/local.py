@@ -7,16 +7,18 @@ import re
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import define
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 
 from monrest import __version__, processes
-from monrest.concurrency import Threads, pause
-from monrest.nodecontrol.gather import Gathered, What
+from monrest.concurrency import Shared, Threads, pause
+from monrest.nodecontrol.gather import Gathered
+from monrest.nodecontrol.record import What
 
 _SAMPLE = 0.5
 """Seconds over which the load of the processors is measured."""
@@ -107,6 +109,10 @@ def full_name(host: str, resolve: Callable[..., Sequence[Any]]) -> str:
     return host if name.partition(".")[0] == "localhost" else name
 
 
+async def _awaited(work: Awaitable[Gathered]) -> Gathered:
+    return await work
+
+
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(errors="replace")
@@ -114,30 +120,61 @@ def _read(path: str) -> str:
         return ""
 
 
-@define(eq=False, kw_only=True)
+@frozen
 class LocalGatherer:
-    """``folder`` is on the disk whose size is told; ``core_down`` is whether the core is.
+    """The node of a core on this ``host``; ``core_down`` is whether the core is."""
 
-    The package manager gets ``seconds`` for its lists; ``find`` says where a program is.
-    """
-
-    reactor: Any
-    threads: Threads
-    folder: str
-    seconds: float
+    host: LocalHost
     core_down: Callable[[], bool]
-    find: Callable[[str], str | None] = shutil.which
 
     def gather(self, what: What) -> Deferred[Gathered]:
         """See ``Gatherer``; never fails."""
         return Deferred.fromCoroutine(self._gather(what))
 
     async def _gather(self, what: What) -> Gathered:
+        learned = await self.host.learn(what)
+        down = int(self.core_down())
+        status = {"core": down, "monrest": 0, "OVERALL": down}
+        return evolve(learned, data={**learned.data, "dist_status": status})
+
+
+@define(eq=False, kw_only=True)
+class LocalHost:
+    """The host of this daemon as one gathering finds it: asked once, for all sites on it.
+
+    ``folder`` is on the disk whose size is told. The package manager gets ``seconds`` for its
+    lists; ``find`` says where a program is.
+    """
+
+    reactor: Any
+    threads: Threads
+    folder: str
+    seconds: float
+    find: Callable[[str], str | None] = shutil.which
+    _asked: dict[What, tuple[Shared[Gathered], Deferred[Gathered]]] = field(
+        factory=dict, init=False
+    )
+    _waiting: Counter[What] = field(factory=Counter, init=False)
+
+    async def learn(self, what: What) -> Gathered:
+        """Learn it, or wait for who does; when nobody waits any more everything is ended."""
+        if what not in self._asked:
+            shared: Shared[Gathered] = Shared()
+            self._asked[what] = (shared, Deferred.fromCoroutine(self._learn(what)))
+            shared.run(_awaited(self._asked[what][1]), lambda: None)
+        shared, doing = self._asked[what]
+        self._waiting[what] += 1
+        try:
+            return await shared.wait()
+        finally:
+            self._waiting[what] -= 1
+            if not self._waiting[what]:
+                doing.cancel()
+
+    async def _learn(self, what: What) -> Gathered:
         before = await self.threads.run(lambda: processor_times(_read("/proc/stat")))
         await pause(self.reactor, _SAMPLE)
         data = await self.threads.run(lambda: self._runtime(before))
-        down = int(self.core_down())
-        data["dist_status"] = {"core": down, "monrest": 0, "OVERALL": down}
         if what == "runtime":
             return Gathered(data)
         data |= await self.threads.run(self._facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import orjson
 from attrs import field, frozen
@@ -31,6 +31,11 @@ FAILED: Mapping[str, str] = {
     "cleanup": "cleaning_failed",
 }
 """Operations of which is shown how they ended last."""
+
+What: TypeAlias = Literal["facts", "runtime"]
+
+WHATS: tuple[What, ...] = ("facts", "runtime")
+"""What can be gathered, the one that has all of it first."""
 
 STEPS = ("install", "update", "cleanup")
 """What ``run_all`` does, as far as there are commands for it."""
@@ -63,10 +68,9 @@ class Node:
     claimed: int = 0
     last_job: int | None = None
 
-    @property
-    def asked(self) -> int:
-        """When it was asked for facts the last time, whatever became of it."""
-        return max(self.gathered, self.last_error_at)
+    def asked(self, what: What) -> int:
+        """When it was asked for that the last time, whatever became of it."""
+        return max(self.facts_gathered if what == "facts" else self.gathered, self.last_error_at)
 
 
 @frozen(kw_only=True)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import codecs
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import tzinfo
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from attrs import define, field
 from twisted.application.service import Service
@@ -20,15 +23,25 @@ from twisted.internet.defer import (
 from twisted.logger import Logger
 
 from monrest import processes
-from monrest.clocks import WallClock
+from monrest.clocks import Steps, WallClock
 from monrest.concurrency import Periodic, Threads
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.errors import BadRequest, Conflict, Unavailable
 from monrest.nodecontrol import statements
-from monrest.nodecontrol.gather import CommandGatherer, Gatherer, What
-from monrest.nodecontrol.local import LocalGatherer
-from monrest.nodecontrol.record import BROKEN, GatherError, Log, Node, outcome, steps
+from monrest.nodecontrol.gather import CommandGatherer, Gatherer
+from monrest.nodecontrol.local import LocalGatherer, LocalHost
+from monrest.nodecontrol.record import (
+    BROKEN,
+    WHATS,
+    GatherError,
+    Log,
+    Node,
+    What,
+    outcome,
+    steps,
+)
 from monrest.nodecontrol.statements import Stored, Work
+from monrest.schedule import between
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -36,10 +49,9 @@ from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.values import Progress
 
 DUTY = "nodecontrol"
-RUNTIME_EVERY = 300
-FACTS_EVERY = 7200
-
 _LOOK = 5.0
+_LATEST = 3600.0
+"""Seconds after which a time is over at which nobody could gather."""
 _SPARE = 30.0
 """Seconds after which a gatherer is dead that should have ended."""
 _CLAIM = 10.0
@@ -54,7 +66,7 @@ class NodeControl(Service):
     """``config`` may be replaced while it runs; ``folder`` is the one of the daemon's state.
 
     ``ended`` says how the job with a number ended: None while it has not, else why it failed,
-    empty if it did not.
+    empty if it did not. ``lease`` is that of the jobs: when it is over, others may have begun.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -68,10 +80,15 @@ class NodeControl(Service):
     config: NodeControlConfig
     folder: str
     ended: Callable[[int], Awaitable[str | None]]
-    _done: tuple[Token, int] | None = field(default=None, init=False)
+    lease: processes.Lease
+    zone: tzinfo
+    _token: Token | None = field(default=None, init=False)
+    _since: dict[What, float] = field(factory=dict, init=False)
+    _steps: Steps = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._steps = Steps(self.wall, self.reactor)
         self._periodic = Periodic(self.reactor, _LOOK, self.look, "gathering facts of nodes")
 
     # ---------------------------------------------------------------- which nodes
@@ -84,8 +101,8 @@ class NodeControl(Service):
         """Whether a site has a node: local ones, those over HTTP, and those that are named."""
         return site.local or site.config.where().kind in _REMOTE or self.settings(site) is not None
 
-    def gatherer(self, site: Site) -> Gatherer | None:
-        """Who learns about a node; None: nobody."""
+    def gatherer(self, site: Site, host: LocalHost) -> Gatherer | None:
+        """Who learns about a node, which may be on this ``host``; None: nobody."""
         settings, seconds = self.settings(site), self.config.gather_timeout
         if settings is not None and settings.gather:
             return CommandGatherer(
@@ -97,12 +114,19 @@ class NodeControl(Service):
             )
         if not site.local:
             return None
-        return LocalGatherer(
+        return LocalGatherer(host, lambda: bool(site.status))
+
+    def can_gather(self, site: Site) -> bool:
+        """Whether a node can be asked."""
+        return self.gatherer(site, self._host()) is not None
+
+    def _host(self) -> LocalHost:
+        """Make what one gathering learns of this host."""
+        return LocalHost(
             reactor=self.reactor,
             threads=self.threads,
             folder=self.folder,
-            seconds=seconds,
-            core_down=lambda: bool(site.status),
+            seconds=self.config.gather_timeout,
         )
 
     # ---------------------------------------------------------------- asking
@@ -126,7 +150,9 @@ class NodeControl(Service):
             name = node.operation.rpartition(":")[2]
             lost = Log(name=name, failed=BROKEN, at=int(now), output=problem)
             await self.database.change(statements.note(node.site, lost))
-        work = statements.release(node.site, node.job, now, problem[:_LONGEST_ERROR])
+        work = statements.release(
+            node.site, node.job, now, problem[:_LONGEST_ERROR], claimed=node.claimed
+        )
         return await self.database.change(work)
 
     async def output(self, site: Site, name: str) -> Log | None:
@@ -138,35 +164,37 @@ class NodeControl(Service):
     async def look(self) -> None:
         """Gather what is due, if that is this daemon's duty.
 
-        Whoever takes over does what was not done yet since its time came, and does not wait for
-        those who did it before: what they learn cannot be stored any more.
+        Nothing is due that came before this daemon. Whoever takes over does what was not done yet
+        since its time came, and does not wait for those who did it before: what they learn cannot
+        be stored any more.
         """
+        count = self._steps.count
+        if self._steps.look() != count:
+            # What comes next may have come by a clock that was wrong.
+            again = self._steps.since()
+            self._since = {what: min(since, again) for what, since in self._since.items()}
         token = self.duties.held(DUTY) if self.config.enabled else None
         if token is None:
-            self._done = None
+            self._token = None
             return
-        now = self.wall.now()
-        slot = int(now // RUNTIME_EVERY)
-        if self._done == (token, slot):
+        due = {what: at for what in WHATS if (at := self._due(what)) is not None}
+        if not due:
             return
         try:
             known = (await self.stored()).nodes
         except Unavailable:
             return
-        took_over = self._done is None or self._done[0] != token
-        self._done = (token, slot)
+        took_over, self._token = self._token != token, token
+        self._since |= due
         places = DeferredSemaphore(self.config.parallel_tasks)
-        hour = now // FACTS_EVERY * FACTS_EVERY
+        host = self._host()
         waiting = []
         for site in self.registry.sites:
-            if self.controls(site) and self.gatherer(site) is not None:
-                node = known.get(site.id)
-                if took_over and node is not None and node.asked >= slot * RUNTIME_EVERY:
-                    continue
-                what: What = "runtime"
-                if node is None or node.facts_gathered < hour:
-                    what = "facts"
-                waiting.append(places.run(self._regularly, site, what, token, took_over))
+            if self.controls(site) and self.gatherer(site, host) is not None:
+                node = known.get(site.id, Node(site=site.id))
+                what = next((what for what, at in due.items() if node.asked(what) < at), None)
+                if what is not None:
+                    waiting.append(places.run(self._regularly, site, what, host, token, took_over))
         done: bool
         result: Any
         try:
@@ -180,26 +208,36 @@ class NodeControl(Service):
             for one in waiting:
                 one.cancel()
 
-    async def _regularly(self, site: Site, what: What, token: Token, took_over: bool) -> str:
+    def _due(self, what: What) -> int | None:
+        """Give the newest time that has come and was not seen to; None: there is none."""
+        config, now = self.config, self.wall.now()
+        text = config.gather_schedule if what == "facts" else config.runtime_schedule
+        after = max(self._since[what], now - _LATEST)
+        return next(iter(between([text], after, now, self.zone, 1)), None) if text else None
+
+    async def _regularly(
+        self, site: Site, what: What, host: LocalHost, token: Token, took_over: bool
+    ) -> str:
         change = partial(self.duties.change, token)
-        return await self._gather(site, what, change, alone=not took_over)
+        return await self._gather(site, what, host, change, alone=not took_over)
 
     async def gather(self, site: Site, what: What) -> str:
         """Ask a node and store what it says; gives why that failed, empty if it did not.
 
         Raises BadRequest for a node that cannot be asked, Conflict while somebody asks it.
         """
-        return await self._gather(site, what, self.database.change)
+        return await self._gather(site, what, self._host(), self.database.change)
 
     async def _gather(
         self,
         site: Site,
         what: What,
+        host: LocalHost,
         change: Callable[[Work[Any]], Awaitable[Any]],
         *,
         alone: bool = True,
     ) -> str:
-        gatherer = self.gatherer(site)
+        gatherer = self.gatherer(site, host)
         if gatherer is None:
             raise BadRequest(
                 "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
@@ -231,10 +269,11 @@ class NodeControl(Service):
 
     # ---------------------------------------------------------------- operations
 
-    async def claim(self, site: Site, operation: str) -> None:
-        """Begin an operation: nobody else can until it is released.
+    async def claim(self, site: Site, operation: str) -> int:
+        """Begin an operation: nobody else can until it is released; when that was.
 
-        BadRequest for one that cannot be done, Conflict while another one goes on.
+        It has to be assigned within some seconds. BadRequest for one that cannot be done, Conflict
+        while another one goes on.
         """
         if not steps(self.settings(site), operation):
             raise BadRequest(
@@ -242,17 +281,20 @@ class NodeControl(Service):
                 f"nodecontrol.nodes: expected a command {operation} of {site.id}",
             )
         await self.stored()
-        now = self.wall.now()
+        now = int(self.wall.now())
         if not await self.database.change(statements.claim(site.id, operation, now)):
             raise Conflict("another operation is going on", "wait for its end, or cancel its job")
+        return now
 
-    async def assign(self, site: Site, job: int) -> None:
-        """Say which job does what was claimed."""
-        await self.database.change(statements.assign(site.id, job))
+    async def assign(self, site: Site, job: int, claimed: int) -> None:
+        """Say which job does what was claimed; Conflict when that was too late."""
+        if not await self.database.change(statements.assign(site.id, job, claimed)):
+            raise Conflict("the operation did not begin", "it took too long to store its job")
 
-    async def release(self, site: Site) -> None:
+    async def release(self, site: Site, claimed: int) -> None:
         """Give up what was claimed and has no job."""
-        await self.database.change(statements.release(site.id, None, self.wall.now()))
+        work = statements.release(site.id, None, self.wall.now(), claimed=claimed)
+        await self.database.change(work)
 
     async def perform(
         self, site: Site, operation: str, job: int, progress: Progress
@@ -260,6 +302,7 @@ class NodeControl(Service):
         """Do what ``job`` was assigned to, and learn what has changed by it.
 
         One log for each step, the last of which may have failed: then there are no more.
+        Conflict when others took this daemon for dead.
         """
         todo = steps(self.settings(site), operation)
         done: list[Log] = []
@@ -267,7 +310,9 @@ class NodeControl(Service):
         try:
             for at, (name, command) in enumerate(todo):
                 present = operation if name == operation else f"{operation}:{name}"
-                await self.database.change(statements.step(site.id, job, present))
+                if not await self.database.change(statements.step(site.id, job, present)):
+                    problem = f"{operation}: others gave it up"
+                    raise Conflict("the operation was given up", "others took this daemon for dead")
                 done.append(await self._step(site, name, command, _part(progress, at, len(todo))))
                 if done[-1].failed == BROKEN:
                     last = done[-1].output.strip().splitlines() or ["no output"]
@@ -281,11 +326,15 @@ class NodeControl(Service):
             release = statements.release(site.id, job, now, problem[:_LONGEST_ERROR])
             with suppress(Unavailable):  # the next one who looks tidies up
                 await self.database.change(release)
-        if self.gatherer(site) is not None:
+        if self.can_gather(site):
             progress(_GATHERING, message="gathering facts")
             with suppress(Conflict):
                 await self.gather(site, "facts")
         return tuple(done)
+
+    def _lock(self, site: Site) -> str:
+        """The file that is locked while a command of a node runs on this machine."""
+        return str(Path(self.folder, f"node-{quote(site.id, safe='')}.lock"))
 
     async def _step(self, site: Site, name: str, command: str, progress: Progress) -> Log:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -306,6 +355,7 @@ class NodeControl(Service):
                 {"MON_NODE": site.id, "MON_OPERATION": name},
                 self.config.command_timeout,
                 heard,
+                processes.Minded(self.lease, self._lock(site)),
             )
             failed = outcome(ended.status, said)
             if failed == BROKEN:
@@ -322,9 +372,20 @@ class NodeControl(Service):
 
     # ---------------------------------------------------------------- service
 
+    def reconfigure(self, config: NodeControlConfig, zone: tzinfo) -> None:
+        """Go on with other nodes and times; of other times only those count that are to come."""
+        times = (config.gather_schedule, config.runtime_schedule, zone)
+        if times != (self.config.gather_schedule, self.config.runtime_schedule, self.zone):
+            self._begin()
+        self.config, self.zone = config, zone
+
+    def _begin(self) -> None:
+        self._since = dict.fromkeys(WHATS, self.wall.now())
+
     def startService(self) -> None:
         """Take part in gathering."""
         super().startService()
+        self._begin()
         self.duties.want(DUTY)
         self._periodic.startService()
 

@@ -129,21 +129,19 @@ def claim(site: str, operation: str, now: float) -> Work[bool]:
     return work
 
 
-def assign(site: str, job: int) -> Work[None]:
-    """Note which job does the operation that was claimed."""
-    query = _of(site).where(nodes.c.operation != "", nodes.c.job.is_(None))
-    values = {"job": job, "last_job": job}
-    return lambda connection: _done(connection, query.values(values))
+def assign(site: str, job: int, claimed: int) -> Work[bool]:
+    """Note which job does what was claimed at that time; False when it is not claimed any more."""
+    query = _of(site).where(
+        nodes.c.operation != "", nodes.c.job.is_(None), nodes.c.claimed == claimed
+    )
+    values = query.values({"job": job, "last_job": job})
+    return lambda connection: connection.execute(values).rowcount == 1
 
 
-def _done(connection: Connection, query: Update) -> None:
-    connection.execute(query)
-
-
-def step(site: str, job: int, operation: str) -> Work[None]:
-    """Note what a job is doing now."""
+def step(site: str, job: int, operation: str) -> Work[bool]:
+    """Note what a job is doing now; False when others gave it up."""
     query = _of(site).where(nodes.c.job == job).values(operation=operation)
-    return lambda connection: _done(connection, query)
+    return lambda connection: connection.execute(query).rowcount == 1
 
 
 def note(site: str, log: Log) -> Work[None]:
@@ -160,9 +158,16 @@ def note(site: str, log: Log) -> Work[None]:
     return work
 
 
-def release(site: str, job: int | None, now: float, problem: str = "") -> Work[bool]:
-    """Note that the operation of ``job`` has ended, or that none has begun; False if it had."""
-    same = nodes.c.job.is_(None) if job is None else nodes.c.job == job
+def release(
+    site: str, job: int | None, now: float, problem: str = "", *, claimed: int = 0
+) -> Work[bool]:
+    """Note that the operation of ``job`` has ended; False if it had.
+
+    None: that what was ``claimed`` then has not begun.
+    """
+    same = nodes.c.job == job
+    if job is None:
+        same = nodes.c.job.is_(None) & (nodes.c.claimed == claimed)
     values: dict[str, Any] = {"operation": "", "job": None}
     if problem:
         values |= {"last_error": problem, "last_error_at": int(now)}

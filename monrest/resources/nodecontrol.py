@@ -196,7 +196,7 @@ def _audit(request: RestRequest, operation: str, site: Site, result: str = "ok")
 async def _start(context: Context, request: RestRequest, site: Site, operation: str) -> int:
     control = context.nodecontrol
     if operation == GATHER:
-        if control.gatherer(site) is None:
+        if not control.can_gather(site):
             raise BadRequest(
                 "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
             )
@@ -206,7 +206,7 @@ async def _start(context: Context, request: RestRequest, site: Site, operation: 
             return _result(operation, problem, {"peer_key": site.id})
 
         return (await context.jobs.start(_work(request, gathered))).id
-    await control.claim(site, operation)
+    claimed = await control.claim(site, operation)
     known: Deferred[int] = Deferred()
 
     async def done(progress: Progress) -> Answer:
@@ -217,10 +217,10 @@ async def _start(context: Context, request: RestRequest, site: Site, operation: 
     try:
         job = await context.jobs.start(_work(request, done))
     except BaseException:
-        await control.release(site)
+        await control.release(site, claimed)
         raise
     try:
-        await control.assign(site, job.id)
+        await control.assign(site, job.id, claimed)
     except BaseException as error:
         known.errback(error)
         raise
@@ -249,8 +249,8 @@ def _result(operation: str, problem: str, more: Mapping[str, Any]) -> Document:
 
 _TEXT = (
     "Sites with a local socket, sites over HTTP, and those with a `[[nodecontrol.nodes]]`. "
-    "What changes is gathered every five minutes, everything else every two hours. Unknown path "
-    "(404) while `nodecontrol.enabled` is false."
+    "Facts are gathered once a day (`nodecontrol.gather_schedule`), when asked and after each "
+    "operation. Unknown path (404) while `nodecontrol.enabled` is false."
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (

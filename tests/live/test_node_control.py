@@ -252,6 +252,42 @@ def test_one_whose_daemon_was_killed(run, gate):
         assert far(admin)["installing_failed"] == 0
 
 
+def test_facts_are_gathered_when_asked_and_never_at_start(made, embedded, tmp_path):
+    """One look at the packages is enough for all sites of this host, and none is taken at start."""
+    calls = tmp_path / "calls"
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    program = tools / "apt-get"
+    program.write_text(
+        f"#!/bin/sh\necho $(date +%H:%M) $* >> {calls}\necho 'Inst a (1 Debian:12)'\n"
+    )
+    program.chmod(0o755)
+    sites = [site(key, f"unix:{embedded.socket}") for key in ("one", "two", "three")]
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    daemon = made(sites)
+    daemon.start(PATH=path)
+    with daemon.client() as admin:
+        assert [row["last_gather_runtime"] for row in admin.rows(PATH)] == [0, 0, 0]
+        assert not calls.exists()
+        assert result(admin, do(admin, "gather", "two")).status == 200
+        (line,) = calls.read_text().splitlines()
+        assert line.partition(" ")[2] == "-s -o Debug::NoLocking=true upgrade"
+        assert admin.rows(PATH)[1]["os_updates"] == ["a"]
+    daemon.stop()
+    daemon.sections["nodecontrol"] = {"gather_schedule": "* * * * *"}
+    daemon.write_config()
+    daemon.start(PATH=path)
+    assert len(calls.read_text().splitlines()) == 1
+    with daemon.client() as admin:
+        until(
+            lambda: all(row["os_updates"] == ["a"] for row in admin.rows(PATH)),
+            "its time has come", seconds=90, pause=0.5,
+        )  # fmt: skip
+    # It may have come more than once by now.
+    minutes = [line.split()[0] for line in calls.read_text().splitlines()[1:]]
+    assert len(minutes) == len(set(minutes)) > 0
+
+
 def test_limits_and_stops(run, gate):
     _, begun, command = gate
     daemon = run({"command_timeout": 1}, install=command, update=command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from itertools import pairwise
 
 import pytest
@@ -11,18 +12,20 @@ from twisted.internet.task import Clock
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.config.values import SiteConfig
 from monrest.errors import Conflict
-from monrest.nodecontrol import service
 from monrest.nodecontrol.gather import Gathered
 from monrest.nodecontrol.record import GatherError
 from monrest.nodecontrol.service import NodeControl
+from monrest.processes import Lease
 from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 from monrest.store.duties import Duties
+from monrest.values import nobody_follows
 from tests.fakes.clocks import Wall
 from tests.fakes.jobs import AtOnce
 from tests.fakes.keystore import Store, result
 
 HOUR = 3600
+DAY = 24 * HOUR
 BEGIN = 1_700_000_000 // 7200 * 7200 + HOUR + 10  # after an odd hour in UTC
 
 
@@ -53,16 +56,19 @@ class Gatherer:
 class World:
     """Daemons with one database and the same nodes."""
 
-    def __init__(self, url, monkeypatch, count=1):
+    def __init__(self, url, monkeypatch, count=1, **config):
         self.url, self.elapsed, self.daemons, self.busy, self.most = url, 0.0, [], 0, 0
         self.ended = {}
         self.clock = Clock()
         configs = [SiteConfig(id=f"n{n}", name="N", address="unix:/live") for n in range(count)]
         self.sites = [Site(self.clock, config) for config in configs]
         self.gatherers = {site.id: Gatherer(self) for site in self.sites}
-        monkeypatch.setattr(NodeControl, "gatherer", lambda _, site: self.gatherers[site.id])
+        monkeypatch.setattr(
+            NodeControl, "gatherer", lambda _self, site, _host: self.gatherers[site.id]
+        )
         self.config = NodeControlConfig(
-            nodes=tuple(ControlledNode(site=one.id, install="true") for one in configs)
+            nodes=tuple(ControlledNode(site=one.id, install="true") for one in configs),
+            **{"gather_schedule": "0 */2 * * *", "runtime_schedule": "*/5 * * * *", **config},
         )
 
     def join(self, owner):
@@ -73,7 +79,7 @@ class World:
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         made = NodeControl(
             *(clock, Wall(clock), store, AtOnce(), duties),
-            *(SiteList(tuple(self.sites)), self.config, "/", self.end),
+            *(SiteList(tuple(self.sites)), self.config, "/", self.end, Lease(), UTC),
         )
         made.startService()
         duties.startService()
@@ -112,17 +118,16 @@ def stored(daemon):
     return result(Deferred.fromCoroutine(daemon.stored())).nodes["n0"]
 
 
-def test_runtime_every_five_minutes_and_facts_every_two_hours(world):
+def test_two_schedules(world):
     daemon = world.join("one")
     world.pass_(3 * HOUR + 300)
     asked = world.gatherers["n0"].asked
-    assert len(asked) == 38
-    gaps = {round(b - a) for (a, _), (b, _) in pairwise(asked[1:])}
+    assert asked[0][0] >= 290
+    assert len(asked) == 37
+    gaps = {round(b - a) for (a, _), (b, _) in pairwise(asked)}
     assert gaps == {300}
     facts = [at for at, what in asked if what == "facts"]
-    # At once for a node of which nothing is known, then at even hours.
-    assert facts[0] == asked[0][0] < 10
-    assert [round((BEGIN + at) % 7200) // 10 for at in facts[1:]] == [0, 0]
+    assert [round((BEGIN + at) % 7200) // 10 for at in facts] == [0, 0]
     node = stored(daemon)
     assert set(node.data) == {"facts_said", "runtime_said"}
     assert node.gathered > node.facts_gathered > 0
@@ -132,10 +137,10 @@ def test_only_one_of_three_daemons_and_another_after_its_death(world):
     first, *_ = (world.join(name) for name in ("x", "y", "z"))
     world.pass_(HOUR)
     asked = world.gatherers["n0"].asked
-    assert len(asked) == 13
+    assert len(asked) == 12
     world.kill(first)
     world.pass_(HOUR)
-    assert len(asked) == 25
+    assert len(asked) == 24
     assert len({(BEGIN + at) // 300 for at, _ in asked}) == len(asked)
 
 
@@ -165,7 +170,7 @@ def test_who_lost_the_duty_stores_nothing_late(world):
     first, second = world.join("x"), world.join("y")
     gatherer = world.gatherers["n0"]
     held = gatherer.held = Deferred()
-    world.pass_(5)
+    world.pass_(300)
     assert len(gatherer.asked) == 1
     first.duties.database.held = True
     gatherer.held = None
@@ -233,7 +238,7 @@ def test_one_who_gathers_and_died_is_forgotten(world):
     waiting.cancel()
     world.kill(first)
     gatherer.held = None
-    assert stored(second).gathering_until > second.reactor.seconds()
+    assert stored(second).gathering_until > second.wall.now()
     world.pass_(4 * world.config.gather_timeout + 60)
     assert result(Deferred.fromCoroutine(second.gather(world.sites[0], "facts"))) == ""
 
@@ -245,27 +250,87 @@ def test_what_nobody_does_any_more_is_tidied_up(world):
     def claim():
         return result(Deferred.fromCoroutine(daemon.claim(site, "install")))
 
-    claim()
+    def assign(job, claimed):
+        return result(Deferred.fromCoroutine(daemon.assign(site, job, claimed)))
+
+    late = claim()
     with pytest.raises(Conflict):
         claim()
     world.pass_(15)
     assert (stored(daemon).operation, stored(daemon).last_error) == (
         "", "the operation did not begin",
     )  # fmt: skip
-    claim()
-    result(Deferred.fromCoroutine(daemon.assign(site, 7)))
+    assign(7, claim())
     world.pass_(100)
     assert stored(daemon).operation == "install"
     world.ended[7] = "its daemon was killed"
     assert stored(daemon).operation == ""
     assert stored(daemon).last_error == "its daemon was killed"
     assert result(Deferred.fromCoroutine(daemon.output(site, "install"))).failed == 1
-    claim()
-    result(Deferred.fromCoroutine(daemon.assign(site, 8)))
+    assign(8, claim())
     world.ended[8] = ""
     assert stored(daemon).operation == ""
     assert (stored(daemon).last_job, stored(daemon).last_error) == (8, "its daemon was killed")
+    fresh = claim()
+    with pytest.raises(Conflict):
+        assign(9, late)
+    result(Deferred.fromCoroutine(daemon.release(site, late)))
+    assert stored(daemon).operation == "install"
+    assign(10, fresh)
+    assert stored(daemon).job == 10
 
 
-def test_the_intervals_are_those_of_the_description():
-    assert (service.RUNTIME_EVERY, service.FACTS_EVERY) == (300, 7200)
+def test_who_was_given_up_does_not_go_on(world):
+    """A daemon that was paused between two commands finds that its job is not the node's any more."""
+    daemon = world.join("one")
+    work = daemon.perform(world.sites[0], "install", 7, nobody_follows)
+    with pytest.raises(Conflict, match="given up"):
+        result(Deferred.fromCoroutine(work))
+
+
+# -------------------------------------------------------------------- once a day
+
+
+@pytest.fixture
+def daily(database_url, monkeypatch):
+    defaults = NodeControlConfig()
+    made = World(
+        database_url,
+        monkeypatch,
+        gather_schedule=defaults.gather_schedule,
+        runtime_schedule=defaults.runtime_schedule,
+    )
+    yield made
+    made.close()
+
+
+def test_by_itself_everything_is_gathered_once_a_day_and_never_at_start(daily):
+    first = daily.join("one")
+    daily.pass_(3 * DAY, step=60.0)
+    asked = daily.gatherers["n0"].asked
+    assert [what for _, what in asked] == ["facts"] * 3
+    assert {(BEGIN + at) // 60 * 60 % DAY for at, _ in asked} == {3 * HOUR}
+    for _ in range(3):
+        daily.kill(first)
+        first = daily.join("one")
+        daily.pass_(300)
+    assert len(asked) == 3
+
+
+def test_a_clock_that_is_set_repeats_and_skips_nothing(daily):
+    daemon = daily.join("one")
+    asked = daily.gatherers["n0"].asked
+    begin = 27 * HOUR - BEGIN % DAY
+    daily.pass_(begin - 1800, step=60.0)
+    daemon.wall.jump(HOUR)  # over the time
+    daily.pass_(60)
+    assert len(asked) == 1
+    daemon.wall.jump(-HOUR)
+    daily.pass_(2 * HOUR, step=60.0)
+    assert len(asked) == 1
+    daemon.wall.jump(-HOUR)  # it comes once more by a clock that is behind
+    daily.pass_(2 * HOUR, step=60.0)
+    assert len(asked) == 1
+    daemon.wall.jump(HOUR)
+    daily.pass_(DAY, step=60.0)
+    assert len(asked) == 2

@@ -1,0 +1,146 @@
+"""One operation at a time on a node: its daemon is killed, paused, or cut off from the database."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from harness.cores import EmbeddedCore
+from harness.daemon import site
+from harness.nodes import Nodes
+from harness.waiting import until
+
+from tests.fakes.postgres import postgres_server
+
+__all__ = ["postgres_server"]
+
+PATH = "/mon/node-control/nodes/s1"
+TAKEN_OVER = 120.0
+FIRST, SECOND = 0, 1
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory, ready):
+    core = EmbeddedCore(tmp_path_factory.mktemp("core-once"))
+    try:
+        yield ready(core)
+    finally:
+        core.stop()
+
+
+class Trail:
+    """What two operations write: the first goes on for ever, the second looks whether it does."""
+
+    def __init__(self, folder):
+        self.pids, self.second = folder / "pids", folder / "second"
+        # A child in a session of its own, and one that does not want to end.
+        self.install = (
+            f"(setsid sh -c 'echo $$ >> {self.pids}; exec sleep 1000' &); "
+            f"(trap : TERM; while :; do sleep 0.1; done) & echo $! >> {self.pids}; "
+            f"echo $$ >> {self.pids}; wait; wait; sleep 1000"
+        )
+        self.update = (
+            f"for one in $(cat {self.pids}); do kill -0 $one 2>/dev/null && echo $one; done "
+            f"> {self.second}.new; mv {self.second}.new {self.second}"
+        )
+
+    def begun(self):
+        return self.pids.exists() and len(self.pids.read_text().split()) == 3
+
+    def alive(self):
+        return [one for one in self.pids.read_text().split() if Path("/proc", one).exists()]
+
+
+@pytest.fixture
+def trail(tmp_path):
+    made = Trail(tmp_path)
+    yield made
+    for one in made.pids.read_text().split() if made.pids.exists() else ():
+        if Path("/proc", one).exists():
+            os.kill(int(one), signal.SIGKILL)
+
+
+@pytest.fixture
+def cluster(tmp_path_factory, postgres_server, own, trail):
+    node = {"site": "s1", "install": trail.install, "update": trail.update, "gather": "echo '{}'"}
+    made = Nodes(
+        tmp_path_factory.mktemp("once"),
+        postgres_server,
+        [site("s1", f"unix:{own.socket}")],
+        count=2,
+        nodecontrol={"nodes": [node]},
+    )
+    try:
+        yield made.start()
+    finally:
+        made.close()
+
+
+def do(node, operation):
+    """The job of an operation; None while another one goes on."""
+    with node.client() as client:
+        answer = client.request("POST", f"{PATH}/cmd/{operation}")
+    assert answer.status in (200, 409), answer
+    return answer.json["job_id"] if answer.status == 200 else None
+
+
+def begin(cluster, trail):
+    job = do(cluster.nodes[FIRST], "install")
+    until(trail.begun, "it runs")
+    assert do(cluster.nodes[SECOND], "update") is None
+    return job
+
+
+def follow(cluster, trail):
+    """The other node does the next operation as soon as it may: nothing of the first one is left."""
+    until(
+        lambda: do(cluster.nodes[SECOND], "update"), "the next one begins",
+        seconds=TAKEN_OVER, pause=0.2,
+    )  # fmt: skip
+    until(trail.second.exists, "it has looked")
+    assert trail.second.read_text() == ""
+
+
+def error(node):
+    with node.client() as client:
+        (row,) = client.rows("/mon/node-control/nodes")
+    return row["last_error"]
+
+
+def test_a_daemon_that_is_paused(cluster, trail):
+    first = cluster.nodes[FIRST]
+    job = begin(cluster, trail)
+    first.process.send_signal(signal.SIGSTOP)
+    follow(cluster, trail)
+    first.process.send_signal(signal.SIGCONT)
+    with first.client() as client:
+        until(lambda: client.rows(f"/mon/jobs/{job}")["is_running"] == 0, "its job is over")
+    assert not trail.alive()
+    assert "ended unexpectedly" in error(first)
+
+
+def test_a_daemon_that_is_cut_off_from_the_database(cluster, trail):
+    begin(cluster, trail)
+    cluster.to_database[FIRST].drop()
+    try:
+        follow(cluster, trail)
+    finally:
+        cluster.to_database[FIRST].mend()
+    assert not trail.alive()
+
+
+def test_a_daemon_that_is_killed(cluster, trail):
+    """All of it ends with the daemon, which may do the next one as soon as it is back."""
+    first = cluster.nodes[FIRST]
+    begin(cluster, trail)
+    first.process.send_signal(signal.SIGKILL)
+    first.process.wait(20)
+    until(lambda: not trail.alive(), "all of it has ended")
+    first.output.close()
+    first.start()
+    assert "ended unexpectedly" in error(first)
+    assert do(first, "update") is not None
+    until(trail.second.exists, "the next one has run")
+    assert trail.second.read_text() == ""
