@@ -229,6 +229,9 @@ class Authenticator:
         session = await self.sessions.find(value) if value else None
         if session is None:
             return None
+        password = await self.passwords.hash_of(session.username)
+        if password is None or not session.began_with(value, password):
+            return None
         return await self._user(
             UserName(session.username, session.username),
             "cookie",

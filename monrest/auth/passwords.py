@@ -81,8 +81,14 @@ class Passwords:
 
     async def knows(self, user: str) -> bool:
         """Whether the file has a usable line for ``user``; Unavailable as with ``check``."""
+        return await self.hash_of(user) is not None
+
+    async def hash_of(self, user: str) -> str | None:
+        """Give what the file says of ``user``, None for nothing; Unavailable as with ``check``."""
+        if not self.path:
+            return None
         await self._look()
-        return user in self._file.hashes
+        return self._file.hashes.get(user)
 
     async def names(self) -> tuple[str, ...]:
         """Give all names of the file; Unavailable when it cannot be read."""

@@ -2,12 +2,14 @@
 
 A session ends when it was not used for a while, and after a fixed time in any case; both are
 looked at whenever one is presented, and what is over is removed from time to time. The value
-itself is in the cookie and nowhere else.
+itself is in the cookie and nowhere else. It also ends with the password that it began with
+(docs/spec/accounts.md, "How long a revocation takes").
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 import secrets
 from collections.abc import Mapping
@@ -74,12 +76,20 @@ class Session:
     roles: tuple[str, ...] | None = None
     created: int
     active: int
+    proof: str | None = field(default=None, repr=False)
     confirmed: bool = True
 
     @property
     def file(self) -> str:
         """Where the session is: the table and the record, spelled like a path."""
         return f"{sessions.name}/{self.hashed_id}.{DIGEST}"
+
+    def began_with(self, value: str, password: str) -> bool:
+        """Whether the user has still the password of the login.
+
+        ``value`` is that of the cookie, ``password`` what the password file says of the user now.
+        """
+        return self.proof is not None and hmac.compare_digest(self.proof, _proof(value, password))
 
 
 @define(eq=False)
@@ -178,9 +188,12 @@ class Sessions(Service):
     # ---------------------------------------------------------------- changing
 
     async def create(
-        self, user: str, caller: Caller, roles: tuple[str, ...] | None = None
+        self, user: str, caller: Caller, password: str, roles: tuple[str, ...] | None = None
     ) -> tuple[Session, str]:
-        """Begin a session; the second value is the one of the cookie, which is kept nowhere."""
+        """Begin a session; the second value is the one of the cookie, which is kept nowhere.
+
+        ``password`` is what the password file says of the user, a hash.
+        """
         value = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
         now = int(self.wall.now())
         session = Session(
@@ -191,6 +204,7 @@ class Sessions(Service):
             roles=roles,
             created=now,
             active=now,
+            proof=_proof(value, password),
         )
 
         def store(connection: Connection) -> list[str]:
@@ -321,6 +335,10 @@ def _counts(now: float) -> Select[int, int, int, int]:
 def hashed_id(value: str) -> str:
     """Give the hash by which a session is known; it covers the suffix."""
     return hashlib.sha256(value.encode("ascii")).hexdigest()
+
+
+def _proof(value: str, password: str) -> str:
+    return hashlib.sha256(f"{value}\0{password}".encode()).hexdigest()
 
 
 def cookie_of(headers: Mapping[str, str], name: str) -> str:

@@ -41,6 +41,8 @@ async def login(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
 
 async def _begin(context: Context, user: str, password: str, caller: Caller) -> tuple[Session, str]:
     """Look at the password and make a session; a wrong password and a lock are audited here."""
+    # Looked at first: if it changes meanwhile, the session is over and not one too many.
+    hashed = await context.passwords.hash_of(user)
     right = await is_right(
         user,
         password,
@@ -49,7 +51,7 @@ async def _begin(context: Context, user: str, password: str, caller: Caller) -> 
         slowdown=context.slowdown,
         users=context.users,
     )
-    if not right:
+    if not right or hashed is None:
         raise nobody("login failed", WRONG, caller, context.names, passwords=False)
     if await context.users.is_locked(user):
         audit(user, caller, "login failed", result="locked")
@@ -59,7 +61,7 @@ async def _begin(context: Context, user: str, password: str, caller: Caller) -> 
     if old and old.isascii():
         await context.sessions.delete(hashed_id(old))
     await context.users.succeeded(user, caller)
-    return await context.sessions.create(user, caller)
+    return await context.sessions.create(user, caller, hashed)
 
 
 async def logout(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

@@ -48,7 +48,12 @@ def _owner(identity: Identity) -> str | None:
 async def sessions(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/sessions: all sessions for administrators, their own for others."""
     context.figures.expire("sessions")
-    found = await context.sessions.list(_owner(request.identity))
+    known = await context.passwords.names()
+    found = [
+        one
+        for one in await context.sessions.list(_owner(request.identity))
+        if one.username in known
+    ]
     return await select(context, request, _SCHEMA, map(record, found))
 
 
@@ -56,7 +61,11 @@ async def session(context: Context, request: RestRequest, where: tuple[str, ...]
     """Answer GET /mon/sessions/<id>."""
     found = await context.sessions.get(where[0])
     owner = _owner(request.identity)
-    if found is None or (owner is not None and found.username != owner):
+    if (
+        found is None
+        or (owner is not None and found.username != owner)
+        or await context.passwords.hash_of(found.username) is None
+    ):
         raise NotFound("no such session")
     return await reselect(context, request, Document(value=record(found), columns=COLUMNS))
 
@@ -65,7 +74,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/sessions",
         description="sessions that began with a login",
-        text="Administrators see all of them, others their own.",
+        text="Administrators see all of them, others their own. A session ends with its time, with "
+        "a logout, and when its user is taken out of the password file or gets another password.",
         handler=sessions,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,

@@ -60,7 +60,7 @@ def test_a_life(sessions, clock):
         seen.append(counted(sessions))
         assert seen[-1] == listed(sessions, clock)
 
-    cookies = [result(sessions.create(user, HOME))[1] for user in ("ann", "ann", "bob")]
+    cookies = [result(sessions.create(user, HOME, "$5$"))[1] for user in ("ann", "ann", "bob")]
     after(0)
     after(300)
     after(1)
@@ -75,7 +75,7 @@ def test_a_life(sessions, clock):
         (3, 2, 3, 2), (3, 2, 3, 2), (3, 2, 0, 0), (3, 2, 1, 1), (3, 2, 0, 0), (1, 1, 0, 0),
         (1, 1, 0, 0), (0, 0, 0, 0),
     ]  # fmt: skip
-    session, _ = result(sessions.create("ann", HOME))
+    session, _ = result(sessions.create("ann", HOME, "$5$"))
     after(0)
     result(sessions.delete(session.hashed_id))
     after(0)

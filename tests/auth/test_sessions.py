@@ -33,7 +33,7 @@ def sessions(another):
 
 
 def login(sessions, user="ann", **given):
-    return result(sessions.create(user, HOME, **given))
+    return result(sessions.create(user, HOME, "$5$", **given))
 
 
 def find(sessions, value):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.errors import NotFound
+from monrest.errors import Forbidden, NotAuthenticated, NotFound, Unavailable
 
 PATH = "/mon/sessions"
 
@@ -68,3 +68,77 @@ def test_sessions_that_are_over_are_not_shown(house):
     assert rows(house, house.as_user("root")) == []
     with pytest.raises(NotFound):
         house.send("GET", f"{PATH}/{row['hashed_key']}", house.as_user("root"))
+
+
+# -------------------------------------------------------------------- the end with the password
+
+
+def whoami(house, headers):
+    return house.send("GET", "/mon/whoami", headers).value["id"]
+
+
+def over(house, headers):
+    with pytest.raises(NotAuthenticated, match="session is not valid"):
+        whoami(house, headers)
+
+
+def changed(*houses, **passwords):
+    """Give the password file of all these daemons another content; they look each second."""
+    houses[0].write(**passwords)
+    for house in houses:
+        house.clock.advance(1)
+
+
+def test_who_is_taken_out_of_the_password_file_has_no_session(house):
+    """On no daemon; the sessions of others go on, and keys do, which belong to a name."""
+    other = house.another()
+    ann, _ = house.login("ann")
+    bob, _ = house.login("bob")
+    key = house.send("POST", "/mon/api_keys", house.as_user("ann")).value["private_key"]
+    for one in (house, other):
+        assert (whoami(one, ann), whoami(one, bob)) == ("ann", "bob")
+    changed(house, other, bob="right", cid="right")
+    for one in (house, other):
+        over(one, ann)
+        assert whoami(one, bob) == "bob"
+        assert [row["username"] for row in rows(one, one.as_user("root"))] == ["bob"]
+        assert whoami(one, {"x-mon-auth-key": key}) == "ann"
+    changed(house, other, ann="another")
+    over(house, ann)
+    over(other, ann)
+
+
+def test_another_password_ends_a_session(house):
+    ann, _ = house.login("ann")
+    changed(house, ann="right", bob="right", cid="right")
+    assert whoami(house, ann) == "ann"
+    changed(house, ann="new", bob="right")
+    over(house, ann)
+    again, _ = house.login("ann", "new")
+    assert whoami(house, again) == "ann"
+    over(house, ann)
+
+
+def test_a_password_file_that_cannot_be_read_ends_no_session(house):
+    ann, _ = house.login("ann")
+    content = house.path.read_text()
+    house.path.unlink()
+    house.clock.advance(1)
+    with pytest.raises(Unavailable, match="password file"):
+        whoami(house, ann)
+    house.path.write_text(content)
+    house.clock.advance(1)
+    assert whoami(house, ann) == "ann"
+
+
+def test_without_a_password_file_there_are_no_sessions(house):
+    ann, _ = house.login("ann")
+    house.configure(htpasswd_file="")
+    over(house, ann)
+
+
+def test_who_is_locked_has_none_either(house):
+    ann, _ = house.login("ann")
+    house.send("POST", "/mon/users/ann/cmd/lock", house.as_user("root"))
+    with pytest.raises(Forbidden, match="locked"):
+        whoami(house, ann)

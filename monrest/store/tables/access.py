@@ -32,8 +32,12 @@ sessions = Table(
     Column("roles", DOCUMENT),
     Column("created", BigInteger, nullable=False),
     Column("active", BigInteger, nullable=False, index=True),
+    Column("proof", Text),
 )
-"""Cookie sessions; ``active`` is the time of the last request (section 4.5)."""
+"""Cookie sessions; ``active`` is the time of the last request (section 4.5).
+
+``proof`` is a digest of the session's value and of the password that it began with.
+"""
 
 users = Table(
     "users",
