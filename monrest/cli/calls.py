@@ -30,7 +30,8 @@ class Call(NamedTuple):
     """One URL with its own options.
 
     ``method`` and ``data`` are those of ``-m`` and ``-d`` (None: no data at all); ``format`` is a
-    path prefix; ``renames`` are (old, new).
+    path prefix; ``partial_ok``: thresholds look at an answer without all sites too; ``renames``
+    are (old, new).
     """
 
     source: str
@@ -41,6 +42,7 @@ class Call(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     background: bool = False
     thresholds: tuple[Threshold, ...] = ()
+    partial_ok: bool = False
     renames: tuple[tuple[str, str], ...] = ()
 
 
@@ -101,6 +103,7 @@ def _call(given: Given) -> Call:
         headers=tuple(_header(value) for name, value in own if name == "header"),
         background="background" in names,
         thresholds=tuple(threshold(name, value) for name, value in own if name in LEVELS),
+        partial_ok="partial-ok" in names,
         renames=tuple(_rename(value) for name, value in own if name == "rename"),
     )
 

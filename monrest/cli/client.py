@@ -88,6 +88,11 @@ class Reply:
         told = self.headers.get(f"X-{app}-Warnings", "")
         return [plain(unquote(one)) for one in told.split("; ") if one]
 
+    def failed_sites(self, app: str) -> list[str]:
+        """The ids of the sites that are missing in the answer of a daemon called ``app``."""
+        told = self.headers.get(f"X-{app}-Failed-Sites", "")
+        return [plain(one.strip()) for one in told.split(",") if one.strip()]
+
     def read(self) -> bytes:
         """The whole body."""
         return b"".join(self.chunks())

@@ -117,6 +117,8 @@ CHECK = Group(
                "above the number T, or outside the range [@][START:][END]; @ means inside, ~ no "
                "lower limit. KEY may be nested as a.b or {a::b}; repeatable"),
         Option(("-c", "--critical"), "KEY:T", "the same, exit with 2"),
+        Option(("--partial-ok",), "", "look at an answer in which sites are missing as well; "
+               "else it is unknown (3), because nobody knows what they would have said"),
         Option(("--rename",), "OLD:NEW", "rename a key of the answer before thresholds and "
                "output look at it; repeatable"),
     ),

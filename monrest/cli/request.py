@@ -67,7 +67,8 @@ def _run(asked: Run, client: Client) -> int:
         if streams and number == len(asked.calls):
             _stream(call, client, results)
             return 0
-        result = _renamed(_decoded(_fetched(call, client)), call)
+        whole = asked.checks and not call.partial_ok
+        result = _renamed(_decoded(_fetched(call, client, whole=whole)), call)
         results.append(result)
         worst = max(worst, state(call.thresholds, result.data))
     if asked.template is None:
@@ -102,7 +103,8 @@ def _stream(call: Call, client: Client, before: Sequence[Result]) -> None:
     _end_line(last)
 
 
-def _fetched(call: Call, client: Client) -> bytes:
+def _fetched(call: Call, client: Client, *, whole: bool = False) -> bytes:
+    """The body for a call; ``whole``: raise ClientError when sites are missing in it."""
     if call.kind == "json":
         return call.source.encode("utf-8", "surrogateescape")
     if call.kind == "file":
@@ -111,7 +113,10 @@ def _fetched(call: Call, client: Client) -> bytes:
                 return file.read()
         except OSError as error:
             raise ClientError(f"{call.source}: {error.strerror}") from None
-    return _asked(call, client).read()
+    reply = _asked(call, client)
+    if whole and call.kind == "api" and (missing := _missing(client, reply)):
+        raise ClientError(f"UNKNOWN - incomplete, {missing}")
+    return reply.read()
 
 
 def _asked(call: Call, client: Client) -> Reply:
@@ -145,7 +150,15 @@ def _asked(call: Call, client: Client) -> Reply:
     if call.kind == "api":
         for warning in reply.warnings(client.settings.address.app):
             client.settings.hint(f"monrest: {warning}")
+        if missing := _missing(client, reply):
+            client.settings.hint(f"monrest: the answer is incomplete, {missing}")
     return reply
+
+
+def _missing(client: Client, reply: Reply) -> str:
+    """Which sites have not answered; empty when all have."""
+    sites = reply.failed_sites(client.settings.address.app)
+    return f"no answer from {', '.join(sites)}" if sites else ""
 
 
 def _mapping(parameters: dict[str, Any] | list[Any]) -> dict[str, Any]:

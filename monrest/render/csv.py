@@ -1,7 +1,7 @@
 """CSV (query-engine.md, section 14.3): ``;`` between fields, one line per row, UTF-8.
 
 The first line is ``#`` and the column names unless ``headers=0``. Names and joined lists are
-quoted by the same rule as texts.
+quoted by the same rule as texts. When sites failed, the last line is a comment that names them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from monrest.render.json import digits, dumps, well_formed
 from monrest.render.slices import batches, gathered
-from monrest.render.table import number_text, table_of
+from monrest.render.table import failed_sites, number_text, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def csv_field(value: Any) -> str:
 
 def csv(answer: Rows | Document, *, headers: bool) -> Iterator[bytes]:
     """Write the answer as CSV lines; empty without rows when ``headers`` is False."""
-    table = table_of(answer)
+    table, missing = table_of(answer), failed_sites(answer)
 
     def encode(batch: list[Row]) -> bytes:
         text = "".join(
@@ -74,5 +74,7 @@ def csv(answer: Rows | Document, *, headers: bool) -> Iterator[bytes]:
             line = "#" + ";".join(map(quoted, table.names)) + "\n"
             yield well_formed(line).encode()
         yield from batches(table.rows, encode)
+        if missing:
+            yield well_formed(f"# {missing}\n").encode()
 
     return gathered(fragments())

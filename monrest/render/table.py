@@ -14,7 +14,7 @@ from monrest.values import Rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from monrest.values import Document, Row
+    from monrest.values import Answer, Document, Row
 
 SCALAR = "value"
 """Column name of a list of plain values and of a single plain value."""
@@ -52,6 +52,12 @@ def document_names(answer: Document) -> list[str]:
         return [column.name for column in answer.columns]
     leading = [name for name in answer.order if name in value]
     return leading + sorted(set(value).difference(leading))
+
+
+def failed_sites(answer: Answer) -> str:
+    """One line with the sites that are missing in the answer and why; empty when none is."""
+    told = [f"{one.site} ({one.reason})" if one.reason else one.site for one in answer.failed_sites]
+    return f"failed sites: {', '.join(' '.join(one.split()) for one in told)}" if told else ""
 
 
 def table_of(answer: Rows | Document) -> Table:

@@ -15,7 +15,7 @@ from wcwidth import wcswidth
 
 from monrest.render.json import digits, dumps, well_formed
 from monrest.render.slices import batches, gathered
-from monrest.render.table import number_text, table_of
+from monrest.render.table import failed_sites, number_text, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,11 +85,12 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def text_table(answer: Rows | Document) -> Iterator[bytes]:
     """Write the answer as a table; empty when neither rows nor columns are known.
 
-    All rows are measured before the first line is written; meanwhile empty pieces come out.
+    When sites failed, a last line names them. All rows are measured before the first line is
+    written; meanwhile empty pieces come out.
     """
-    table = table_of(answer)
+    table, missing = table_of(answer), failed_sites(answer)
 
-    def fragments() -> Iterator[bytes]:
+    def lines() -> Iterator[bytes]:
         if not table.names:
             return
         header = [shown(name) for name in table.names]
@@ -111,5 +112,10 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
         yield separator + _line(header, widths).encode() + separator
         yield from batches(table.rows, encode)
         yield separator
+
+    def fragments() -> Iterator[bytes]:
+        yield from lines()
+        if missing:
+            yield f"{shown(missing)}\n".encode()
 
     return gathered(fragments())

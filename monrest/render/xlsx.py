@@ -3,7 +3,8 @@
 Numbers are number cells, and so is text that is a number in its plain form of up to 15 digits.
 Text is only ever text: no formulas, no links. What Excel cannot hold is refused (rows, columns)
 or shortened (text beyond 32,767 characters, which then ends in an ellipsis); integers that a
-cell would round are text.
+cell would round are text. When sites failed, a second sheet with a red tab names them: rows below
+the table would be sorted and added up with it.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from monrest.render.slices import PIECE, taken
 from monrest.render.table import Table, number_text, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from xlsxwriter.worksheet import Worksheet
 
-    from monrest.values import Document, Rows
+    from monrest.values import Document, Rows, SiteProblem
 
 CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_ROWS = 1048576
@@ -135,13 +136,18 @@ def excel(
     _check(table)
     with ExitStack() as stack:
         target = stack.enter_context(tempfile.TemporaryFile())
-        _fill(target, table, given_up)
+        _fill(target, table, answer.failed_sites, given_up)
         target.seek(0)
         stack.pop_all()
     return _file_pieces(target)
 
 
-def _fill(target: IO[bytes], table: Table, given_up: Callable[[], bool]) -> None:
+def _fill(
+    target: IO[bytes],
+    table: Table,
+    failed: Sequence[SiteProblem],
+    given_up: Callable[[], bool],
+) -> None:
     with Workbook(target, _OPTIONS) as book:
         sheet = book.add_worksheet("data")
         head = book.add_format({"bold": True, "align": "center", "bg_color": "#C0C0C0"})
@@ -155,6 +161,16 @@ def _fill(target: IO[bytes], table: Table, given_up: Callable[[], bool]) -> None
                 raise GivenUpError
             (row,) = taken(table.rows, index, 1)
             _write(sheet, index + 1, [cell(value) for value in table.values(row)])
+        if failed:
+            missing = book.add_worksheet("failed sites")
+            missing.set_tab_color("red")
+            missing.set_column(0, 2, COLUMN_WIDTH)
+            for column, name in enumerate(("peer_key", "peer_name", "reason")):
+                missing.write_string(0, column, name, head)
+            for index, one in enumerate(failed, 1):
+                _write(
+                    missing, index, [cell_text(text) for text in (one.site, one.name, one.reason)]
+                )
 
 
 def _file_pieces(source: IO[bytes]) -> Iterator[bytes]:

@@ -271,6 +271,47 @@ def test_exit_statuses_without_a_template(fake, monrest, words, status):
     assert (ran.status, ran.out) == (status, json.dumps(OK[1]))
 
 
+PARTIAL = {"X-Mon-Failed-Sites": "munich,b"}
+MISSING = "no answer from munich, b"
+
+
+def test_an_answer_without_all_sites_is_told(fake, monrest):
+    fake.answers[root("/t")] = (200, b'{"up": 3}', PARTIAL)
+    ran = monrest("r", "/t")
+    assert (ran.status, ran.out) == (0, '{"up": 3}')
+    assert ran.err == f"monrest: the answer is incomplete, {MISSING}\n"
+    assert monrest("r", "-q", "/t").err == ""
+    ran = monrest("r", "-o", "{up} up", "/t")
+    assert (ran.status, ran.out) == (0, "3 up|'up'=3;;;;\n")
+    assert MISSING in ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-w", "up:5", "/t"),
+        ("-c", "up:1", "/t"),
+        ("-w", "up:5", "-o", "{STATUS} {up}", "/t"),
+        ("/t", "-c", "up:5", "/whole"),
+    ],
+)
+def test_a_plugin_does_not_know_what_sites_would_have_said(fake, monrest, words):
+    fake.answers[root("/t")] = (200, b'{"up": 3}', PARTIAL)
+    fake.answers[root("/whole")] = OK
+    ran = monrest("r", *words)
+    assert (ran.status, ran.out) == (3, f"UNKNOWN - incomplete, {MISSING}\n")
+
+
+def test_a_plugin_that_may_do_without_some_sites(fake, monrest):
+    fake.answers[root("/t")] = (200, b'{"up": 3}', PARTIAL)
+    ran = monrest("r", "--partial-ok", "-w", "up:5", "-c", "up:9", "-o", "{STATUS} {up}", "/t")
+    assert (ran.status, ran.out) == (0, "OK 3|'up'=3;5;9;;\n")
+    assert MISSING in ran.err
+    assert monrest("r", "--partial-ok", "-w", "up:2", "/t").status == 1
+    both = ("-w", "up:5", "--partial-ok", "/t", "-w", "up:5", "/t")
+    assert monrest("r", *both).status == 3  # it belongs to its URL
+
+
 def test_thresholds_belong_to_their_url(fake, monrest):
     fake.answers[root("/a")] = OK
     fake.answers[root("/b")] = (200, {"other": 1})
