@@ -192,7 +192,8 @@ class LogCache(Service):
         if made is None:
             config = self.config
             made = self._imports[site.id] = SiteImport(
-                site=site,
+                # Who asked first may be in a hurry.
+                site=next((one for one in self.sites if one.id == site.id), site),
                 database=self.database,
                 clock=self.clock,
                 wall=self.wall,

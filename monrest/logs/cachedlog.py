@@ -61,7 +61,7 @@ class CachedLog:
 
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
         """See ``LogSource``."""
-        await site.breaker.verdict()
+        await site.verdict()
         assert site.capabilities is not None
         named = site.capabilities.kind != "icinga2"
         low = wanted.since

@@ -87,7 +87,7 @@ class CoreLog:
         """See ``LogSource``."""
         # Starts and stops of the core count for whoever sees the object.
         site, low, seconds = openly(site), wanted.since, _DAY
-        await site.breaker.verdict()
+        await site.verdict()
         assert site.capabilities is not None
         chosen = _chosen(wanted, site.capabilities)
         while low <= wanted.until:

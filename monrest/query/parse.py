@@ -30,6 +30,7 @@ RESERVED = frozenset(
         "pretty",
         "q",
         "sort",
+        "timeout",
     }
 )
 """Names that are never filters, in exactly this spelling."""

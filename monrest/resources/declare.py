@@ -124,6 +124,12 @@ OBJECT_PARAMETERS = LIST_PARAMETERS[:1]
 
 SITE_PARAMETERS = (
     Parameter(name="backends", description="comma list of sites by id, name or section"),
+    Parameter(
+        name="timeout",
+        description="seconds, from 0.1 to 300; sites that have not answered by then are named as "
+        "failed beside the others' rows; default: the time-out of each site",
+        type="number",
+    ),
 )
 """What every resource takes that asks cores, unless the path selects sites."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -10,12 +11,16 @@ from attrs import evolve
 from monrest.auth.visibility import visible_sites
 from monrest.errors import BadRequest, Unavailable
 from monrest.resources.background import start, wanted
-from monrest.resources.declare import SITE_PARAMETERS, Context
+from monrest.resources.declare import SITE_PARAMETERS, Context, Endpoint
 from monrest.resources.federation import for_instance, selected, visited_of
 from monrest.resources.registry import router
+from monrest.sites.site import Hurry
 from monrest.values import Answer, RestRequest
 
 _OF_SITES = SITE_PARAMETERS[0]
+_TIMEOUT = SITE_PARAMETERS[1].name
+_SHORTEST, _LONGEST = 0.1, 300
+_SECONDS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?")
 _MOST_WARNINGS = 10
 _PLAIN = " !\"#$&'()*+,/:<=>?@[\\]^`{|}"
 """Signs that a header shows as they are, beside letters and digits; ``;`` separates warnings."""
@@ -42,6 +47,7 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
             if request.structured
             else f"{what}: expected a JSON object {{…}}",
         )
+    seconds, direct = waiting_for(request, match.endpoint)
     if wanted(request):
         return await start(context, request, match.endpoint, dispatch)
     visited = visited_of(context, request)
@@ -51,13 +57,44 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
     sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
     if visited:
         context, sites = for_instance(context, request.identity, sites)
+    if seconds is not None:
+        sites = sites.within(Hurry(seconds, context.clock.seconds() + seconds))
     if sites is not context.sites:
         context = evolve(context, sites=sites)
-    answer = await match.endpoint.handler(context, request, match.arguments)
+    answer = await match.endpoint.handler(context, direct, match.arguments)
     if not answer.warnings:
         return answer
     header = (context.names.header("Warnings"), spelled(answer.warnings))
     return evolve(answer, headers=(*answer.headers, header))
+
+
+def waiting_for(request: RestRequest, endpoint: Endpoint) -> tuple[float | None, RestRequest]:
+    """How many seconds the client waits for sites, None: as long as they may take.
+
+    Every path takes ``timeout`` in its query string, one that only reads from cores in its body
+    too. The request comes back without it, because no handler looks at it. Raise BadRequest.
+    """
+    reads = _OF_SITES in endpoint.parameters and not endpoint.changes
+    taken = tuple(
+        pair for pair in (request.parameters if reads else request.query) if pair[0] == _TIMEOUT
+    )
+    if not taken:
+        return None, request
+    direct = evolve(
+        request,
+        parameters=tuple(pair for pair in request.parameters if pair not in taken),
+        query=tuple(pair for pair in request.query if pair not in taken),
+        form=tuple(pair for pair in request.form if not reads or pair not in taken),
+    )
+    text = taken[-1][1].strip()
+    if not text:
+        return None, direct
+    if not _SECONDS.fullmatch(text) or not _SHORTEST <= float(text) <= _LONGEST:
+        raise BadRequest(
+            "error during request",
+            f"timeout: expected seconds from {_SHORTEST} to {_LONGEST}, such as 2 or 0.5",
+        )
+    return float(text), direct
 
 
 def spelled(warnings: Sequence[str]) -> str:

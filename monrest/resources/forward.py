@@ -99,7 +99,7 @@ async def _list(
     context: Context, request: RestRequest, site: FederatedSite, parameters: Parameters
 ) -> tuple[bool, list[Record]]:
     """Whether the list is whole, and the list."""
-    await site.breaker.verdict()
+    await site.verdict()
     query = urlencode(parameters, quote_via=quote)
     path = f"{_path(request)}{'?' if query else ''}{query}"
     body = await site.call("GET", path, site.config.timeout)
@@ -125,7 +125,7 @@ async def changed(
     asked = urlencode(query, quote_via=quote)
     reached = False
     try:
-        await site.breaker.verdict()
+        await site.verdict()
         reached = True
         path = f"{_path(request)}{'?' if asked else ''}{asked}"
         return document(await site.call(request.method, path, seconds, sent, kind, reads=False))

@@ -56,7 +56,7 @@ async def period_of(
     """
     if not name:
         return ALWAYS
-    await site.breaker.verdict()
+    await site.verdict()
     capabilities = site.capabilities
     assert capabilities is not None
     columns = tuple(one for one in _COLUMNS if capabilities.has("timeperiods", one))

@@ -152,18 +152,18 @@ class _Sending:
     async def _reached(self) -> None:
         """Wait for the site; raise LivestatusError when it is down or the time is over."""
         site = self.site
-        waiting = site.breaker.verdict()
         try:
-            await waiting.addTimeout(max(0.0, self._left()), self.clock)
+            await site.breaker.verdict().addTimeout(max(0.0, self._left()), self.clock)
         except defer.TimeoutError:
-            raise site.breaker.missed or QueryTimeoutError(site.config.timeout) from None
+            raise site.too_late() from None
         assert site.capabilities is not None
         decodes = decodes_backslashes(site.capabilities)
         if decodes is not self.decodes and not self.written:
             await self.write_down(decodes)
 
     def _left(self) -> float:
-        return self.began + self.site.config.timeout - self.clock.seconds()
+        left = self.began + self.site.config.timeout - self.clock.seconds()
+        return min(left, self.site.timeout)
 
     async def _one(self, lines: tuple[str, ...]) -> None:
         """One transmission; raise LivestatusError if the core did not say something to each."""
@@ -172,7 +172,7 @@ class _Sending:
         sent = self.clock.seconds()
         left = self._left()
         if left <= 0:
-            raise QueryTimeoutError(site.config.timeout)
+            raise site.too_late()
         waiting = site.in_flight.wait()
         outcome = await site.commands.transmit(lines, site.capabilities.kind, left, self.allowed)
         site.in_flight.over(waiting)
@@ -188,8 +188,9 @@ class _Sending:
         if error is None:
             return
         if isinstance(error, QueryTimeoutError):
-            error = QueryTimeoutError(site.config.timeout)
-        if not isinstance(error, (WithdrawnError, HangingError)):
+            error = site.too_late()
+        late = isinstance(error, QueryTimeoutError) and site.hurry is not None
+        if not late and not isinstance(error, (WithdrawnError, HangingError)):
             site.breaker.failed(error, sent)
         doubtful = range(first + len(outcome.verdicts), self.written)
         if isinstance(error, ConnectError) and error.momentary and not doubtful:

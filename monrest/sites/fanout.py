@@ -101,7 +101,7 @@ class _Gathering:
             elif site.breaker.ready:
                 self._ask(None, at, site)
             else:
-                waiting = site.breaker.verdict()
+                waiting = site.verdict()
                 self.open[at] = waiting
                 waiting.addCallbacks(
                     self._ask, self._failed, callbackArgs=(at, site), errbackArgs=(at, site)

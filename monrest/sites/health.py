@@ -205,6 +205,8 @@ class Breaker(Service):
         if self.error is not None or not self.running:
             return
         if self._running is None:
+            if self.clock.seconds() - self._started < SUSPICIOUS:
+                return  # it has just shown that
             self._schedule(None)
             self._begin()
         self._expect(SIGN_OF_LIFE)

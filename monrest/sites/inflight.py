@@ -24,7 +24,7 @@ from monrest.livestatus.errors import (
     StoppedError,
 )
 from monrest.sites.capabilities import Program
-from monrest.sites.health import GRACE, SLOW, Breaker
+from monrest.sites.health import GRACE, SLOW, SUSPICIOUS, Breaker
 
 T = TypeVar("T")
 
@@ -44,7 +44,8 @@ class QueryInFlight(Wait):
     """A query on its way since ``sent``, to a core that was ``program`` then.
 
     ``send`` is given the seconds that are left. All of it may take ``timeout`` seconds, until
-    ``until``. ``once``: it changes something. ``repeated``: the core may have read it before.
+    ``until``. ``hurried``: that is what the one who asks waits for, which says nothing of the
+    core. ``once``: it changes something. ``repeated``: the core may have read it before.
     ``missed``: when no connection could be made for it for the first time. ``ended``: what those
     are told who wait for it, when it is ended from here.
     """
@@ -55,6 +56,7 @@ class QueryInFlight(Wait):
     sent: float
     program: Program
     once: bool = False
+    hurried: bool = False
     repeated: bool = False
     missed: float | None = None
     ended: LivestatusError | None = None
@@ -87,22 +89,29 @@ class InFlight:
         self._alarm = Alarm(self.clock, self._look)
 
     def run(
-        self, send: Callable[[float], Deferred[T]], timeout: float, *, once: bool = False
+        self,
+        send: Callable[[float], Deferred[T]],
+        timeout: float,
+        *,
+        once: bool = False,
+        hurried: bool = False,
     ) -> Deferred[T]:
         """Send a query and give what comes back; fails with LivestatusError.
 
         It is sent again by the rules of docs/spec/sites.md, within ``timeout`` seconds in all.
-        ``once``: never when the core may have read it, because it changes something.
+        ``once``: never when the core may have read it, because it changes something. ``hurried``:
+        a core that needs more time is none the worse for that.
         """
         now = self.clock.seconds()
         query = QueryInFlight(
-            due=now + min(SLOW, timeout / 2),
+            due=now + min(SLOW, max(SUSPICIOUS, timeout / 2)),
             send=send,
             timeout=timeout,
             until=now + timeout,
             sent=now,
             program=self.breaker.health.program,
             once=once,
+            hurried=hurried,
         )
         self._open[query] = None
         self._alarm.by(query.due)
@@ -151,11 +160,15 @@ class InFlight:
             return Failure(query.ended)
         if not isinstance(error, LivestatusError):
             return failure
-        self.breaker.failed(error, query.sent)
+        self._tell(query, error)
         if not query.may_be_sent_again(error):
             return failure
         self._open[query] = None
         return Deferred.fromCoroutine(self._again(query, error))
+
+    def _tell(self, query: QueryInFlight, error: LivestatusError) -> None:
+        if not (query.hurried and isinstance(error, QueryTimeoutError)):
+            self.breaker.failed(error, query.sent)
 
     async def _again(self, query: QueryInFlight, error: LivestatusError) -> Any:
         try:
@@ -165,7 +178,7 @@ class InFlight:
                 try:
                     return await query.send(query.until - query.sent)
                 except LivestatusError as failed:
-                    self.breaker.failed(failed, query.sent)
+                    self._tell(query, failed)
                     if not query.may_be_sent_again(failed):
                         raise
                     error = failed

@@ -15,7 +15,7 @@ from monrest.errors import BadRequest
 from monrest.sites.federation.remote import Whom
 from monrest.sites.federation.site import FederatedSite, words
 from monrest.sites.federation.source import Source
-from monrest.sites.site import Site
+from monrest.sites.site import Hurry, Site
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig
@@ -43,6 +43,9 @@ class Sites(Protocol):
 
     def acting(self, whom: Whom) -> Sites:
         """See ``SiteList.acting``."""
+
+    def within(self, hurry: Hurry) -> Sites:
+        """See ``SiteList.within``."""
 
     async def settled(self, items: Sequence[str] = ()) -> None:
         """See ``Registry.settled``."""
@@ -83,6 +86,10 @@ class SiteList:
                 for site in self.sites
             )
         )
+
+    def within(self, hurry: Hurry) -> SiteList:
+        """The same sites for somebody who does not wait longer than that."""
+        return SiteList(tuple(site.within(hurry) for site in self.sites))
 
     async def settled(self, items: Sequence[str] = ()) -> None:
         """What is in a list is known already."""
@@ -189,6 +196,10 @@ class Registry(Service):
     def acting(self, whom: Whom) -> Sites:
         """See ``SiteList.acting``."""
         return self if len(self.direct) == len(self.sites) else self._list.acting(whom)
+
+    def within(self, hurry: Hurry) -> SiteList:
+        """See ``SiteList.within``."""
+        return self._list.within(hurry)
 
     async def settled(self, items: Sequence[str] = ()) -> None:
         """Wait until it is known which sites are meant by these ids, names or sections.

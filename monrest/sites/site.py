@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from zlib import crc32
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, DeferredList, fail
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
@@ -15,7 +16,13 @@ from twisted.python.failure import Failure
 from monrest.concurrency import sliced
 from monrest.livestatus.command_channel import IDLE, CommandChannel
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
-from monrest.livestatus.errors import LivestatusError, LostCoreError, RefusedError, first_line
+from monrest.livestatus.errors import (
+    LivestatusError,
+    LostCoreError,
+    QueryTimeoutError,
+    RefusedError,
+    first_line,
+)
 from monrest.livestatus.framing import Damaged
 from monrest.livestatus.pool import Pool
 from monrest.query.model import Pushed
@@ -44,12 +51,28 @@ _ONE_BY_ONE = ("shinken",)
 _MK_MOST = 8
 
 
+@frozen
+class Hurry:
+    """Who asks waits for ``seconds`` in all, until ``until`` by the reactor's clock."""
+
+    seconds: float
+    until: float
+
+
+@define(eq=False)
+class _Core:
+    """What is known of the core; ``stale``: it refused something, so that it may be another one."""
+
+    capabilities: Capabilities | None = None
+    stale: bool = False
+
+
 @define(eq=False)
 class Site:
     """A site; ``reactor`` connects and keeps the time.
 
-    ``endpoint`` replaces what the configuration's address says. ``capabilities`` is None until
-    the core answered for the first time; afterwards the last known ones stay, also while down.
+    ``endpoint`` replaces what the configuration's address says. ``hurry`` is how long whoever asks
+    waits for it, None: as long as the configuration says.
     """
 
     kind: ClassVar[str] = "livestatus"
@@ -57,7 +80,7 @@ class Site:
     reactor: Any
     config: SiteConfig
     endpoint: Callable[[], IStreamClientEndpoint] | None = None
-    capabilities: Capabilities | None = field(init=False, default=None)
+    hurry: Hurry | None = field(init=False, default=None)
     pool: Queries = field(init=False)
     commands: Orders = field(init=False)
     breaker: Breaker = field(init=False)
@@ -65,7 +88,7 @@ class Site:
     local: bool = field(init=False, default=False)
     address: str = field(init=False, default="")
     _hide: tuple[str, ...] = field(init=False, default=())
-    _stale: bool = field(init=False, default=False)
+    _core: _Core = field(init=False, factory=_Core)
 
     def __attrs_post_init__(self) -> None:
         config = self.config
@@ -137,6 +160,14 @@ class Site:
         return Hops.of(self.id, self.name, self.address, self.kind, version)
 
     @property
+    def capabilities(self) -> Capabilities | None:
+        """What the core can do; None until it answered for the first time.
+
+        The last known ones stay, also while it is down.
+        """
+        return self._core.capabilities
+
+    @property
     def health(self) -> Health:
         """How it is."""
         return self.breaker.health
@@ -163,12 +194,45 @@ class Site:
 
     # ------------------------------------------------------------ asking
 
+    def within(self, hurry: Hurry | None) -> Self:
+        """Give the same site for somebody who waits for so long."""
+        one = copy(self)
+        one.hurry = hurry
+        return one
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a query or a list of commands may take, 0 or less when it is too late."""
+        return self._in_time(self.config.timeout)
+
+    def _in_time(self, seconds: float) -> float:
+        if self.hurry is None:
+            return seconds
+        left: float = self.hurry.until - self.reactor.seconds()
+        return min(seconds, left)
+
+    def too_late(self) -> LivestatusError:
+        """Why whoever asked does not wait any longer."""
+        seconds = self.hurry.seconds if self.hurry else self.config.timeout
+        return self.breaker.missed or QueryTimeoutError(seconds)
+
+    def verdict(self) -> Deferred[None]:
+        """Wait until the site is up; fails with the last error when it is down, or too late."""
+        waiting = self.breaker.verdict()
+        if self.hurry is None or waiting.called:
+            return waiting
+
+        def late(result: Failure | None, _: float) -> Failure | None:
+            return None if result is None else Failure(self.too_late())
+
+        return waiting.addTimeout(max(0.0, self.timeout), self.reactor, late)
+
     async def ask(self, pushed: Pushed, layout: Layout | None = None) -> list[Row]:
         """Rows of this site alone: of ``layout`` if given, else as the core sends them.
 
         Raise LivestatusError if the site is down or does not answer as it should.
         """
-        await self.breaker.verdict()
+        await self.verdict()
         assert self.capabilities is not None
         return await self.query(prepare(pushed, self.capabilities, layout))
 
@@ -177,12 +241,13 @@ class Site:
 
         Whoever calls this looked at ``breaker.error`` before.
         """
-        timeout = self.config.timeout
-        if ask.log and timeout < LOG_TIMEOUT:
-            timeout = LOG_TIMEOUT
+        timeout = max(LOG_TIMEOUT, self.config.timeout) if ask.log else self.config.timeout
+        timeout = self._in_time(timeout)
+        if timeout <= 0:
+            return fail(self.too_late())
         assert self.capabilities is not None
         send = partial(self._send, ask, self.capabilities.key)
-        done = self.in_flight.run(send, timeout)
+        done = self.in_flight.run(send, timeout, hurried=self.hurry is not None)
         return done.addCallbacks(self._answered, self._failed, callbackArgs=(ask,))
 
     def _send(self, ask: Ask, core: str, seconds: float) -> Deferred[list[Row]]:
@@ -223,7 +288,7 @@ class Site:
 
     async def _mended(self, rows: list[Row], ask: Ask) -> list[Row]:
         """The rows with their emoji; as they are when they cannot be read once more."""
-        timeout, width = self.config.timeout, ask.width
+        timeout, width = max(0.0, self.timeout), ask.width
         try:
             whole = await self.pool.query(ask.request, timeout, width=width)
             request = as_texts(ask.request)
@@ -235,7 +300,9 @@ class Site:
 
     def _failed(self, failure: Failure) -> Failure:
         if isinstance(failure.value, RefusedError):
-            self._stale = True
+            self._core.stale = True
+        if self.hurry is not None and isinstance(failure.value, QueryTimeoutError):
+            return Failure(self.too_late())
         return failure
 
     def _slow(self) -> None:
@@ -265,14 +332,16 @@ class Site:
         program = read_status(await ask(status_query(self.capabilities)))
         if self.pool.process == program.nagios_pid:
             program = evolve(program, process=program.nagios_pid)
-        if self.capabilities is None or self._stale or not program.same_run(self.health.program):
-            stale, self._stale = self._stale, False
+        core = self._core
+        fresh = program.same_run(self.health.program)
+        if core.capabilities is None or core.stale or not fresh:
+            stale, core.stale = core.stale, False
             try:
                 found = await detect(program, ask)
             except LivestatusError:
-                self._stale = stale
+                core.stale = stale
                 raise
-            self.capabilities = found
+            core.capabilities = found
             self._suit(found)
         return program
 

@@ -28,17 +28,14 @@ COLUMNS = (
 )
 
 
-class Breaker:
-    def verdict(self):
-        return succeed(None)
-
-
 class FakeSite:
     def __init__(self, *records, kind="naemon", columns=COLUMNS):
         self.records = records
-        self.breaker = Breaker()
         tables = {"timeperiods": dict.fromkeys(columns, "list")}
         self.capabilities = Capabilities(kind=kind, tables=tables, key=kind)
+
+    def verdict(self):
+        return succeed(None)
 
     async def ask(self, pushed, layout=None):
         assert pushed.table == "timeperiods"

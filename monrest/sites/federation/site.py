@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 from urllib.parse import quote
 from weakref import WeakSet
 
 from attrs import define, field
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
 from monrest.livestatus.errors import LivestatusError
@@ -19,13 +19,16 @@ from monrest.sites.federation.orders import RestOrders
 from monrest.sites.federation.queries import RestQueries, Running
 from monrest.sites.federation.remote import JSON, RefusedByRemoteError, Whom
 from monrest.sites.health import INTERVAL
-from monrest.sites.site import Site
+from monrest.sites.site import Hurry, Site
 from monrest.sites.transport import Hops
 from monrest.values import Capabilities, Row
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig
     from monrest.sites.federation.source import Source
+
+
+S = TypeVar("S", bound="FederatedSite")
 
 
 class DownThereError(LivestatusError):
@@ -110,7 +113,10 @@ class FederatedSite(Site):
             )
             return sent.addErrback(self._doubt)
 
-        return self.in_flight.run(send, seconds, once=not reads)
+        left = self._in_time(seconds)
+        if left <= 0:
+            return fail(self.too_late())
+        return self.in_flight.run(send, left, once=not reads, hurried=self.hurry is not None)
 
     def _send(self, ask: Ask, core: str, seconds: float) -> Deferred[list[Row]]:
         return super()._send(ask, core, seconds).addErrback(self._doubt)
@@ -128,6 +134,13 @@ class FederatedSite(Site):
         assert isinstance(self.pool, RestQueries)
         assert isinstance(self.commands, RestOrders)
         one.pool, one.commands = self.pool.acting(whom), self.commands.acting(whom)
+        return self._copied(one)
+
+    def within(self, hurry: Hurry | None) -> Self:
+        """See ``Site.within``."""
+        return self._copied(super().within(hurry))
+
+    def _copied(self, one: S) -> S:
         if self.capabilities is None:
             self._copies.add(one)
         return one
@@ -135,7 +148,8 @@ class FederatedSite(Site):
     def told(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
         """Take what the other side says of this site."""
         for one in (self, *self._copies):
-            one.config, one.facts, one.capabilities = config, facts, capabilities
+            one.config, one.facts = config, facts
+        self._core.capabilities = capabilities
         self._copies.clear()
 
     async def _probe(self) -> Program:
