@@ -17,6 +17,7 @@ from monrest.bp.syntax import NO_FUNCTION, Function, expression_of, matching_of,
 from monrest.errors import BadRequest
 from monrest.query.regex import compile_pattern
 from monrest.query.scan import UNPRINTABLE
+from monrest.truth import EXPECTED, truth
 
 ROOT = "node1"
 """The id of the node whose state is that of the process."""
@@ -37,11 +38,7 @@ _ATTEMPTS = re.compile(r"[1-9][0-9]{0,5}\Z")
 _LONGEST = 1_000
 _LONGEST_NAME = 200
 _MOST_ITEMS = 1_000
-_STATE_TYPES: Mapping[Any, StateType] = {
-    "both": "both", "soft": "both", "0": "both", "false": "both",
-    "hard": "hard", "1": "hard", "true": "hard",
-}  # fmt: skip
-_FLAGS = {"0": 0, "": 0, "false": 0, "1": 1, "true": 1}
+_STATE_TYPES: Mapping[str, StateType] = {"both": "both", "soft": "both", "hard": "hard"}
 
 StateType: TypeAlias = Literal["both", "hard"]
 
@@ -229,10 +226,14 @@ def read(document: Mapping[str, Any], *, name: str = "") -> Definition:
 
 
 def _state_type(value: Any) -> StateType:
-    text = "both" if value is None or value == "" else str(value).lower()
-    if isinstance(value, (list, dict)) or text not in _STATE_TYPES:
-        raise BadRequest("invalid state_type", "state_type: expected both (soft) or hard")
-    return _STATE_TYPES[text]
+    word = value.strip().lower() if isinstance(value, str) else value
+    found = _STATE_TYPES.get(word) if isinstance(word, str) else None
+    if found is None:
+        hard = truth(value)
+        if hard is None:
+            raise BadRequest("invalid state_type", "state_type: expected both (soft) or hard")
+        found = "hard" if hard else "both"
+    return found
 
 
 def _nodes(given: Any) -> tuple[Node, ...]:
@@ -353,10 +354,10 @@ def _flag(given: Mapping[str, Any], name: str, default: int, where: str = "") ->
     value = given.get(name)
     if value is None:
         return default
-    text = str(value).lower()
-    if isinstance(value, (list, dict)) or text not in _FLAGS:
-        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected 0 or 1")
-    return _FLAGS[text]
+    found = truth(value)
+    if found is None:
+        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected {EXPECTED}")
+    return int(found)
 
 
 def _names(

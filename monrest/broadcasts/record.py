@@ -16,6 +16,7 @@ from monrest.broadcasts import texts
 from monrest.errors import BadRequest
 from monrest.query.times import parse_time
 from monrest.store.storable import require_storable
+from monrest.truth import flag
 
 ANNOTATIONS = ("", "info", "warning")
 COMPUTED = frozenset(
@@ -36,7 +37,6 @@ _LATEST = 253402128000  # two days before the year 10000, in any zone
 _MOST_NAMES = 1000
 _LONGEST_NAME = 1000
 _LONGEST = 1_048_576
-_TRUTH = {"": 0, "0": 0, "false": 0, "1": 1, "true": 1}
 
 
 @frozen(kw_only=True)
@@ -105,7 +105,7 @@ def checked(given: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any
     for name in _DATES:
         record[name] = _date(name, given.get(name), now, zone)
     for name in _FLAGS:
-        record[name] = _flag(name, given.get(name))
+        record[name] = int(flag(name, given.get(name)))
     require_storable(record, _LONGEST)
     return record
 
@@ -151,17 +151,6 @@ def _date(name: str, value: Any, now: float, zone: tzinfo) -> str:
             f"{name}: expected YYYY-MM-DD HH:MM:SS, YYYY-MM-DD HH:MM, or a time such as +7d",
         )
     return datetime.fromtimestamp(int(moment), zone).strftime(_DATE)
-
-
-def _flag(name: str, value: Any) -> int:
-    found = None
-    if value is None or isinstance(value, (bool, int, float)):
-        found = int(value or 0) if value in (None, 0, 1) else None
-    elif isinstance(value, str):
-        found = _TRUTH.get(value.strip().lower())
-    if found is None:
-        raise BadRequest(f"invalid {name}", f"{name}: expected 0 or 1")
-    return found
 
 
 def shown(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from monrest.commands import texts, times
 from monrest.commands.catalogue import ARGUMENT_NAMES, Argument, Command
 from monrest.config.values import CommandsConfig
 from monrest.errors import BadRequest
+from monrest.truth import EXPECTED, truth
 
 COMMON = frozenset(
     {"backend", "backends", "background", "headers", "test_only", "wait", "CSRFtoken", "token"}
@@ -29,7 +30,6 @@ LARGEST = 2**31 - 1
 UNNAMED = "(api)"
 """The author when nobody in particular is asking."""
 
-_BOOLEANS = {"0": "0", "1": "1", "false": "0", "true": "1"}
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 
 _RANGES: Mapping[str, tuple[int, int]] = {
@@ -249,10 +249,10 @@ def may_hold_semicolons(command: Command, name: str) -> bool:
 
 
 def _boolean(name: str, text: str) -> str:
-    found = _BOOLEANS.get(text.strip().lower())
+    found = truth(text)
     if found is None:
-        raise BadRequest(f"invalid value for {name}", f"{name}: expected 0, 1, true or false")
-    return found
+        raise BadRequest(f"invalid value for {name}", f"{name}: expected {EXPECTED}")
+    return str(int(found))
 
 
 def limits(command: Command, name: str) -> tuple[int, int]:

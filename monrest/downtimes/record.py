@@ -17,6 +17,7 @@ from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
 from monrest.errors import BadRequest
 from monrest.store.storable import require_storable
+from monrest.truth import truth
 
 HOST, HOSTGROUP, SERVICE, SERVICEGROUP = "host", "hostgroup", "service", "servicegroup"
 TARGETS = (HOST, HOSTGROUP, SERVICE, SERVICEGROUP)
@@ -38,7 +39,6 @@ _LONGEST_NAME = 4096
 _LONGEST_COMMENT = 4096
 _LONGEST = 1_048_576
 _MOST_DIGITS = 9
-_TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}
 _DEFAULTS: Mapping[str, Any] = {
     "schedule": [],
     "duration": 120,
@@ -185,7 +185,7 @@ def _number(key: str, value: Any, least: int, most: int) -> int:
         if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
             number = int(text)
         elif most <= len(TARGETS):
-            number = _TRUTH.get(text)
+            number = truth(text)  # a boolean is 0 or 1
     elif isinstance(value, (bool, int)) or (isinstance(value, float) and value.is_integer()):
         number = int(value)
     if number is None or not least <= number <= most:

@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from monrest.errors import BadRequest
 from monrest.store.storable import require_storable
+from monrest.truth import flag
 
 FILE_VERSION = 2
 NEW_TITLE = "Dashboard"
@@ -168,14 +169,12 @@ def _settings(tab: Any, *, public: Any) -> dict[str, Any]:
         settings["backends"] = _site_ids(settings["backends"])
     for name in ("groups", "users"):
         settings[name] = _rights(name, settings.get(name))
-    if settings.pop("public", None) not in _NO or public not in _NO:
+    shared = [flag("public", one) for one in (settings.pop("public", None), public)]
+    if any(shared):
         names = {name for entry in settings["groups"] for name in entry}
         if "*" not in names:
             settings["groups"].append({"*": "read-only"})
     return tab
-
-
-_NO = (None, 0, False, "", "0")
 
 
 def _is_seconds(value: Any) -> bool:

@@ -18,6 +18,7 @@ from monrest.render.text import text_table
 from monrest.render.wrapped import wrapped_json
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.render.xlsx import excel, nobody_gives_up
+from monrest.truth import flag
 from monrest.values import Document, Rows
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 JSON = "application/json; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
+
+
+def shows_headers(value: str) -> bool:
+    """What the parameter ``headers`` says of the first line of CSV; it may name a format too."""
+    return value == "wrapped_json" or flag("headers", value)
 
 
 @frozen(kw_only=True)

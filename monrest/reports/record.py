@@ -19,6 +19,7 @@ from monrest.errors import BadRequest
 from monrest.reports.settings import Settings, completed, read
 from monrest.reports.templates import TEMPLATE_NAME, Template, Templates
 from monrest.store.storable import require_storable
+from monrest.truth import flag
 from monrest.values import ADMIN, Identity
 
 NOT_STORED = frozenset(
@@ -32,9 +33,6 @@ _LONGEST_NAME, _LONGEST_TEXT, _LONGEST = 300, 20_000, 1_048_576
 _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_TRUTH: Mapping[Any, int] = {
-    "0": 0, "1": 1, 0: 0, 1: 1, "false": 0, "true": 1, "": 0, "no": 0, "yes": 1,
-}  # fmt: skip
 
 
 @frozen(kw_only=True)
@@ -127,7 +125,7 @@ def checked(
     if not isinstance(params, dict):
         raise _wrong("params", "an object")
     permissions = _permissions(_nested("permissions", fields.get("permissions"), []))
-    public = _flag("is_public", fields.get("is_public"))
+    public = flag("is_public", fields.get("is_public"))
     record = {
         **fields,
         "name": _text("name", fields.get("name"), _LONGEST_NAME) or "New Report",
@@ -191,14 +189,6 @@ def _text(name: str, value: Any, most: int, *, lines: bool = False) -> str:
     if len(text) > most:
         raise _wrong(name, f"at most {most} characters")
     return text
-
-
-def _flag(name: str, value: Any) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, (list, dict)) or value not in _TRUTH:
-        raise _wrong(name, "0 or 1")
-    return _TRUTH[value]
 
 
 def _failed_backends(value: Any) -> str:

@@ -18,6 +18,7 @@ from monrest.query.times import parse_time
 from monrest.reports.link import Link, read_link
 from monrest.reports.search import Search, read_search
 from monrest.reports.templates import LANGUAGES, Template
+from monrest.truth import EXPECTED, truth
 
 T = TypeVar("T")
 
@@ -41,8 +42,6 @@ _HOST_NAMES = ("hostname", "hostalias", "hostdisplayname", "hostcustom")
 _SERVICE_NAMES = ("description", "servicedisplayname", "servicecustom")
 _ASSUMED_HOST = (0, -1, 3, 4, 5)
 _ASSUMED_SERVICE = (0, -1, 6, 7, 8, 9)
-_YES = frozenset({"yes", "1", "true", "on"})
-_NO = frozenset({"no", "0", "false", "off", ""})
 _CUSTOM = re.compile(r"_?[A-Za-z0-9_-]{1,100}")
 _LONGEST = 4096
 _MOST = 1000
@@ -137,7 +136,7 @@ def read(template: Template, params: Mapping[str, Any]) -> Settings:
     custom = one.choice("timeperiod", NAMED, "last24hours") == "custom"
     objects = template.objects
     url = one.link("url") if template.kind == "url" else None
-    form = "pdf" if url is None or one.flag("pdf", default=False) == "1" else url.form
+    form = "pdf" if url is None or one.flag("pdf", default=False) else url.form
     return Settings(
         language=one.choice("language", LANGUAGES, "en"),
         search=one.search() if template.chooses else Search(),
@@ -159,8 +158,8 @@ def read(template: Template, params: Mapping[str, Any]) -> Settings:
         date_format=one.strftime("dateformat", "%Y-%m-%d"),
         moment_format=one.strftime("datetimeformat", "%Y-%m-%d %H:%M:%S"),
         rules={
-            "assumeinitialstates": one.flag("assumeinitialstates", default=True),
-            "includesoftstates": one.flag("includesoftstates", default=False),
+            "assumeinitialstates": str(int(one.flag("assumeinitialstates", default=True))),
+            "includesoftstates": str(int(one.flag("includesoftstates", default=False))),
             "initialassumedhoststate": one.one_of("initialassumedhoststate", _ASSUMED_HOST),
             "initialassumedservicestate": one.one_of(
                 "initialassumedservicestate", _ASSUMED_SERVICE
@@ -172,13 +171,13 @@ def read(template: Template, params: Mapping[str, Any]) -> Settings:
         mail_max_level=one.level("mail_max_level", -1),
         max_worst_pages=one.pages("max_worst_pages", 1),
         max_outages_pages=one.pages("max_outages_pages", -1),
-        attach_json=one.flag("attach_json", default=False) == "1",
+        attach_json=one.flag("attach_json", default=False),
         attach=tuple(one.several("attach", FORMATS)) or (form,),
-        reverse=one.flag("reverse", default=False) == "1",
+        reverse=one.flag("reverse", default=False),
         pattern=one.pattern("pattern"),
         exclude_pattern=one.pattern("exclude_pattern"),
         event_types=one.event_types(),
-        handled=one.flag("handled", default=True) == "1",
+        handled=one.flag("handled", default=True),
         url=url,
         retries=int(one.number("retries", 3, 1, 10, whole=True)),
         delay=one.number("delay", 60, 0, 300),
@@ -274,15 +273,15 @@ class _Params:
             raise _wrong(name, f"one of {', '.join(map(str, known))}")
         return str(value)
 
-    def flag(self, name: str, *, default: bool) -> str:
-        """Yes or no, as 1 or 0."""
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Yes or no."""
         value = self.given.get(name)
-        text = str(int(value)) if isinstance(value, bool) else self.text(name).lower()
-        if not text:
-            return str(int(default))
-        if text not in _YES | _NO:
-            raise _wrong(name, "yes or no")
-        return str(int(text in _YES))
+        if value is None or not str(value).strip():
+            return default
+        found = truth(value)
+        if found is None:
+            raise _wrong(name, EXPECTED)
+        return found
 
     def bound(self, name: str) -> str:
         """One end of a custom time."""

@@ -25,12 +25,12 @@ from monrest.resources.declare import (
 )
 from monrest.resources.fetch import reselect
 from monrest.resources.local import local_schema, select, sparse
+from monrest.truth import flag
 from monrest.values import ADMIN, ROLES, Answer, Column, Document, Identity, RestRequest
 
 _LONGEST_COMMENT = 1000
 _MOST_ROLES = 100
 _LONGEST_ROLES = 10_000
-_TRUTH = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 COLUMNS = (
     Column("comment", "string", "", "what the key is for"),
@@ -211,12 +211,9 @@ def _read(request: RestRequest) -> _Asked:
             "invalid comment",
             f"comment: expected up to {_LONGEST_COMMENT} characters without control characters",
         )
-    flag = _single(given, "superuser").lower()
-    if flag not in _TRUTH:
-        raise BadRequest("invalid flag", "superuser: expected 0 or 1")
     return _Asked(
         comment=comment,
-        superuser=_TRUTH[flag],
+        superuser=flag("superuser", _single(given, "superuser")),
         username=_single(given, "username"),
         force_user=_single(given, "force_user"),
         roles=_roles(given["roles"]) if "roles" in given else None,

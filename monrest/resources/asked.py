@@ -13,6 +13,7 @@ from monrest.config import ServerConfig
 from monrest.errors import BadRequest, RestError
 from monrest.resources.declare import Context
 from monrest.sites.site import Site
+from monrest.truth import flag, truth
 
 Given = Mapping[str, tuple[str, ...]]
 """Parameters by name, each with all of its values."""
@@ -31,7 +32,6 @@ _OF_REQUEST = frozenset(
 )
 """Parameters that say how to send and not what."""
 
-_FALSE = frozenset({"", "0", "false", "no", "off"})
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _USUAL_WAIT = 10.0
 _MARGIN = 1.0
@@ -87,8 +87,8 @@ def manner(given: Given, server: ServerConfig) -> Manner:
     """Read ``wait`` and ``test_only``. Raise BadRequest if either makes no sense."""
     return Manner(
         wait=_wait(given, server),
-        test_only=one_of(given, "test_only").lower() not in _FALSE,
-        force=one_of(given, "force").lower() not in _FALSE,
+        test_only=flag("test_only", one_of(given, "test_only")),
+        force=flag("force", one_of(given, "force")),
     )
 
 
@@ -98,12 +98,11 @@ def longest_wait(server: ServerConfig) -> float:
 
 
 def _wait(given: Given, server: ServerConfig) -> float | None:
-    text = one_of(given, "wait").lower()
-    if text in _FALSE:
-        return None
+    text = one_of(given, "wait")
     longest = longest_wait(server)
-    if text in ("1", "true", "yes", "on"):
-        return min(_USUAL_WAIT, longest)
+    wanted = truth(text)
+    if wanted is not None:
+        return min(_USUAL_WAIT, longest) if wanted else None
     if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
         raise BadRequest("invalid wait", "wait: expected 1 or a number of seconds")
     seconds = float(text)

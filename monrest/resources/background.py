@@ -11,14 +11,14 @@ from attrs import evolve
 
 from monrest.errors import BadRequest
 from monrest.jobs.live import Work
-from monrest.render.formats import RenderOptions
+from monrest.render.formats import RenderOptions, shows_headers
 from monrest.resources.declare import Context, Endpoint
+from monrest.truth import flag
 from monrest.values import Answer, Document, Parameters, Progress, RestRequest
 
 Dispatch = Callable[[Context, RestRequest], Awaitable[Answer]]
 
 _NAME = "background"
-_FALSE = frozenset({"", "0", "false"})
 _SAFE = "/:@!$'()*,;~=+%"
 _SECRET = re.compile(
     "passw|passphrase|secret|token|credential|community|auth_?key|api_?key", re.IGNORECASE
@@ -28,9 +28,7 @@ _HIDDEN = "***"
 
 def wanted(request: RestRequest) -> bool:
     """Whether the request is to run as a job."""
-    return any(
-        name == _NAME and value.strip().lower() not in _FALSE for name, value in request.parameters
-    )
+    return any(name == _NAME and flag(name, value) for name, value in request.parameters)
 
 
 async def start(
@@ -116,7 +114,7 @@ def _unhurried(context: Context) -> Context:
 
 
 def _options(request: RestRequest) -> RenderOptions:
-    headers = [value not in ("", "0") for name, value in request.parameters if name == "headers"]
+    headers = [shows_headers(value) for name, value in request.parameters if name == "headers"]
     return RenderOptions(
         format=request.format, headers=not headers or headers[-1], pretty=request.pretty
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from monrest import truth
 from monrest.audit import audit
 from monrest.auth.csrf import PARAMETERS as TOKENS
 from monrest.auth.rights import is_read_only
@@ -39,7 +40,6 @@ OF_REQUEST = frozenset(
 """Parameters that say how to answer, in the query string or in a body; never an attribute."""
 
 _OF_LISTS = frozenset({"columns", "limit", "offset", "q", "sort"})
-_TRUTH = {"": False, "0": False, "false": False, "1": True, "true": True}
 MOST_NAMED = 20
 """Objects that an audit line names."""
 
@@ -87,12 +87,9 @@ async def check_writable(context: Context, request: RestRequest, action: str) ->
 
 
 def flag(request: RestRequest, name: str) -> bool:
-    """Read an option that is 0 or 1; BadRequest for anything else."""
+    """Read an option of the request that is true or false; the last one counts."""
     values = [value for key, value in request.parameters if key == name]
-    text = values[-1].strip().lower() if values else ""
-    if text not in _TRUTH:
-        raise BadRequest("error during request", f"{name}: expected 0 or 1")
-    return _TRUTH[text]
+    return truth.flag(name, values[-1] if values else "")
 
 
 def without(parameters: Parameters, *names: str) -> Parameters:

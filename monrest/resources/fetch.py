@@ -15,7 +15,6 @@ from twisted.python.failure import Failure
 
 from monrest.auth.visibility import SYSTEM, visibility
 from monrest.concurrency import sliced
-from monrest.errors import BadRequest
 from monrest.logs.reading import Cached
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
@@ -39,6 +38,7 @@ from monrest.resources.declare import Context, Parameter
 from monrest.resources.prepared import Plans, known_cores, names_of, prepared, view_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
+from monrest.truth import flag, truth
 from monrest.values import Capabilities, Document, Identity, RestRequest, Rows, part_of
 
 LOGCACHE = Parameter(
@@ -98,9 +98,7 @@ async def fetch(
 def wants_cache(context: Context, request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
     value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
-    if value not in ("", "0", "1"):
-        raise BadRequest("error during request", "logcache: expected 0 or 1")
-    return context.logcache is not None and value != "0"
+    return context.logcache is not None and (not value.strip() or flag("logcache", value))
 
 
 def _parts(
@@ -144,7 +142,7 @@ def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     """``X-Mon-Columns: 1``: every exposed variable on every row (query-engine.md, section 12)."""
-    if request.caller.headers.get(context.names.header("Columns")) != "1":
+    if not truth(request.caller.headers.get(context.names.header("Columns"))):
         return rows
     names = {
         f"_{name.removeprefix('_').upper()}": ""

@@ -20,9 +20,10 @@ from monrest.resources.declare import (
     Parameter,
 )
 from monrest.resources.local import local_schema, select
-from monrest.resources.reportarguments import flag_of, moment_of
+from monrest.resources.reportarguments import moment_of
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
+from monrest.truth import flag
 from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
 
 VERSION = "1"
@@ -151,7 +152,7 @@ async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 async def _again(context: Context, request: RestRequest) -> Again | None:
     """The time that is to be imported once more; None for nothing but what is new."""
     given = {name: value.strip() for name, value in request.parameters if name in _AGAIN}
-    force = flag_of("force", given.get("force", ""), default=False)
+    force = flag("force", given.get("force"))
     if not given.get("from"):
         if given.get("to") or force:
             name = "to" if given.get("to") else "force"

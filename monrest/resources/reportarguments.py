@@ -19,6 +19,7 @@ from monrest.query.model import Condition, FilterTree, Group, Query, Ref
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.scan import printable
 from monrest.query.times import parse_time
+from monrest.truth import flag
 from monrest.values import Parameters
 
 Kind: TypeAlias = Literal["hosts", "services", "both"]
@@ -36,8 +37,6 @@ _RULES = (
 )
 _OF_REQUEST = frozenset({"columns", "backend", "backends", "headers", "pretty", "background"})
 _WRONG = "error during request"
-_YES = frozenset({"1", "yes", "true", "on"})
-_NO = frozenset({"0", "no", "false", "off"})
 _LAST_SECOND = 253_402_300_799
 """The end of the year 9999, the last that calendars know."""
 _BACKTRACK = 4
@@ -139,16 +138,6 @@ def moment_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:
     return floor(moment)
 
 
-def flag_of(parameter: str, value: str, *, default: bool) -> bool:
-    """The truth of a parameter; BadRequest for any other word."""
-    word = value.strip().lower()
-    if not word:
-        return default
-    if word not in _YES | _NO:
-        raise BadRequest(_WRONG, f"{parameter}: expected 0 or 1, got '{printable(word)}'")
-    return word in _YES
-
-
 @define
 class _Reader:
     now: int
@@ -245,7 +234,8 @@ class _Reader:
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A boolean argument."""
-        return flag_of(name, self.given.get(name, ""), default=default)
+        value = self.given.get(name, "")
+        return flag(name, value) if value.strip() else default
 
     def backtrack(self) -> int:
         """Days of log before the start."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 from monrest.errors import BadRequest, NotFound, RestError
 from monrest.query.parse import RESERVED
@@ -14,6 +13,7 @@ from monrest.reports.statements import MAIL
 from monrest.resources.declare import Context, Endpoint, Parameter
 from monrest.resources.fields import fields_of
 from monrest.resources.reports import audit_report, find_report, require_write
+from monrest.truth import flag
 from monrest.values import Answer, Column, Document, RestRequest, Stream
 
 _PIECE = 65536
@@ -28,7 +28,7 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
     found, access = await find_report(context, request, where[0])
     fields = fields_of(request)
     try:
-        if _true("mail", fields.pop("mail", None)):
+        if flag("mail", fields.pop("mail", None)):
             require_write(access)
             if not (found.record["to"] or found.record["cc"]):
                 raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
@@ -46,13 +46,6 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
     if job is None:
         return Document(value={"message": "report queued"})
     return Document(value={"message": "report started in background", "job": str(job.id)})
-
-
-def _true(name: str, value: Any) -> bool:
-    text = str(value).lower() if value is not None else ""
-    if text not in ("", "0", "1", "true", "false"):
-        raise BadRequest(f"invalid {name}", f"{name}: expected 0 or 1")
-    return text in ("1", "true")
 
 
 async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -104,7 +97,7 @@ def _format(request: RestRequest, forms: tuple[str, ...]) -> str:
     wanted: str = request.format if request.format in ("csv", "xls") else forms[0]
     for name, value in request.parameters:
         if name == "html":
-            wanted = "html" if _true(name, value) else wanted
+            wanted = "html" if flag(name, value) else wanted
         elif name == "type":
             wanted = value.strip().lower() or wanted
             if wanted not in forms:

@@ -12,16 +12,16 @@ from attrs import evolve
 
 from monrest.concurrency import pause
 from monrest.errors import BadRequest, MethodNotAllowed, NotFound, SitesFailed, Unavailable
-from monrest.render.formats import RenderOptions, render
+from monrest.render.formats import RenderOptions, render, shows_headers
 from monrest.reports import answer as answers
 from monrest.reports.link import Link
 from monrest.reports.sheet import Sheet
 from monrest.resources.declare import Context, Endpoint
 from monrest.resources.reportasking import Asking
+from monrest.truth import flag
 from monrest.values import Document, RestRequest, Rows, nobody_follows
 
 _SWITCHES = frozenset({"background", "pretty", "headers"})
-_FALSE = frozenset({"", "0", "false"})
 
 
 def check_link(context: Context, link: Link) -> Endpoint:
@@ -37,7 +37,7 @@ def check_link(context: Context, link: Link) -> Endpoint:
         raise _wrong(f"a path that can be read: {error.message}") from None
     if found.public or found.at_once:
         raise _wrong("a path whose answer is a list or an object, and not for one reader only")
-    if any(name == "background" and value not in _FALSE for name, value in link.parameters):
+    if any(name == "background" and flag(name, value) for name, value in link.parameters):
         raise _wrong("a path without background")
     return found
 
@@ -99,8 +99,8 @@ async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:
 def _options(link: Link) -> dict[str, RenderOptions]:
     """The forms that are kept as the API gives them; that of the address as it is asked for."""
     given = dict(link.parameters)
-    headers = given.get("headers", "1") not in ("", "0")
-    pretty = given.get("pretty", "") not in _FALSE
+    headers = shows_headers(given.get("headers", "1"))
+    pretty = flag("pretty", given.get("pretty"))
     wrapped = link.target.format == "wrapped_json"
     found: dict[str, RenderOptions] = {
         "json": RenderOptions(format="wrapped_json" if wrapped else "json", pretty=pretty),

@@ -27,7 +27,8 @@ from monrest.errors import BadRequest, RestError, TooLarge
 from monrest.log import REQUEST_ID
 from monrest.names import Names
 from monrest.query.target import FORMATS, Target, parameters, target
-from monrest.render.formats import RenderOptions
+from monrest.render.formats import RenderOptions, shows_headers
+from monrest.truth import flag
 from monrest.values import (
     ANONYMOUS,
     Answer,
@@ -269,7 +270,6 @@ def _options(chosen: OutputFormat, headers: bool = True, pretty: bool = False) -
 
 
 _PRESENTATION = frozenset({"pretty", "headers"})
-_TRUTH = {"1": True, "true": True, "": False, "0": False, "false": False}
 
 
 def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters, RenderOptions]:
@@ -279,11 +279,9 @@ def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters
     chosen, headers, pretty = options.format, options.headers, options.pretty
     for name, value in given:
         if name == "pretty":
-            if value.lower() not in _TRUTH:
-                raise BadRequest("error during request", "pretty must be 0 or 1")
-            pretty = _TRUTH[value.lower()]
+            pretty = flag(name, value)
         elif name == "headers":
-            headers = value not in ("", "0")
+            headers = shows_headers(value)
             if value == _WRAPPED and chosen == "json":
                 chosen = _WRAPPED
     rest = tuple(pair for pair in given if pair[0] != "pretty")

@@ -61,7 +61,7 @@ def test_values(name, value, stored):
         ("text", True), ("annotation", "error"), ("contacts", {}), ("contacts", [1]),
         ("contacts", ["x"] * 1001), ("expires", "soon"), ("expires", "99999999999999"),
         ("expires", "-99999999999"), ("expires", []), ("expires", True), ("hide_before", "2026-02-30"),
-        ("loginpage", 2), ("loginpage", "yes"), ("panorama", []), ("template", 0.5), ("own", 2**70),
+        ("loginpage", 2), ("loginpage", "maybe"), ("panorama", []), ("template", 0.5), ("own", 2**70),
     ],
 )  # fmt: skip
 def test_wrong_values(name, value):

@@ -9,18 +9,27 @@ from tests.commands.reading import NOW, argument, refused
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("0", "0"), ("1", "1"), ("true", "1"), ("false", "0"), ("TRUE", "1"), (" 1 ", "1")],
+    [
+        ("0", "0"),
+        ("1", "1"),
+        ("true", "1"),
+        ("false", "0"),
+        ("TRUE", "1"),
+        (" 1 ", "1"),
+        ("yes", "1"),
+        ("Off", "0"),
+    ],
 )
 def test_booleans(text, expected):
     given = {"comment": "x", "duration": "60"}
     assert argument("hosts", "schedule_host_downtime", "fixed", text, **given) == expected
 
 
-@pytest.mark.parametrize("text", ["2", "-1", "yes", "on", "x", "1;1", "01"])
+@pytest.mark.parametrize("text", ["2", "-1", "y", "x", "1;1", "01"])
 def test_other_booleans_are_refused(text):
     assert refused("hosts", "schedule_host_downtime", comment="x", fixed=text) == (
         "invalid value for fixed",
-        "fixed: expected 0, 1, true or false",
+        "fixed: expected 0 or 1 (or false, no, off, true, yes, on)",
     )
 
 

@@ -87,7 +87,7 @@ def test_required_params(template):
         ({"params": {"unavailable": "down,on fire"}}, "params.unavailable: expected some of up"),
         ({"params": {"filter_type": "All"}}, "params.filter_type: expected one of Hosts"),
         ({"params": {"initialassumedhoststate": 2}}, "params.initialassumedhoststate: expected"),
-        ({"params": {"assumeinitialstates": "maybe"}}, "params.assumeinitialstates: expected yes"),
+        ({"params": {"assumeinitialstates": "maybe"}}, "params.assumeinitialstates: expected 0 or 1"),
         ({"params": {"hostnameformat": "hostcustom"}}, "params.hostnameformat_cust: expected"),
         ({"params": {"mail_max_level": -0.5}}, "params.mail_max_level: expected -1 or a number"),
         ({"params": {"datetimeformat": "%Y" * 100}}, "params.datetimeformat: expected a format"),
