@@ -16,6 +16,7 @@ from monrest.demo.filters import (
     RequestError,
     candidates,
     compile_filter,
+    misread,
     time_bounds,
 )
 from monrest.demo.output import Format, RowWriter
@@ -65,7 +66,7 @@ def _check_time(core: Core, request: Request) -> None:
 
 def _matching(core: Core, request: Request) -> Generator[None, None, list[Any]]:
     table, node = request.table, request.filter
-    rows = candidates(node, table)
+    rows = [] if misread(request.filters, table) else candidates(node, table)
     if rows is None:
         if table.name == "log":
             since, until = time_bounds(node)

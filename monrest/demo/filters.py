@@ -263,6 +263,17 @@ def candidates(node: Node, table: Table) -> list[Any] | None:
     return None
 
 
+def misread(filters: list[Node], table: Table) -> bool:
+    """Whether a real core looks up the host that must not be, and so finds nothing."""
+    return table.name == "services" and any(
+        isinstance(node, Test)
+        and (node.op, node.negate) == ("=", True)
+        and node.field is not None
+        and node.field.name == "host_name"
+        for node in filters
+    )
+
+
 def time_bounds(node: Node) -> tuple[float | None, float | None]:
     """The span of log times that is looked at: the intersection of all conditions on ``time``.
 

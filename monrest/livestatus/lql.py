@@ -15,7 +15,7 @@ from attrs import frozen
 
 from monrest.errors import BadRequest
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
-from monrest.query.sendable import MOST, asked, bounded, harmless
+from monrest.query.sendable import LOOKED_UP, MOST, asked, bounded, harmless
 from monrest.values import Capabilities
 
 
@@ -238,7 +238,14 @@ class _Writer:
             return value
         return str(MOST if int(value) > 0 else -MOST)
 
+    def _is_misread(self, test: Test, word: str) -> bool:
+        return (
+            test.op == "!=" and word == "Filter" and (self.pushed.table, test.column) in LOOKED_UP
+        )
+
     def _put(self, tree: CoreFilter, word: str, prefix: str) -> None:
+        if isinstance(tree, Test) and self._is_misread(tree, word):
+            tree = Not(Test(tree.column, "=", tree.value))
         if isinstance(tree, Test):
             column = _identifier(tree.column)
             if tree.op not in _OPERATORS:

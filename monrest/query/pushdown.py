@@ -18,7 +18,7 @@ from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 from monrest.query.regex import pushability
 from monrest.query.resolve import Core, Variable, View, secret
-from monrest.query.sendable import MOST, uses
+from monrest.query.sendable import MOST, TELLS_EMPTY, uses
 from monrest.values import Capabilities
 
 _LONGEST = 10_000
@@ -159,7 +159,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
     if capabilities.kind == "icinga2" and source.name in pending.COLUMNS and table != "log":
         return _push_icinga_state(check, source)
     if source.core_type == "list":
-        return _push_list(check, source)
+        return _push_list(check, source, table)
     if source.core_type == "string":
         return _push_text(check, source)
     if source.core_type in ("int", "time"):
@@ -228,10 +228,10 @@ def _push_float(check: Check, source: Core) -> Pushable:
     return Pushable(Test(source.name, f"{op[0]}=", f"{bound:.12f}"), exact=False)
 
 
-def _push_list(check: Check, source: Core) -> Pushable:
+def _push_list(check: Check, source: Core, table: str) -> Pushable:
     op, value = check.condition.op, check.condition.value
     if value == "":
-        if op in ("=", "!="):
+        if op in ("=", "!=") and (table, source.name) in TELLS_EMPTY:
             return Pushable(Test(source.name, op, ""), exact=True)
         return NOTHING
     # Lists of ids and of pairs have no portable "contains"; an element that looks like a number

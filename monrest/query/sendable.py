@@ -43,6 +43,20 @@ _ONLY_READ = (
 MOST = 2**31 - 1
 """The greatest whole number that every core reads; a Naemon takes 4294967296 for 0."""
 
+LOOKED_UP = frozenset({("services", "host_name")})
+"""Table and column whose ``!=`` a Naemon answers with no row at all, outside of an Or: it looks the
+host up that must not be. The negation of ``=`` is understood."""
+
+TELLS_EMPTY = frozenset(
+    {
+        *(("hosts", name) for name in ("groups", "parents", "childs")),
+        *(("services", name) for name in ("groups", "host_groups")),
+    }
+)
+"""Table and list of which a core says rightly whether it is empty. Of ``custom_variable_names``, of
+``host_contacts``, of the exceptions of time periods and of lists that are joined to comments, a
+Naemon takes any row or none."""
+
 _NEVER_ASKED = frozenset({"statehist"})
 
 _EVERYTHING: frozenset[Use] = frozenset({"filter", "group", "stats", "sort"})

@@ -174,3 +174,17 @@ def test_a_signal_makes_it_read_its_files_again(tmp_path):
         process.terminate()
         _, said = process.communicate(timeout=20)
     assert said == ""
+
+
+def test_the_host_that_must_not_be_is_looked_up(bench):
+    other = "Filter: host_name != beta"
+    assert bench.column("GET services", "Columns: host_name", other) == []
+    assert bench.column("GET services", "Columns: host_name", other, "Filter: state = 0") == []
+    found = bench.column("GET services", "Columns: host_name", other, "Filter: state = 7", "Or: 2")
+    assert found == ["alpha", "alpha"]
+    found = bench.column(
+        "GET services", "Columns: host_name", "Filter: host_name = beta", "Negate:"
+    )
+    assert found == ["alpha", "alpha"]
+    assert bench.ask("GET services", "Stats: host_name != beta") == [[2]]
+    assert "beta" not in bench.column("GET hosts", "Columns: name", "Filter: name != beta")

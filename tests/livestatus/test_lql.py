@@ -382,6 +382,21 @@ def test_all_and_none_are_said_with_columns_that_may_be_compared(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_host_that_must_not_be_is_negated(kind):
+    """A Naemon answers ``host_name != x`` on services with nothing at all."""
+    core = Capabilities(kind=kind, tables={"services": {"host_name": "string"}}, key=f"not-{kind}")
+    other = Test("host_name", "!=", "x")
+    wanted = ["Filter: host_name = x", "Negate:"]
+    for tree in (other, Not(Test("host_name", "=", "x")), Every((Not(Not(other)),))):
+        assert lines(Pushed(table="services", filter=tree), core)[4:] == wanted
+    either = Pushed(table="services", filter=Any_((other, T1)))
+    assert lines(either, core)[4:] == [*wanted, "Filter: a = 1", "Or: 2"]
+    assert "Filter: host_name != x" in lines(Pushed(table="comments", filter=other), core)
+    counted = Pushed(table="services", stats=(Stat("count", "", other),))
+    assert "Stats: host_name != x" in lines(counted, core)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_numbers_are_what_every_core_reads(kind):
     """A Naemon takes 4294967296 for 0, whoever made the filter."""
     core = Capabilities(kind=kind, tables=TABLES, key=f"numbers-{kind}")

@@ -105,6 +105,8 @@ def planned(
         ("groups[notin]→linux", Not(Test("groups", ">=", "linux")), True),
         ("groups→", Test("groups", "=", ""), True),
         ("groups[ne]→", Test("groups", "!=", ""), True),
+        ("comments→", None, False),  # a Naemon takes any row for empty
+        ("comments[ne]→", None, False),
         ("groups→linux", None, False),
         ("groups[regex]→linux", None, False),
         ("groups[gte]→7", None, False),
