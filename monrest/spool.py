@@ -167,7 +167,7 @@ class Spools(Service):
 
 
 @define(eq=False)
-class _Chunk:
+class Chunk:
     """Bytes in memory, or at a place in the file."""
 
     data: bytes | None
@@ -185,8 +185,8 @@ class Spool:
 
     spools: Spools
     size: int = field(default=0, init=False)
-    _chunks: deque[_Chunk] = field(factory=deque, init=False)
-    _fresh: list[_Chunk] = field(factory=list, init=False)
+    _chunks: deque[Chunk] = field(factory=deque, init=False)
+    _fresh: list[Chunk] = field(factory=list, init=False)
     """Chunks that were not yet written, and shall be."""
     _fresh_size: int = field(default=0, init=False)
     _file: int = field(default=-1, init=False)
@@ -194,9 +194,9 @@ class Spool:
     _writing: bool = field(default=False, init=False)
     _closed: bool = field(default=False, init=False)
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes) -> Chunk:
         """Put ``data`` behind what is there."""
-        chunk = _Chunk(data, len(data))
+        chunk = Chunk(data, len(data))
         self._chunks.append(chunk)
         self.size += chunk.size
         self.spools.held += chunk.size
@@ -205,6 +205,11 @@ class Spool:
             self._fresh_size += chunk.size
             if self._fresh_size > IN_MEMORY:
                 self._write()
+        return chunk
+
+    def read(self, chunk: Chunk) -> bytes:
+        """Give what was added and not yet taken out. Raises OSError."""
+        return _read(self._file, chunk.size, chunk.at) if chunk.data is None else chunk.data
 
     def take(self) -> bytes | None:
         """Take the first chunk out; None when nothing is left. Raises OSError."""
@@ -260,7 +265,7 @@ class Spool:
             self._written, self._not_written, callbackArgs=(batch, at), errbackArgs=(size,)
         )
 
-    def _written(self, file: int, batch: list[_Chunk], at: int) -> None:
+    def _written(self, file: int, batch: list[Chunk], at: int) -> None:
         self._writing, self._file = False, file
         self.spools.succeeded()
         for chunk in batch:

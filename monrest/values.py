@@ -6,10 +6,11 @@ instance info" of the API description.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, overload
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 Row: TypeAlias = list[Any]
 """One result row; the position of a value is given by the layout that travels beside it."""
@@ -196,6 +197,65 @@ class Answer:
 Expand: TypeAlias = Callable[[Row], Mapping[str, Any]]
 
 
+class RowList(Protocol):
+    """Rows of an answer: a list, or what is read like one from its beginning to its end."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Row]: ...
+    @overload
+    def __getitem__(self, at: SupportsIndex, /) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> list[Row]: ...
+    @overload
+    def __setitem__(self, at: SupportsIndex, row: Row, /) -> None: ...
+    @overload
+    def __setitem__(self, at: slice, rows: Iterable[Row], /) -> None: ...
+
+
+@define(eq=False)
+class LateRows:
+    """So many rows that are made while they are read; ``make`` begins anew.
+
+    They are forgotten when they were read: to set one does nothing.
+    """
+
+    make: Callable[[], Iterator[Row]]
+    count: int
+    _at: int = field(init=False, default=0)
+    _rows: Iterator[Row] | None = field(init=False, default=None)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Row]:
+        return self.make()
+
+    @overload
+    def __getitem__(self, at: SupportsIndex, /) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> list[Row]: ...
+    def __getitem__(self, at: SupportsIndex | slice, /) -> Row | list[Row]:
+        if isinstance(at, slice):
+            start, stop, step = at.indices(self.count)
+            if step != 1:
+                raise IndexError("rows that are made while they are read have no steps")
+            return self._taken(start, max(start, stop))
+        place = at.__index__()
+        if not 0 <= place < self.count:
+            raise IndexError(place)
+        return self._taken(place, place + 1)[0]
+
+    def _taken(self, start: int, stop: int) -> list[Row]:
+        if self._rows is None or start < self._at:
+            self._rows, self._at = self.make(), 0
+        rows = list(islice(self._rows, start - self._at, stop - self._at))
+        self._at = stop
+        return rows
+
+    def __setitem__(self, at: SupportsIndex | slice, value: Any, /) -> None:
+        del at, value
+
+
 @frozen(kw_only=True)
 class Rows(Answer):
     """A list answer. Every row has one value per column, in the order of ``columns``.
@@ -207,7 +267,7 @@ class Rows(Answer):
     """
 
     columns: tuple[Column, ...]
-    rows: list[Row]
+    rows: RowList
     expand: Expand | None = None
 
 

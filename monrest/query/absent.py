@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from monrest.query.access import labels
 from monrest.query.bind import Bound, Check, CheckTree
-from monrest.query.finish import Part
 from monrest.query.plan import Layout
 from monrest.query.resolve import PerfValue
+from monrest.query.stages import Part
 from monrest.query.steps import CAREFUL, Steps
 from monrest.values import Row
 

@@ -108,6 +108,17 @@ class Groups:
                     group.cells[position] = add(group.cells[position], int(row[at]), count)
             yield
 
+    def groups_into(self, others: Groups) -> Steps[None]:
+        """Add the groups of the same aggregation over other rows."""
+        for at, other in enumerate(others.groups.values(), 1):
+            group = self._group(other.shown)
+            group.count += other.count
+            for position, one in enumerate(self._cells):
+                join = _JOIN[one.kind]
+                group.cells[position] = join(group.cells[position], other.cells[position])
+            if at % _TURN == 0:
+                yield
+
     def _core(self, one: Selected) -> Core:
         assert isinstance(one.inner, Ref)
         source = self.bound.names.find(one.inner.name)
@@ -188,6 +199,12 @@ _MERGE: Mapping[str, Any] = {
     "avg": lambda cell, value, count: (cell[0] + value, cell[1] + count),
     "min": lambda cell, value, _count: _add_min(cell, value, value),
     "max": lambda cell, value, _count: _add_max(cell, value, value),
+}
+_JOIN: Mapping[str, Any] = {
+    "sum": lambda cell, other: cell + other,
+    "avg": lambda cell, other: (cell[0] + other[0], cell[1] + other[1]),
+    "min": lambda cell, other: cell if other is None else _add_min(cell, *other),
+    "max": lambda cell, other: cell if other is None else _add_max(cell, *other),
 }
 _FINISH: Mapping[str, Any] = {
     "sum": lambda cell: cell,

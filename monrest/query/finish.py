@@ -1,374 +1,85 @@
-"""Finishing: from the answers of the sites to the answer of the request, in slices.
+"""Finishing: from the answers of the sites to the answer of the request.
 
-Everything here is a generator that yields wherever something else may run; the caller drives it
-on the reactor. The order of the steps is that of query-engine.md, section 3, with its "Ours":
-filter, default order, disaggregation, aggregation, sort, offset, limit, selection.
+What is done with rows is in ``stages``; here is in which order, which depends on how the rows of
+several sites become one list. Log lines are another matter, see ``lines``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
-from typing import Any
+from collections.abc import Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from monrest.query.access import Getter, expander, getter, mask
+from monrest.query import stages
 from monrest.query.aggregate import Groups
-from monrest.query.bind import Bound, BoundSort, CheckTree, Selected
-from monrest.query.model import Ref
-from monrest.query.order import by_columns, by_value
-from monrest.query.plan import Layout, SitePlan
-from monrest.query.resolve import Core, Peer, PerfValue
-from monrest.query.schema import PEER_COLUMNS, CoreColumn
-from monrest.query.select import ELEMENT, Cell, Reader, items_of
+from monrest.query.bind import Bound
+from monrest.query.lines import Lines
+from monrest.query.order import by_columns
+from monrest.query.plan import Layout
+from monrest.query.select import Reader, items_of
 from monrest.query.sitegroups import merge_groups
-from monrest.query.steps import CAREFUL, Steps
-from monrest.values import Column, Document, Expand, Row, Rows
+from monrest.query.stages import Doubts, Part, Unpacking
+from monrest.query.steps import Steps
+from monrest.values import Document, Row, Rows
 
 _TURN = 500
 
 
-@frozen(kw_only=True)
-class Part:
-    """The rows of one site in the common layout (or its Stats) and what is constant for it."""
-
-    plan: SitePlan
-    rows: list[Row]
-    constants: Mapping[str, Any]
-
-
 def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
     """The answer: a Document for an aggregation without groups, Rows for everything else."""
+    if bound.names.schema.merge == "logs":
+        return (yield from _of_lines(bound, shape, parts))
     reader = Reader(bound, dict(shape.index))
+    doubts = Doubts(reader)
     if bound.aggregates:
-        return (yield from _aggregated(bound, shape, reader, parts))
+        groups = Groups(bound)
+        whole = [part for part in parts if not part.plan.pushed.stats]
+        for part in parts:
+            if part.plan.pushed.stats:
+                yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
+        if whole:
+            rows = yield from _base(bound, shape, reader, whole)
+            yield from doubts.look(rows)
+            yield from groups.rows_into(reader, rows)
+        return (yield from stages.of_groups(bound, groups, doubts.warnings))
     rows = yield from _base(bound, shape, reader, parts)
-    warnings = yield from _warnings(bound, reader, rows)
+    yield from doubts.look(rows)
     # One core may have sorted already; rows of several are sorted together.
     presorted = len(parts) == 1 and parts[0].plan.sorted and bound.names.schema.merge == "concat"
-    answer = yield from _cut_and_select(bound, shape, reader, rows, presorted=presorted)
-    return evolve(answer, warnings=warnings)
-
-
-def _warnings(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[tuple[str, ...]]:
-    """Names in ``columns`` and ``sort`` that no row has, for they may be typing errors.
-
-    Without any row nobody can say that of a label of performance data or a custom variable.
-    """
-    left = {
-        one: [reader.read(Ref(name, quoted=True)) for name in (one.name, one.whole) if name]
-        for one in bound.doubtful
-        if rows
-    }
-    for start in range(0, len(rows), CAREFUL):
-        if not left:
-            break
-        for row in rows[start : start + CAREFUL]:
-            found = [
-                one for one, reads in left.items() if any(read(row) is not None for read in reads)
-            ]
-            for one in found:
-                del left[one]
-        yield
-    return tuple(one.warning for one in (*bound.unknown, *left))
-
-
-# -------------------------------------------------------------------- rows before selection
+    if not presorted:
+        cells = stages.sorting(reader)
+        for start in range(0, len(rows) if cells else 0, _TURN):
+            yield from reader.fill(rows[start : start + _TURN], cells)
+        rows = yield from stages.in_wanted_order(reader, rows)
+    answer = yield from stages.chosen(bound, shape, reader, stages.cut(bound, rows))
+    return evolve(answer, warnings=doubts.warnings)
 
 
 def _base(bound: Bound, shape: Layout, reader: Reader, parts: Sequence[Part]) -> Steps[list[Row]]:
     """All rows that pass the filters, in default order, elements unpacked."""
-    merge = bound.names.schema.merge
     filtering = reader.place(items_of(bound.row_filter))
-    if merge == "groups":
+    order = stages.order_of(bound, shape.index)
+    if bound.names.schema.merge == "groups":
         rows = yield from merge_groups([(part.rows, part.constants) for part in parts], shape)
-        rows = yield from _kept(reader, bound.row_filter, rows, filtering)
-        rows = yield from by_columns(rows, _order(bound, shape.index))
+        rows = yield from stages.kept(reader, bound.row_filter, rows, filtering)
+        rows = yield from by_columns(rows, order)
     else:
         rows = []
         for part in parts:
-            mine = yield from filtered(reader, shape, part, filtering)
-            if not part.plan.sorted and merge != "logs" and not bound.aggregates:
-                mine = yield from by_columns(mine, _order(bound, shape.index))
+            mine = yield from stages.filtered(reader, shape, part, filtering)
+            if not part.plan.sorted and not bound.aggregates:
+                mine = yield from by_columns(mine, order)
             rows = mine if not rows else rows + mine
-        if merge == "logs":
-            rows = yield from by_columns(rows, _order(bound, shape.index))
-            limit = bound.query.limit
-            if limit is not None and not bound.sort and not bound.aggregates:
-                rows = rows[-(limit + bound.query.offset) :]
     if bound.unpack is not None:
-        rows = yield from _unpacked(bound, reader, rows)
+        rows = yield from Unpacking(reader).of(rows)
     return rows
 
 
-def filtered(
-    reader: Reader, shape: Layout, part: Part, filtering: Sequence[Cell] = ()
-) -> Steps[list[Row]]:
-    """The rows of one site that pass the row filter, with the constants of the site behind.
-
-    ``filtering`` are the computed values that the filter looks at.
-    """
-    rows = part.rows
-    if shape.constants:
-        values = [part.constants[name] for name in shape.constants]
-        for start in range(0, len(rows), _TURN):
-            for row in rows[start : start + _TURN]:
-                row += values
-            yield
-    trees = () if part.plan.filtered else reader.bound.row_filter
-    return (yield from _kept(reader, trees, rows, filtering))
-
-
-def _kept(
-    reader: Reader, trees: Sequence[CheckTree], rows: list[Row], cells: Sequence[Cell]
-) -> Steps[list[Row]]:
-    """The rows that pass; ``cells`` are the values that the checks look at beside columns."""
-    if not cells or not rows:
-        return (yield from reader.passing(trees, rows))
-    kept: list[Row] = []
-    for start in range(0, len(rows), _TURN):
-        some = rows[start : start + _TURN]
-        yield from reader.fill(some, cells)
-        kept += yield from reader.passing(trees, some)
-    return kept
-
-
-def _order(bound: Bound, index: Mapping[str, int]) -> list[int]:
-    return [index[name] for name in bound.names.schema.order if name in index]
-
-
-def _unpacked(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[list[Row]]:
-    assert bound.unpack is not None
-    read = reader.read(bound.unpack)
-    reader.index[ELEMENT] = reader.width
-    cells = reader.place(items_of(bound.element_filter))
-    result: list[Row] = []
-    waiting: list[Row] = []
-    for row in rows:
-        elements = read(row)
-        for at in range(0, len(elements) if isinstance(elements, list) else 0, _TURN):
-            waiting += [[*row, element] for element in elements[at : at + _TURN]]
-            if len(waiting) >= _TURN:
-                result += yield from _kept(reader, bound.element_filter, waiting, cells)
-                waiting = []
-                yield
-    return result + (yield from _kept(reader, bound.element_filter, waiting, cells))
-
-
-# -------------------------------------------------------------------- aggregation
-
-
-def _aggregated(
-    bound: Bound, shape: Layout, reader: Reader, parts: Sequence[Part]
-) -> Steps[Rows | Document]:
-    groups = Groups(bound)
-    whole = [part for part in parts if not part.plan.pushed.stats]
-    warnings = tuple(one.warning for one in bound.unknown)
+def _of_lines(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
+    """The answer made of log lines that are all there."""
+    lines = Lines(bound, shape, len(parts))
+    sites = []
     for part in parts:
-        if part.plan.pushed.stats:
-            yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
-    if whole:
-        rows = yield from _base(bound, shape, reader, whole)
-        warnings = yield from _warnings(bound, reader, rows)
-        yield from groups.rows_into(reader, rows)
-    result: list[Row] = []
-    if groups.groups or not groups.grouped:
-        result = yield from groups.result()
-    columns = groups.columns
-    position = {
-        at: new
-        for new, at in enumerate(
-            at for at, one in enumerate(bound.selected or ()) if one.kind != "uniq"
-        )
-    }
-    if bound.aggregate_filter:
-        groups_reader = Reader(bound, {}, position)
-        result = yield from groups_reader.passing(bound.aggregate_filter, result)
-    if not groups.grouped:
-        value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
-        return Document(value=value, columns=columns, order=tuple(value), warnings=warnings)
-    for key in reversed(bound.sort):
-        if key.item in position:
-            at = position[key.item]
-            result = yield from by_value(
-                result,
-                [row[at] for row in result],
-                descending=key.descending,
-                textual=_textual(bound, key),
-            )
-    return Rows(columns=columns, rows=_slice(bound, result), warnings=warnings)
-
-
-# -------------------------------------------------------------------- sort, cut, select
-
-
-def _slice(bound: Bound, rows: list[Row]) -> list[Row]:
-    query = bound.query
-    end = None if query.limit is None else query.offset + query.limit
-    return rows if not query.offset and end is None else rows[query.offset : end]
-
-
-def _textual(bound: Bound, key: BoundSort) -> bool:
-    """Whether a sort key is text by declaration, whatever its values look like."""
-    expression = key.expression
-    if key.item >= 0 and bound.selected is not None:
-        one = bound.selected[key.item]
-        expression = one.inner if one.kind == "value" else None
-    if not isinstance(expression, Ref):
-        return False
-    source = bound.names.find(expression.name)
-    return isinstance(source, Peer) or (isinstance(source, Core) and source.core_type == "string")
-
-
-def _cut_and_select(
-    bound: Bound, shape: Layout, reader: Reader, rows: list[Row], *, presorted: bool
-) -> Steps[Rows]:
-    wanted = () if presorted else bound.sort
-    cells = reader.place(key.item for key in wanted if key.item >= 0)
-    for start in range(0, len(rows) if cells else 0, _TURN):
-        yield from reader.fill(rows[start : start + _TURN], cells)
-    for key in reversed(wanted):
-        keys = yield from _sort_keys(reader, key, rows)
-        textual = _textual(bound, key)
-        rows = yield from by_value(rows, keys, descending=key.descending, textual=textual)
-    rows = _slice(bound, rows)
-    if bound.selected is None:
-        return (yield from _every_column(bound, shape, reader, rows))
-    return (yield from _selected(bound, reader, rows))
-
-
-def _sort_keys(reader: Reader, key: BoundSort, rows: list[Row]) -> Steps[list[Any]]:
-    if key.item >= 0:
-        read = reader.item(key.item).read
-    else:
-        assert key.expression is not None
-        read = reader.read(key.expression)
-    assert read is not None, "what takes steps was placed before"
-    keys: list[Any] = []
-    for start in range(0, len(rows), _TURN):
-        keys += [read(row) for row in rows[start : start + _TURN]]
-        yield
-    return keys
-
-
-def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
-    assert bound.selected is not None
-    last = {one.item.key: at for at, one in enumerate(bound.selected)}
-    chosen = [bound.selected[at] for at in last.values()]
-    columns = tuple(_measured(bound, reader, one, rows) for one in chosen)
-    positions = [_position(bound, reader, one.inner) for one in chosen]
-    result: list[Row] = []
-    if positions == list(range(reader.width)):
-        result = rows
-    elif None not in positions and positions:
-        pick = itemgetter(*positions)
-        single = len(positions) == 1
-        for start in range(0, len(rows), _TURN * 4):
-            turn = rows[start : start + _TURN * 4]
-            result += [[pick(row)] for row in turn] if single else [list(pick(row)) for row in turn]
-            yield
-    else:
-        result = yield from reader.values(rows, [reader.item(at) for at in last.values()])
-    return Rows(columns=columns, rows=result)
-
-
-def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> Column:
-    """The column of an item; a label of performance data has the first row's unit (14.2)."""
-    if not rows or not isinstance(one.inner, Ref) or one.column.unit:
-        return one.column
-    source = bound.names.find(one.inner.name)
-    fetched = isinstance(source, PerfValue) and all(at in reader.index for at, _ in source.sources)
-    if not fetched:  # a column, or a calculation whose plus sign has become a blank
-        return one.column
-    unit = reader.read(Ref(f"{one.inner.name}_unit", quoted=True))(rows[0])
-    return evolve(one.column, type="number", unit=unit) if unit else one.column
-
-
-def _position(bound: Bound, reader: Reader, expression: Any) -> int | None:
-    """Where a plain, unmasked column stands in the row; None for everything computed."""
-    if not isinstance(expression, Ref):
-        return None
-    source = bound.names.find(expression.name)
-    if isinstance(source, Core) and not bound.view.masks(source.name):
-        return reader.index[source.name]
-    if isinstance(source, Peer):
-        return reader.index[source.column.name]
-    return None
-
-
-@frozen(kw_only=True)
-class _Whole:
-    """How a row becomes the answer without a column list: ``pick`` after ``derived`` is added."""
-
-    columns: tuple[Column, ...]
-    pick: Getter
-    derived: tuple[Getter, ...]
-    masks: tuple[tuple[int, Getter], ...]
-    expand: Expand | None
-
-
-def _whole(bound: Bound, shape: Layout, reader: Reader) -> _Whole:
-    """All defaults sorted by name; made once for each layout and view."""
-    key = (shape, bound.view)
-    made: _Whole | None = bound.names.made.get(key)
-    if made is not None:
-        return made
-    schema = bound.names.schema
-    index = dict(reader.index)
-    found: dict[str, Column] = {}
-    derived: list[Getter] = []
-    for name, spec in schema.columns.items():
-        if not spec.default:
-            continue
-        if isinstance(spec, CoreColumn):
-            if name in index:
-                found[name] = spec.column
-        elif all(one in reader.index for one in spec.sources):
-            source = bound.names.find(name)
-            assert source is not None
-            derived.append(getter(source, reader.index, bound.view))
-            index[name] = shape.width + len(derived) - 1
-            found[name] = spec.column
-    for name in PEER_COLUMNS:
-        peer = bound.names.find(name)
-        if name in index and peer is not None:
-            found[name] = peer.column
-    names = sorted(found)
-    final = {name: at for at, name in enumerate(names)}
-    # Values of variables are cut by their names, so the names themselves are cut last.
-    masks = tuple(
-        (final[name], mask(name, itemgetter(final[name]), final, bound.view))
-        for name in sorted(names, key=lambda one: one.endswith("_names"))
-        if name in reader.index and bound.view.masks(name)
-    )
-    made = _Whole(
-        columns=tuple(found[name] for name in names),
-        pick=itemgetter(*[index[name] for name in names]),
-        derived=tuple(derived),
-        masks=masks,
-        expand=expander(final, bound.view, schema.perf, schema.custom)
-        if schema.perf or schema.custom
-        else None,
-    )
-    bound.names.keep(key, made)
-    return made
-
-
-def _every_column(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
-    """The answer without a column list: all defaults sorted by name, and the expanded keys."""
-    whole = _whole(bound, shape, reader)
-    pick, derived = whole.pick, whole.derived
-    for start in range(0, len(rows), _TURN):
-        stop = min(start + _TURN, len(rows))
-        turn = rows[start:stop]
-        if derived:
-            for row in turn:
-                row += [read(row) for read in derived]
-        turn = [list(pick(row)) for row in turn]
-        for at, cut in whole.masks:
-            for row in turn:
-                row[at] = cut(row)
-        rows[start:stop] = turn
-        yield
-    return Rows(columns=whole.columns, rows=rows, expand=whole.expand)
+        sites.append(lines.site())
+        yield from sites[-1].take(part)
+    return (yield from lines.answer(sites))

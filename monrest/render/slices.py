@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from monrest.values import Row
+    from monrest.values import Row, RowList
 
 PIECE = 65536
 """Wanted size of a piece in bytes."""
@@ -23,7 +23,7 @@ GONE: Row = []
 """Stands for a row that was rendered and let go; never changed."""
 
 
-def taken(rows: list[Row], start: int, count: int) -> list[Row]:
+def taken(rows: RowList, start: int, count: int) -> list[Row]:
     """Take up to ``count`` rows out of ``rows`` from ``start``, leaving ``GONE`` in their place.
 
     The length of ``rows`` stays, the memory of what was rendered becomes free while the rest is
@@ -35,7 +35,7 @@ def taken(rows: list[Row], start: int, count: int) -> list[Row]:
 
 
 def batches(
-    rows: list[Row], encode: Callable[[list[Row]], bytes], most: int = MOST_ROWS
+    rows: RowList, encode: Callable[[list[Row]], bytes], most: int = MOST_ROWS
 ) -> Iterator[bytes]:
     """Encode ``rows`` in batches whose size follows the size of the bytes that come out.
 

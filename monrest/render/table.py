@@ -14,7 +14,7 @@ from monrest.values import Rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from monrest.values import Answer, Document, Row
+    from monrest.values import Answer, Document, Row, RowList
 
 SCALAR = "value"
 """Column name of a list of plain values and of a single plain value."""
@@ -28,7 +28,7 @@ class Table:
     """
 
     names: tuple[str, ...]
-    rows: list[Row]
+    rows: RowList
     values: Callable[[Row], Sequence[Any]]
 
 

@@ -90,15 +90,21 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
     """
     table, missing = table_of(answer), failed_sites(answer)
 
+    def cells_of(row: Row) -> Row:
+        return [shown(value) for value in table.values(row)]
+
     def lines() -> Iterator[bytes]:
         if not table.names:
             return
         header = [shown(name) for name in table.names]
         widths = [width(cell) for cell in header]
         turn = max(1, min(_MEASURED_ROWS, _MEASURED_CELLS // len(header)))
+        # What is made while it is read is made twice, and nothing of it is kept.
+        kept = isinstance(table.rows, list)
         for index in range(len(table.rows)):
-            cells = [shown(value) for value in table.values(table.rows[index])]
-            table.rows[index] = cells
+            cells = cells_of(table.rows[index])
+            if kept:
+                table.rows[index] = cells
             widths = list(map(max, widths, map(width, cells)))
             if index % turn == 0:
                 yield b""
@@ -107,7 +113,8 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
         separator = ("+" + "+".join("-" * (wanted + 2) for wanted in widths) + "+\n").encode()
 
         def encode(batch: list[Row]) -> bytes:
-            return "".join(_line(row, widths) for row in batch).encode()
+            lines = batch if kept else map(cells_of, batch)
+            return "".join(_line(row, widths) for row in lines).encode()
 
         yield separator + _line(header, widths).encode() + separator
         yield from batches(table.rows, encode)

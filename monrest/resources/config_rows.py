@@ -16,12 +16,13 @@ from monrest.concurrency import sliced
 from monrest.objectconfig.attributes import OBJECT_TYPES
 from monrest.objectconfig.values import is_array
 from monrest.query.bind import Bound, bind
-from monrest.query.finish import Part, finish
+from monrest.query.finish import finish
 from monrest.query.model import Item, Pushed, Query, Ref
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, TableSchema
+from monrest.query.stages import Part
 from monrest.query.steps import finished
 from monrest.resources.declare import Context
 from monrest.values import Column, Document, Parameters, RestRequest, Row, Rows

@@ -18,7 +18,7 @@ from monrest.concurrency import sliced
 from monrest.logs.reading import Cached
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
-from monrest.query.finish import Part, filtered, finish
+from monrest.query.finish import finish
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, stats_layout
@@ -26,6 +26,7 @@ from monrest.query.pushdown import both, push_all
 from monrest.query.resolve import Names
 from monrest.query.schema import TableSchema
 from monrest.query.select import Reader, select_from_object
+from monrest.query.stages import Part, filtered
 from monrest.query.totals import (
     StatsSpec,
     batches,

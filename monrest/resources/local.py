@@ -14,12 +14,13 @@ from attrs import evolve
 
 from monrest.concurrency import sliced
 from monrest.query.bind import bind
-from monrest.query.finish import Part, finish
+from monrest.query.finish import finish
 from monrest.query.model import FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, CoreType, TableSchema
+from monrest.query.stages import Part
 from monrest.resources.declare import Context
 from monrest.values import Column, Document, RestRequest, Row, Rows
 

@@ -38,7 +38,7 @@ from monrest.resources.reportobjects import Scope, choose
 from monrest.resources.reportproblems import problems_of
 from monrest.resources.reporturl import page_of
 from monrest.sites.site import Site
-from monrest.values import Identity, Progress, RestRequest, Rows, SiteProblem
+from monrest.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
 
 _NO_LIMIT = 31_536_000.0
 _KINDS: dict[str, Kind] = {"Hosts": "hosts", "Services": "services", "Both": "both"}
@@ -278,7 +278,7 @@ def _name(value: Any, variable: str) -> str:
     return next((str(one) for name, one in found.items() if str(name).upper() == variable), "")
 
 
-async def _rows(asking: Asking, schema: Any, columns: str) -> Sequence[Sequence[Any]]:
+async def _rows(asking: Asking, schema: Any, columns: str) -> RowList:
     request = evolve(asking.request, parameters=(("columns", columns),))
     rows = await fetch(asking.context, request, schema)
     assert isinstance(rows, Rows)

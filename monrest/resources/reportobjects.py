@@ -23,7 +23,7 @@ from monrest.resources.declare import Context
 from monrest.resources.fetch import fetch
 from monrest.resources.reportarguments import Asked
 from monrest.sites.site import Site
-from monrest.values import RestRequest, Row, Rows, SiteProblem
+from monrest.values import RestRequest, RowList, Rows, SiteProblem
 
 _OF_HOSTS = {"host": "name", "host_name": "name"}
 _OF_SERVICES = {"host": "host_name", "service": "description"}
@@ -159,7 +159,7 @@ async def _services(
     found: Chosen,
     path: tuple[Condition, ...],
     conditions: list[FilterTree],
-) -> list[Row]:
+) -> RowList:
     trees = (*path, *for_services(conditions))
     columns = "host_name,description,state,has_been_checked,peer_key"
     rows = await _rows(context, request, SERVICES, columns, trees)

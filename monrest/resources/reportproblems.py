@@ -17,7 +17,7 @@ from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.fetch import fetch
 from monrest.resources.reportasking import Asking
 from monrest.resources.reportobjects import about_services, for_hosts, for_services
-from monrest.values import Rows, SiteProblem
+from monrest.values import RowList, Rows, SiteProblem
 
 _PENDING = "pending"
 _SHARED = (
@@ -58,7 +58,7 @@ async def _rows(
     columns: str,
     trees: Any,
     problems: dict[str, SiteProblem],
-) -> Sequence[list[Any]]:
+) -> RowList:
     request = evolve(asking.request, parameters=(("columns", columns),))
     rows = await fetch(asking.context, request, schema, extra=trees)
     assert isinstance(rows, Rows)

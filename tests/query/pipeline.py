@@ -10,12 +10,13 @@ from monrest.errors import BadRequest
 from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
 from monrest.query.customvars import Visibility
-from monrest.query.finish import Part, finish
+from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
+from monrest.query.stages import Part
 from monrest.query.steps import finished
 from monrest.values import Capabilities, Column, Document, Rows
 

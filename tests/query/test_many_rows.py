@@ -12,11 +12,12 @@ import pytest
 from monrest.errors import BadRequest
 from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
-from monrest.query.finish import Part, finish
+from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.resolve import Names
+from monrest.query.stages import Part
 from monrest.query.steps import Budget, Steps
 from tests.query.pipeline import EVERYBODY, HOSTS, NAEMON, NOW, host, run
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from monrest.errors import BadRequest
 from monrest.livestatus.errors import ProtocolError
 from monrest.query.bind import bind
-from monrest.query.finish import Part, finish
+from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.model import Any_, Every, Not, Pushed, Stat
 from monrest.query.model import Test as Where
@@ -21,6 +21,7 @@ from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, TableSchema
+from monrest.query.stages import Part
 from monrest.query.steps import finished
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import document, records

@@ -1,0 +1,329 @@
+"""Answers about log lines, made batch by batch while the lines come (docs/spec/logs.md).
+
+A month of log does not fit into memory. So the lines of each site come in batches in the order of
+time, and of each batch only what the answer needs is kept: groups, the first rows of an order, or
+all rows, in a store that has room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any, Literal, Protocol, TypeAlias
+
+from attrs import define, evolve, field, frozen
+
+from monrest.query import stages
+from monrest.query.aggregate import Groups
+from monrest.query.bind import Bound, BoundSort
+from monrest.query.functions import number_of, text_of
+from monrest.query.model import Ref
+from monrest.query.order import by_columns
+from monrest.query.plan import Layout
+from monrest.query.resolve import Core
+from monrest.query.select import Cell, Reader, items_of
+from monrest.query.stages import Doubts, Part, Unpacking
+from monrest.query.steps import Steps
+from monrest.values import Document, LateRows, Row, Rows
+
+FEW = 20_000
+"""Rows of an answer that are held in memory as they are."""
+
+_TURN = 500
+
+Run: TypeAlias = Iterable[Row]
+"""Rows in their order, which may be gone through more than once."""
+
+_Manner: TypeAlias = Literal["groups", "first", "whole", "stored"]
+
+
+class Store(Protocol):
+    """Keeps rows until an answer is written."""
+
+    def keep(self, rows: list[Row]) -> Steps[Run]:
+        """Give the same rows again later."""
+        ...  # the body of a protocol
+
+
+@frozen
+class Memory:
+    """Keeps rows where they are."""
+
+    def keep(self, rows: list[Row]) -> Steps[Run]:
+        """See ``Store``."""
+        yield
+        return rows
+
+
+@define(eq=False)
+class Lines:
+    """The answer to one question; ``number`` is of how many sites, ``store`` makes room for rows.
+
+    Four manners: groups of an aggregation; the ``first`` rows of the wanted order, of which a
+    query wants no more than ``FEW``; the ``whole`` log where only all values together tell how
+    they are sorted; all other rows are ``stored`` in the order of the answer.
+    """
+
+    bound: Bound
+    shape: Layout
+    number: int
+    store: Callable[[], Store] = Memory
+    reader: Reader = field(init=False)
+    doubts: Doubts = field(init=False)
+    manner: _Manner = field(init=False)
+    filtering: tuple[Cell, ...] = field(init=False)
+    unpacking: Unpacking | None = field(init=False)
+    sorting: tuple[Cell, ...] = field(init=False)
+    order: list[int] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        bound = self.bound
+        self.reader = reader = Reader(bound, dict(self.shape.index))
+        self.doubts = Doubts(reader)
+        self.manner = self._manner()
+        self.filtering = reader.place(items_of(bound.row_filter))
+        self.unpacking = None if bound.unpack is None else Unpacking(reader)
+        self.sorting = () if bound.aggregates else stages.sorting(reader)
+        self.order = stages.order_of(bound, self.shape.index)
+
+    def _manner(self) -> _Manner:
+        if self.bound.aggregates:
+            return "groups"
+        if not all(_sorts(self.bound, key) for key in self.bound.sort):
+            return "whole"
+        return "first" if self.first is not None and self.first <= FEW else "stored"
+
+    @property
+    def first(self) -> int | None:
+        """How many rows of a site are enough."""
+        query = self.bound.query
+        return None if query.limit is None else query.limit + query.offset
+
+    @property
+    def merged(self) -> bool:
+        """Whether stored rows carry what they are merged by, because no run follows another."""
+        return self.number > 1 or bool(self.bound.sort)
+
+    def site(self) -> SiteLines:
+        """Make room for the lines of one site."""
+        return SiteLines(self, self.store())
+
+    def answer(self, sites: Sequence[SiteLines]) -> Steps[Rows | Document]:
+        """The answer with the lines of these sites, in their order."""
+        bound = self.bound
+        if self.manner == "groups":
+            groups = Groups(bound)
+            for one in sites:
+                yield from groups.groups_into(one.groups)
+            return (yield from stages.of_groups(bound, groups, self.doubts.warnings))
+        if self.manner == "stored":
+            return (yield from self._stored(sites))
+        rows = list(chain.from_iterable(one.rows for one in sites))
+        if len(sites) > 1:
+            rows = yield from by_columns(rows, self.order)
+        if bound.sort:
+            rows = yield from stages.in_wanted_order(self.reader, rows)
+            rows = stages.cut(bound, rows)
+        else:
+            rows = rows[slice(*self._page(len(rows)))]
+        answer = yield from stages.chosen(bound, self.shape, self.reader, rows)
+        return evolve(answer, warnings=self.doubts.warnings)
+
+    def _page(self, count: int) -> tuple[int, int]:
+        """From which of so many rows on to before which one goes the answer.
+
+        Without an order of one's own the newest lines count first, and are shown at the end.
+        """
+        query = self.bound.query
+        if self.bound.sort:
+            end = count if query.limit is None else min(count, query.offset + query.limit)
+            return min(query.offset, end), end
+        end = max(0, count - query.offset)
+        return 0 if query.limit is None else max(0, end - query.limit), end
+
+    def _stored(self, sites: Sequence[SiteLines]) -> Steps[Rows]:
+        answer = yield from stages.chosen(self.bound, self.shape, self.reader, [])
+        start, end = self._page(sum(one.count for one in sites))
+        runs = [run for one in sites for run in one.runs]
+        # What a site told later is later; only an order of one's own mixes that.
+        chains: list[Run] = runs if self.bound.sort else [_Chain(one.runs) for one in sites]
+        key = _merging(self.bound)
+
+        def again() -> Iterator[Row]:
+            if not self.merged:
+                return islice(chain.from_iterable(chains), start, end)
+            return (row[:-1] for row in islice(merge(*chains, key=key), start, end))
+
+        rows: list[Row] | LateRows = LateRows(again, end - start)
+        if len(rows) <= FEW:
+            lines, rows = again(), []
+            while some := list(islice(lines, _TURN)):
+                rows += some
+                yield
+        return evolve(answer, rows=rows, warnings=self.doubts.warnings)
+
+
+@define(eq=False)
+class SiteLines:
+    """What is kept of the lines of one site, which come in the order of time."""
+
+    of: Lines
+    _store: Store
+    groups: Groups = field(init=False)
+    rows: list[Row] = field(init=False, factory=list)
+    runs: list[Run] = field(init=False, factory=list)
+    count: int = field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        self.groups = Groups(self.of.bound)
+
+    def take(self, part: Part) -> Steps[None]:
+        """Take the next lines, or what a store of lines has made groups of."""
+        of = self.of
+        if part.plan.pushed.stats:
+            yield from self.groups.stats_into(part.plan.pushed, part.rows, part.constants)
+            return
+        rows = yield from stages.filtered(of.reader, of.shape, part, of.filtering)
+        if of.manner != "groups":
+            rows = yield from by_columns(rows, of.order)
+        if of.unpacking is not None:
+            rows = yield from of.unpacking.of(rows)
+        yield from of.doubts.look(rows)
+        if of.manner == "groups":
+            yield from self.groups.rows_into(of.reader, rows)
+            return
+        for start in range(0, len(rows) if of.sorting else 0, _TURN):
+            yield from of.reader.fill(rows[start : start + _TURN], of.sorting)
+        if of.manner == "stored":
+            yield from self._keep(rows)
+            return
+        self.rows += rows
+        if of.manner == "first" and of.first is not None and len(self.rows) > of.first:
+            if of.bound.sort:
+                self.rows = (yield from stages.in_wanted_order(of.reader, self.rows))[: of.first]
+            else:
+                del self.rows[: -of.first]
+
+    def _keep(self, rows: list[Row]) -> Steps[None]:
+        of = self.of
+        keys: list[list[Any]] = []
+        if of.merged:
+            rows = yield from stages.in_wanted_order(of.reader, rows)
+            keys = yield from _keys(of, rows)
+        answer = yield from stages.chosen(of.bound, of.shape, of.reader, rows)
+        made = [*answer.rows]
+        for row, key in zip(made, keys, strict=False):
+            row.append(key)
+        self.count += len(made)
+        if made:
+            self.runs.append((yield from self._store.keep(made)))
+
+
+@frozen
+class _Chain:
+    """Runs one after the other."""
+
+    runs: Sequence[Run]
+
+    def __iter__(self) -> Iterator[Row]:
+        return chain.from_iterable(self.runs)
+
+
+# -------------------------------------------------------------------- what rows are merged by
+
+
+def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:
+    """How the values of a sort key are compared; None if that depends on all of them."""
+    if stages.textual(bound, key):
+        return "text"
+    expression = key.expression
+    if key.item >= 0 and bound.selected is not None:
+        expression = bound.selected[key.item].inner
+    if not isinstance(expression, Ref):
+        return None
+    source = bound.names.find(expression.name)
+    if source is None:  # null in every row
+        return "number"
+    number = isinstance(source, Core) and source.core_type in ("int", "time", "float")
+    return "number" if number and not bound.view.masks(source.column.name) else None
+
+
+def _keys(of: Lines, rows: list[Row]) -> Steps[list[list[Any]]]:
+    """For each row its sort keys and then the default order: pairs of a rank and a value.
+
+    Values of the same rank and place are of the same type, so that any two keys compare.
+    """
+    keys: list[list[Any]] = [[] for _ in rows]
+    for one in of.bound.sort:
+        pair = _PAIRS[_sorts(of.bound, one) or "text", one.descending]
+        for key, value in zip(
+            keys, (yield from stages.sort_keys(of.reader, one, rows)), strict=True
+        ):
+            key += pair(value)
+        yield
+    for at in of.order:
+        for key, row in zip(keys, rows, strict=True):
+            key += _number(row[at])
+        yield
+    return keys
+
+
+def _number(value: Any) -> tuple[int, Any]:
+    number = None if value is None else number_of(value)
+    if number is None:
+        return (0, 0) if value is None else (2, text_of(value))
+    return (1, number)
+
+
+def _number_down(value: Any) -> tuple[int, Any]:
+    number = None if value is None else number_of(value)
+    if number is None:
+        return (1, 0) if value is None else (2, text_of(value))
+    return (0, -number)
+
+
+def _text(value: Any) -> tuple[int, str]:
+    return (0, "") if value is None else (1, text_of(value))
+
+
+def _text_down(value: Any) -> tuple[int, str]:
+    return (1, "") if value is None else (0, text_of(value))
+
+
+_PAIRS: dict[tuple[str, bool], Callable[[Any], tuple[int, Any]]] = {
+    ("number", False): _number,
+    ("number", True): _number_down,
+    ("text", False): _text,
+    ("text", True): _text_down,
+}
+
+
+@frozen
+class _Backwards:
+    """A text that comes before those that are less."""
+
+    text: str
+
+    def __lt__(self, other: _Backwards) -> bool:
+        return self.text > other.text
+
+
+def _merging(bound: Bound) -> Callable[[Row], Any]:
+    """What to compare of stored rows: the key at their end, with texts turned around."""
+    down = [
+        2 * at + 1
+        for at, key in enumerate(bound.sort)
+        if key.descending and _sorts(bound, key) == "text"
+    ]
+    if not down:
+        return itemgetter(-1)
+
+    def key(row: Row) -> list[Any]:
+        found = [*row[-1]]
+        for at in down:
+            found[at] = _Backwards(found[at])
+        return found
+
+    return key
