@@ -16,7 +16,7 @@ from monrest.errors import BadRequest
 from monrest.query.access import needs
 from monrest.query.evaluate import Operand
 from monrest.query.expressions import (
-    blank_is_plus,
+    blanks_as_plus,
     described_call,
     references,
     unpacked,
@@ -169,7 +169,7 @@ class _Binder:
 
     def __attrs_post_init__(self) -> None:
         for position, item in enumerate(self.query.items or ()):
-            if _comparable(item.expression):
+            if _comparable(item):
                 self._by_text.setdefault(item.text, position)
             if item.renamed:
                 self._by_alias.setdefault(item.key, item)
@@ -219,7 +219,7 @@ class _Binder:
         return tuple(self._item(item) for item in self.query.items)
 
     def _item(self, item: Item) -> Selected:
-        expression = item.expression
+        expression = blanks_as_plus(item.expression, self.names)
         if isinstance(expression, Call) and expression.function in AGGREGATES:
             inner = expression.arguments[0] if expression.arguments else None
             if expression.function in ("count", "uniq"):
@@ -239,7 +239,7 @@ class _Binder:
 
     def _use(self, expression: Expression, parameter: str, whole: str = "") -> None:
         self.timeless = self.timeless and not uses_clock(expression)
-        for ref in references(self.plus(expression)):
+        for ref in references(expression):
             source = self.names.find(ref.name)
             if source is None:
                 self.unknown.setdefault(Named(parameter, ref.name))
@@ -249,11 +249,7 @@ class _Binder:
             for name in needs(source, self.view):
                 self.needed.setdefault(name)
 
-    def plus(self, expression: Expression) -> Expression:
-        return blank_is_plus(expression, self.names)
-
     def _describe(self, expression: Expression, key: str) -> Column:
-        expression = self.plus(expression)
         if isinstance(expression, Ref):
             source = self.names.find(expression.name)
             return evolve(source.column, name=key) if source is not None else Column(key)
@@ -310,7 +306,7 @@ class _Binder:
             stage = "aggregate"
         elif unpacked(item.expression):
             stage = "element"
-        column = self._describe(item.expression, item.key)
+        column = self._describe(blanks_as_plus(item.expression, self.names), item.key)
         operand = self._operand(condition, column)
         return Check(condition, stage, None, item.expression, operand, position)
 
@@ -400,11 +396,12 @@ class _Binder:
                 yield BoundSort(expression=expression, descending=key.descending)
 
 
-def _comparable(expression: Expression) -> bool:
-    """Whether a selected expression has values of its own; ``uniq`` is no column."""
-    return not isinstance(expression, Ref) and not (
-        isinstance(expression, Call) and expression.function == "uniq"
-    )
+def _comparable(item: Item) -> bool:
+    """Whether a selected item has values of its own; a plain column is found by its name."""
+    expression = item.expression
+    if isinstance(expression, Ref):
+        return item.text != expression.name
+    return not (isinstance(expression, Call) and expression.function == "uniq")
 
 
 def typo(names: Iterable[str]) -> BadRequest:

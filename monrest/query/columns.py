@@ -13,9 +13,10 @@ from datetime import UTC
 from math import isfinite
 from typing import Literal, TypeAlias
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, evolve, frozen
 
 from monrest.errors import BadRequest
+from monrest.query.expressions import calls
 from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, Moment, build, pattern_of
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
 from monrest.query.regex import MOST_WEIGHT
@@ -27,7 +28,6 @@ from monrest.query.scan import (
     printable,
     quoted,
     split,
-    without_backticked,
 )
 from monrest.values import Row
 
@@ -117,7 +117,9 @@ def parse_columns(values: Sequence[str]) -> tuple[Item, ...]:
     if len(texts) > MOST_ITEMS:
         raise _wrong(f"at most {MOST_ITEMS} items are accepted, got {len(texts)}")
     reader = _Reader()
-    items = tuple(_item(text, reader) for text in texts)
+    items = tuple(item for text in texts for item in _items(text, reader))
+    if len(items) > MOST_ITEMS:
+        raise _wrong(f"at most {MOST_ITEMS} items are accepted, got {len(items)}")
     if sum(_disaggregations(item.expression) for item in items) > 1:
         raise _wrong("only one disaggregation function allowed")
     return items
@@ -134,21 +136,29 @@ def _checked(expression: Expression) -> Expression:
 # -------------------------------------------------------------------- items
 
 
-def _item(text: str, reader: _Reader) -> Item:
+def _items(text: str, reader: _Reader) -> list[Item]:
+    """The item that ``text`` is; ``uniq`` of columns is those columns, each combination once."""
     expression, alias = _renamed(text)
     name = bare(expression)
-    return Item(
-        _checked(reader.read(expression)),
-        key=name if alias is None else alias,
-        text=name,
-        renamed=alias is not None,
-    )
+    read = _checked(reader.read(expression))
+    item = Item(read, key=name if alias is None else alias, text=name, renamed=alias is not None)
+    if not isinstance(read, Call) or read.function != "uniq":
+        return [item]
+    wanted = [one for one in split_list(name[name.index("(") + 1 : -1]) if one != "*"]
+    inner = [one for part in wanted for one in _items(part, reader)]
+    if not inner:
+        return [evolve(item, expression=Call("uniq", ()))]
+    if len(inner) == 1 and not inner[0].renamed:
+        inner = [evolve(item, expression=inner[0].expression)]
+    elif len(inner) == 1 and alias is not None:
+        inner = [evolve(inner[0], key=alias)]
+    return [Item(Call("uniq", ()), key="uniq()", text="uniq()"), *inner]
 
 
 def _renamed(text: str) -> tuple[str, str | None]:
     """Expression and alias: ``expr as alias``, else ``expr:alias``.
 
-    A colon in front belongs to the name, as in ``:FILE``.
+    A colon in front belongs to the name, as in ``:FILE``; quotes and brackets protect theirs.
     """
     shape = outline(text)
     words = shape.rsplit(maxsplit=2)
@@ -156,10 +166,6 @@ def _renamed(text: str) -> tuple[str, str | None]:
         alias = text[len(text) - len(words[2]) :]
         if not any(character.isspace() for character in alias):
             return text[: len(words[0])], alias
-    visible = without_backticked(text)
-    first = visible.find(":", 1)
-    if first < 0 or max(visible.rfind("'"), visible.rfind('"')) > first:
-        return text, None
     colon = shape.find(":", 1)
     if colon < 0:
         return text, None
@@ -185,25 +191,58 @@ class _Reader:
         return self._expression(0, len(self.text), 0)
 
     def _expression(self, start: int, end: int, depth: int) -> Expression:
+        """What stands between two positions: signs between operands, or one of these."""
+        text = self.text[start:end]
+        whole = self._operand(start, end, depth)
+        if whole is not None:
+            return whole
+        lengths = [len(operand) for operand in _SIGN.split(outline(text))]
+        cut = _cut(text, lengths)
+        # A sign counts between two parts; one at the end makes the whole an unknown column.
+        if cut[-1].strip() and any(operand.strip() for operand in cut[:-1]):
+            return self._calculation(start, lengths, depth)
+        return Ref(text)
+
+    def _operand(self, start: int, end: int, depth: int) -> Expression | None:
+        """A quoted name, a call or what is in parentheses; None for everything else."""
         text = self.text[start:end]
         name = quoted(text, "`")
         if name is not None:
             return Ref(name, quoted=True)
         call = _CALL.match(text)
+        if call is None and not text.startswith("("):
+            return None
+        opening = start + call.end() - 1 if call else start
+        bracket = self.found[opening]
+        if call and bracket.end < 0:
+            raise _wrong(f"expected closing bracket in {printable(text)}")
+        if bracket.end != end - 1:
+            return None
         if call:
-            bracket = self.found[start + call.end() - 1]
-            if bracket.end == end - 1:
-                return self._call(call[1], start + call.end(), bracket, depth)
-            if bracket.end < 0:
-                raise _wrong(f"expected closing bracket in {printable(text)}")
-            return Ref(text)
-        shape = outline(text)
-        if "(" not in shape:
-            operands = _SIGN.split(shape)
-            # A sign counts between two parts; one at the end makes the whole an unknown column.
-            if operands[-1].strip() and any(operand.strip() for operand in operands[:-1]):
-                return _calculation(text, [len(operand) for operand in operands])
-        return Ref(text)
+            return self._call(call[1], opening + 1, bracket, depth)
+        if depth >= MOST_NESTED:
+            raise _wrong(f"at most {MOST_NESTED} brackets may be nested")
+        first, last = self._trimmed(start + 1, end - 1)
+        return self._expression(first, last, depth + 1) if last > first else None
+
+    def _calculation(self, start: int, lengths: list[int], depth: int) -> Calculation:
+        """Operands of the given lengths from ``start`` on, with one sign between each two."""
+        if len(lengths) > MOST_ITEMS:
+            raise _wrong(f"at most {MOST_ITEMS} operands are accepted in a calculation")
+        operands: list[Expression] = []
+        signs: list[str] = []
+        for length in lengths:
+            first, last = self._trimmed(start, start + length)
+            found = self._operand(first, last, depth) if last > first else None
+            operands.append(_plain(self.text[first:last]) if found is None else found)
+            signs.append(self.text[start + length : start + length + 1])
+            start += length + 1
+        return Calculation(operands[0], tuple(zip(signs[:-1], operands[1:], strict=True)))
+
+    def _trimmed(self, start: int, end: int) -> tuple[int, int]:
+        text = self.text[start:end]
+        first = start + len(text) - len(text.lstrip())
+        return first, first + len(text.strip())
 
     def _call(self, name: str, start: int, bracket: Bracket, depth: int) -> Call:
         function = CANONICAL.get(name, name)
@@ -248,9 +287,7 @@ class _Reader:
         """Where the trimmed arguments between the commas of ``bracket`` are."""
         spans: list[tuple[int, int]] = []
         for end in (*bracket.commas, bracket.end):
-            text = self.text[start:end]
-            first = start + len(text) - len(text.lstrip())
-            spans.append((first, first + len(text.strip())))
+            spans.append(self._trimmed(start, end))
             start = end + 1
         return [] if len(spans) == 1 and spans[0][0] == spans[0][1] else spans
 
@@ -267,29 +304,23 @@ class _Reader:
         return Literal_(plain if value is None else value)
 
 
-def _calculation(text: str, lengths: list[int]) -> Calculation:
-    """``text`` cut into operands of the given lengths with one sign between each two."""
-    if len(lengths) > MOST_ITEMS:
-        raise _wrong(f"at most {MOST_ITEMS} operands are accepted in a calculation")
-    first = _operand(text[: lengths[0]].strip())
-    steps: list[tuple[str, Expression]] = []
-    at = lengths[0]
-    for length in lengths[1:]:
-        operand = text[at + 1 : at + 1 + length].strip()
-        steps.append((text[at], _operand(operand)))
-        at += 1 + length
-    return Calculation(first, tuple(steps))
+def _cut(text: str, lengths: Sequence[int]) -> list[str]:
+    """The operands of the given lengths, with one sign between each two."""
+    parts: list[str] = []
+    at = 0
+    for length in lengths:
+        parts.append(text[at : at + length])
+        at += length + 1
+    return parts
 
 
-def _operand(text: str) -> Expression:
+def _plain(text: str) -> Expression:
+    """An operand without brackets: a number or a column."""
     if not text:
         # Nothing before a sign counts as 0; the empty text keeps the spelling of the whole.
         return Literal_("")
-    if _OPERAND.fullmatch(text):
-        value = _number(text)
-        return Ref(text) if value is None else Literal_(value)
-    name = quoted(text, "`")
-    return Ref(text) if name is None else Ref(name, quoted=True)
+    value = _number(text) if _OPERAND.fullmatch(text) else None
+    return Ref(text) if value is None else Literal_(value)
 
 
 def _number(text: str) -> int | float | None:
@@ -310,16 +341,11 @@ def _nothing(_row: Row) -> None:
 
 
 def _inner_calls(expression: Expression) -> Iterator[Call]:
-    if isinstance(expression, Call):
-        for argument in expression.arguments:
-            if isinstance(argument, Call):
-                yield argument
-            yield from _inner_calls(argument)
+    return (call for call in calls(expression) if call is not expression)
 
 
 def _disaggregations(expression: Expression) -> int:
-    outer = isinstance(expression, Call) and expression.function in DISAGGREGATES
-    return outer + sum(call.function in DISAGGREGATES for call in _inner_calls(expression))
+    return sum(call.function in DISAGGREGATES for call in calls(expression))
 
 
 def _wrong(description: str) -> BadRequest:

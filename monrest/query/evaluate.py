@@ -116,7 +116,7 @@ def _list_test(condition: Condition, operand: Operand, *, folded: bool) -> Value
     if op in ("~", "~~"):
         assert isinstance(operand, Pattern)
         found = operand.found
-        return lambda value: any(_plain(one) and found(text_of(one)) for one in _elements(value))
+        return lambda value: any(found(text) for one in _elements(value) for text in _texts(one))
     equal = _equality(operand, folded=folded)
     if op == "=":
         if condition.value == "":
@@ -172,6 +172,16 @@ def _never(_value: Any) -> bool:
 def _elements(value: Any) -> Sequence[Any]:
     """What a list holds; a site that sends something else has sent an empty one."""
     return value if isinstance(value, list) else ()
+
+
+def _texts(element: Any) -> list[str]:
+    """The texts of an element in which patterns are looked for: those of an object are its values.
+
+    Elements that are lists themselves are never matched.
+    """
+    if isinstance(element, dict):
+        return [text_of(value) for value in element.values()]
+    return [] if isinstance(element, list) else [text_of(element)]
 
 
 def _plain(value: Any) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from monrest.query.model import Calculation, Call, Expression, Ref
+from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 from monrest.query.resolve import Core, Names
 from monrest.values import Column
 
@@ -36,14 +37,9 @@ def calls(expression: Expression) -> Iterable[Call]:
 
 def unpacked(expression: Expression) -> Expression | None:
     """The argument of ``to_rows`` inside an expression, or None."""
-    if isinstance(expression, Call):
-        if expression.function == "to_rows":
-            return expression.arguments[0]
-        for argument in expression.arguments:
-            found = unpacked(argument)
-            if found is not None:
-                return found
-    return None
+    return next(
+        (call.arguments[0] for call in calls(expression) if call.function == "to_rows"), None
+    )
 
 
 def uses_clock(expression: Expression) -> bool:
@@ -56,19 +52,36 @@ def uses_clock(expression: Expression) -> bool:
     return False
 
 
-def blank_is_plus(expression: Expression, names: Names) -> Expression:
-    """``up down`` of numeric columns is what is left of an unescaped ``up+down`` (section 6.2)."""
-    if isinstance(expression, Ref) and not expression.quoted and " " in expression.name:
-        parts = expression.name.split()
-        sources = (names.find(part) for part in parts)
-        if len(parts) > 1 and all(
-            isinstance(one, Core) and one.core_type in ("int", "float") for one in sources
-        ):
-            first, *others = [Ref(part) for part in parts]
-            return Calculation(first, tuple(("+", other) for other in others))
+def blanks_as_plus(expression: Expression, names: Names) -> Expression:
+    """``up down`` of numbers is what is left of an unescaped ``up+down``, wherever it stands."""
+    if isinstance(expression, Ref):
+        return _sum(expression, names)
+    if isinstance(expression, Calculation):
+        steps = tuple((op, blanks_as_plus(operand, names)) for op, operand in expression.steps)
+        return Calculation(blanks_as_plus(expression.first, names), steps)
+    if isinstance(expression, Call):
+        arguments = tuple(blanks_as_plus(one, names) for one in expression.arguments)
+        return Call(expression.function, arguments)
     return expression
 
 
+def _sum(ref: Ref, names: Names) -> Expression:
+    parts = ref.name.split() if not ref.quoted and " " in ref.name else []
+    operands: list[Expression] = []
+    for part in parts:
+        source = names.find(part)
+        if _DIGITS.fullmatch(part) and operands:
+            operands.append(Literal_(int(part)))
+        elif isinstance(source, Core) and source.core_type in ("int", "float", "time"):
+            operands.append(Ref(part))
+        else:
+            return ref
+    if len(operands) < 2:
+        return ref
+    return Calculation(operands[0], tuple(("+", one) for one in operands[1:]))
+
+
+_DIGITS = re.compile(r"[0-9]{1,15}")
 _TEXT_FUNCTIONS = frozenset(
     {"lower", "upper", "substr", "s", "concat", "fmt", "duration", "utc", "date"}
     | {"hoststate", "servicestate"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monrest.errors import BadRequest
 from monrest.query.model import OPERATORS, Condition
-from monrest.query.scan import bare, printable
+from monrest.query.scan import bare, outline, printable
 
 _SPLIT_SIGNS = frozenset({"", "!", ">", "<", "!>"})
 """What an unescaped operator loses when a pair is cut at its first equals sign."""
@@ -22,15 +22,16 @@ def parse_parameter(name: str, value: str) -> Condition | None:
     if not name:
         return None
     sign = "="
-    opening = name.rfind("[")
-    if name.endswith("]"):
+    shape = outline(name)
+    opening = shape.rfind("[")
+    if shape.endswith("]"):
         if opening < 0:
             raise _unreadable(whole)
         name, sign = name[:opening], name[opening + 1 : -1]
     elif opening >= 0 and name[opening + 1 :] in _SPLIT_SIGNS and value.startswith("]="):
         # ``name[>=]=5`` without percent-encoding arrives as ``name[>`` and ``]=5``.
         name, sign, value = name[:opening], name[opening + 1 :] + "=", value[2:]
-    elif opening > name.rfind("]"):
+    elif opening > shape.rfind("]"):
         raise _unreadable(whole)
     operator = OPERATORS.get(sign.strip().lower())
     if operator is None:

@@ -20,7 +20,6 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SHOWN = 100
 _SPECIAL = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|[()]""")
 _STRUCTURE = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|[(),]""")
-_BACKTICKED = re.compile(r"`[^`]*`")
 
 
 def outline(text: str) -> str:
@@ -85,11 +84,6 @@ def brackets(text: str) -> dict[int, Bracket]:
         elif opened and sign == ",":
             opened[-1].commas.append(match.start())
     return found
-
-
-def without_backticked(text: str) -> str:
-    """``text`` with backticked names hidden; positions stay the same."""
-    return _BACKTICKED.sub(lambda match: HIDDEN * len(match[0]), text)
 
 
 def quoted(text: str, signs: str) -> str | None:

@@ -13,7 +13,7 @@ from monrest.errors import BadRequest
 from monrest.query.access import Getter, getter
 from monrest.query.bind import Bound, Check, CheckTree
 from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
-from monrest.query.expressions import blank_is_plus, calls, references
+from monrest.query.expressions import calls, references
 from monrest.query.functions import build, calculate, substitution, text_of
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 from monrest.query.regex import QUICK, Pattern
@@ -67,7 +67,6 @@ class Reader:
 
     def read(self, expression: Expression) -> Getter:
         """A function that computes ``expression`` for a row; unknown columns are null."""
-        expression = blank_is_plus(expression, self.bound.names)
         if isinstance(expression, Literal_):
             value = expression.value
             return lambda _row: value

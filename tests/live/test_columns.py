@@ -59,6 +59,9 @@ WEB01 = [
     ("num_services*1.5 as x", {"x": 6.0}),
     ("num_services+1 as x", {"x": 5}),
     ("state+num_services as x", {"x": 4}),
+    ("(num_services+2)*3 as x", {"x": 18}),
+    ("2*(num_services-state) as x", {"x": 8}),
+    ('utc(3600,"%H:%M:%S"):b', {"b": "01:00:00"}),
     ("check_command as c", {"c": "command"}),
 ]
 
@@ -136,6 +139,8 @@ AGGREGATES = [
     ("uniq(),state", {}, [{"state": 0}, {"state": 1}, {"state": 2}]),
     ("state,uniq(*)", {}, [{"state": 0}, {"state": 1}, {"state": 2}]),
     ("uniq()", {}, {}),
+    ("uniq(state)", {}, [{"uniq(state)": 0}, {"uniq(state)": 1}, {"uniq(state)": 2}]),
+    ("uniq(to_rows(groups)) as g", {}, [{"g": "idle"}, {"g": "linux"}, {"g": "web"}]),
     ("count(*),_WORKER", {}, [
         {"_WORKER": "", "count(*)": 4}, {"_WORKER": "local", "count(*)": 1},
         {"_WORKER": "remote", "count(*)": 1},

@@ -49,6 +49,8 @@ HOST_FILTERS = [
     ("alias[~]", "ü$", ["web01"]),
     ("alias[~~]", "Ü$", ["web01"]),
     ("alias", "Web 01 · ü", ["web01"]),
+    ("perf_data_expanded[~]", "^rta=12", ["db01"]),
+    ("perf_data_expanded[~]", "^pl$", ["db01", "router1", "web01"]),
     # numbers
     ("state", "0", ["db01", "pend01", "web01"]),
     ("state", "0.0", ["db01", "pend01", "web01"]),

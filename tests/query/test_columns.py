@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 
@@ -104,8 +106,14 @@ def test_splitting(text: str, expected: list[str]) -> None:
         ("count(*) as n", call("count", Ref("*")), "n", "count(*)"),
         ("concat(name,':',alias) as c", call("concat", NAME, ":", Ref("alias")), "c",
          "concat(name,':',alias)"),
-        ("concat(name,':',alias):c", Ref("concat(name,':',alias):c"), "concat(name,':',alias):c",
-         "concat(name,':',alias):c"),
+        ("concat(name,':',alias):c", call("concat", NAME, ":", Ref("alias")), "c",
+         "concat(name,':',alias)"),
+        ('date(last_check,"%H:%M:%S"):b', call("date", Ref("last_check"), "%H:%M:%S"), "b",
+         'date(last_check,"%H:%M:%S")'),
+        ("s(name,':','-'):a:b", call("s", NAME, ":", "-"), "a:b", "s(name,':','-')"),
+        ("`C: used`:c", Ref("C: used", quoted=True), "c", "C: used"),
+        ("calc(`C: used`,+,1):c", call("calc", Ref("C: used", quoted=True), "+", 1), "c",
+         "calc(`C: used`,+,1)"),
         ("concat(name,' as x')", call("concat", NAME, " as x"), "concat(name,' as x')",
          "concat(name,' as x')"),
         ("utc(last_check,%H:%M):t", call("utc", Ref("last_check"), "%H:%M"), "t",
@@ -118,6 +126,27 @@ def test_splitting(text: str, expected: list[str]) -> None:
 )  # fmt: skip
 def test_items(text: str, expression: Expression, key: str, named: str) -> None:
     assert parse_columns([text]) == (Item(expression, key, named, renamed=key != named),)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("uniq()", []),
+        ("uniq(*)", []),
+        ("uniq() as u", []),
+        ("uniq(state)", [(STATE, "uniq(state)")]),
+        ("uniq(state) as s", [(STATE, "s")]),
+        ("uniq(state):s", [(STATE, "s")]),
+        ("uniq(state as s)", [(STATE, "s")]),
+        ("uniq(name, state)", [(NAME, "name"), (STATE, "state")]),
+        ("uniq(name as n,upper(name))", [(NAME, "n"), (call("upper", NAME), "upper(name)")]),
+        ("uniq(to_rows(groups))", [(call("to_rows", Ref("groups")), "uniq(to_rows(groups))")]),
+    ],
+)
+def test_uniq_of_columns_is_these_columns(text: str, expected: list[Any]) -> None:
+    first, *others = parse_columns([text])
+    assert first.expression == call("uniq")
+    assert [(one.expression, one.key) for one in others] == expected
 
 
 def test_an_alias_that_repeats_the_name_is_one() -> None:
@@ -153,8 +182,18 @@ def test_repeated_parameters_are_one_list() -> None:
         ("a b", Ref("a b")),
         ("5", Ref("5")),
         ("'a-b'", Ref("'a-b'")),
-        ("age(last_check)/60", Ref("age(last_check)/60")),
-        ("(a+b)*2", Ref("(a+b)*2")),
+        ("age(last_check)/60", calculation(call("age", Ref("last_check")), ("/", 60))),
+        ("(a+b)*2", calculation(calculation(Ref("a"), ("+", Ref("b"))), ("*", 2))),
+        ("2*(a+b)", calculation(2, ("*", calculation(Ref("a"), ("+", Ref("b")))))),
+        ("( a + 2 ) * 3", calculation(calculation(Ref("a"), ("+", 2)), ("*", 3))),
+        ("((a))+(1)", calculation(Ref("a"), ("+", Ref("1")))),
+        ("(a-b)/(c-d)", calculation(
+            calculation(Ref("a"), ("-", Ref("b"))), ("/", calculation(Ref("c"), ("-", Ref("d"))))
+        )),
+        ("(`a-b`+1)*2", calculation(calculation(Ref("a-b", quoted=True), ("+", 1)), ("*", 2))),
+        ("(a+b", Ref("(a+b")),
+        ("()", Ref("()")),
+        ("(a)b*2", calculation(Ref("(a)b"), ("*", 2))),
     ],
 )  # fmt: skip
 def test_calculations(text: str, expected: Expression) -> None:
@@ -210,8 +249,6 @@ def test_calculations(text: str, expected: Expression) -> None:
         ("min(age(x))", call("min", call("age", Ref("x")))),
         ("max(1e3)", call("max", 1000.0)),
         ("uniq()", call("uniq")),
-        ("uniq(*)", call("uniq", Ref("*"))),
-        ("uniq(name,state)", call("uniq", NAME, STATE)),
         ("to_rows(groups)", call("to_rows", Ref("groups"))),
         ("as_rows(`groups`)", call("to_rows", Ref("groups", quoted=True))),
         ("upper(to_rows(services))", call("upper", call("to_rows", Ref("services")))),
@@ -223,7 +260,7 @@ def test_calculations(text: str, expected: Expression) -> None:
         ("upper (name)", Ref("upper (name)")),
         ("upper(name)x", Ref("upper(name)x")),
         ("upper(name) (x)", Ref("upper(name) (x)")),
-        ("(name)", Ref("(name)")),
+        ("(name)", NAME),
         ("it's", Ref("it's")),
         ("a)", Ref("a)")),
     ],
@@ -325,7 +362,7 @@ def test_nothing_but_a_refusal_is_raised(text: str) -> None:
     except BadRequest as error:
         refused = error.description
     else:
-        assert len(found) == len(split_list(text))
+        assert len(found) >= len(split_list(text))
         return
     assert refused.startswith("columns: ")
 
