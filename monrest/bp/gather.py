@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
@@ -33,19 +34,29 @@ class Answers:
     problems: tuple[SiteProblem, ...] = ()
 
 
+Rule: TypeAlias = Callable[[str], CoreFilter | None]
+"""What somebody may see of a table of the cores; None for all of it."""
+
+
 async def gather(
-    sites: Sequence[Site], needs: Needs, clock: IReactorTime, memory: Memory | None = None
+    sites: Sequence[Site],
+    needs: Needs,
+    clock: IReactorTime,
+    memory: Memory | None = None,
+    rule: Rule = lambda _: None,
 ) -> Answers:
     """Ask all sites at once; those that fail or lie are told as problems.
 
-    With a ``memory`` services that are as they were before are the same rows.
+    With a ``memory`` services that are as they were before are the same rows. Without a ``rule``
+    it is all that there is, whoever asks.
     """
     questions = needs.questions()
     live = Live(services=Services(memory.places if memory else NOWHERE))
     problems: dict[str, SiteProblem] = {}
     if not sites or not questions:
         return Answers(live)
-    waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory)) for one in questions]
+    asked = [evolve(one, filter=both(one.filter, rule(one.table))) for one in questions]
+    waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory)) for one in asked]
     wanted = frozenset(needs.matched_hosts)
     outcomes = await DeferredList(waiting, consumeErrors=True)
     for question, (_, outcome) in zip(questions, outcomes, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import TypeAlias
 
 from monrest.bp.leaves import matched
-from monrest.bp.live import HOST, SERVICE, Live
+from monrest.bp.live import HOST, PEER, SERVICE, Live
 from monrest.bp.record import Definition, Node
 from monrest.bp.search import Moment, test_of
 from monrest.bp.syntax import matching_of, text_at
@@ -14,6 +14,9 @@ from monrest.values import Row
 
 Key: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""
+
+Place: TypeAlias = tuple[str, str, str]
+"""A site with a host and a service of it; no service: the host itself."""
 
 _SLICE = 500
 
@@ -28,26 +31,34 @@ def references(
     found: set[Key] = set()
     for node in definition.nodes:
         yield
-        if node.function.name == "status":
-            found |= _status(node, live)
-        elif node.function.name == "groupstatus":
-            yield from _group(node, live, found)
-        elif node.function.name == "statusfilter":
-            yield from _searches(node, live, moment, found)
+        places = yield from places_of(node, live, moment)
+        found.update((host, service) for _, host, service in places)
     return found
 
 
-def _status(node: Node, live: Live) -> set[Key]:
+def places_of(node: Node, live: Live, moment: Moment) -> Generator[None, None, set[Place]]:
+    """Give what one node refers to and what is there; ``live`` as for ``references``."""
+    found: set[Place] = set()
+    if node.function.name == "status":
+        host = not text_at(node.function.arguments, 1)
+        found.update(_place(row, host=host) for row in _status(node, live))
+    elif node.function.name == "groupstatus":
+        yield from _group(node, live, found)
+    elif node.function.name == "statusfilter":
+        yield from _searches(node, live, moment, found)
+    return found
+
+
+def _status(node: Node, live: Live) -> list[Row]:
     host, service, op = (text_at(node.function.arguments, at) for at in range(3))
-    if not service:
-        return {(host, "")} if host in live.hosts else set()
-    op, pattern, _ = matching_of(service, op)
-    if op == "=":
-        return {(host, service)} if (host, service) in live.services else set()
-    return {_key(row) for row in matched(live.by_host.get(host, ()), op, pattern)}
+    op, pattern, _ = matching_of(service, op) if service else ("", "", False)
+    if service and op != "=":
+        return matched(live.by_host.get(host, ()), op, pattern)
+    row = live.services.get((host, service)) if service else live.hosts.get(host)
+    return [] if row is None else [row]
 
 
-def _group(node: Node, live: Live, found: set[Key]) -> Generator[None]:
+def _group(node: Node, live: Live, found: set[Place]) -> Generator[None]:
     kind, name = (text_at(node.function.arguments, at) for at in range(2))
     of_hosts = kind.lower() == "hostgroup"
     at = live.service_index.get("host_groups" if of_hosts else "groups")
@@ -55,14 +66,14 @@ def _group(node: Node, live: Live, found: set[Key]) -> Generator[None]:
         if count % _SLICE == _SLICE - 1:
             yield
         if at is not None and isinstance(row[at], list) and name in row[at]:
-            found.add(_key(row))
+            found.add(_place(row))
     at = live.host_index.get("groups") if of_hosts else None
     for row in live.hosts.values() if at is not None else ():
         if at is not None and isinstance(row[at], list) and name in row[at]:
-            found.add((row[HOST], ""))
+            found.add(_place(row, host=True))
 
 
-def _searches(node: Node, live: Live, moment: Moment, found: set[Key]) -> Generator[None]:
+def _searches(node: Node, live: Live, moment: Moment, found: set[Place]) -> Generator[None]:
     kind, searches = node.function.arguments[1], node.function.arguments[2]
     searches = [searches] if isinstance(searches, dict) else searches
     if kind != "services":
@@ -71,15 +82,15 @@ def _searches(node: Node, live: Live, moment: Moment, found: set[Key]) -> Genera
             if count % _SLICE == _SLICE - 1:
                 yield
             if test(row):
-                found.add((row[HOST], ""))
+                found.add(_place(row, host=True))
     if kind != "hosts":
         test = test_of(searches, live.service_index, moment, hosts=False)
         for count, row in enumerate(live.services.values()):
             if count % _SLICE == _SLICE - 1:
                 yield
             if test(row):
-                found.add(_key(row))
+                found.add(_place(row))
 
 
-def _key(row: Row) -> Key:
-    return row[HOST], row[SERVICE]
+def _place(row: Row, *, host: bool = False) -> Place:
+    return row[PEER], row[HOST], "" if host else row[SERVICE]

@@ -5,7 +5,7 @@ frontend-data.md, section 2.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from datetime import tzinfo
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from twisted.logger import Logger
 from monrest.bp import custom
 from monrest.bp.calculate import Calculation, Options
 from monrest.bp.filters import BUILT_IN
-from monrest.bp.gather import Answers, gather
+from monrest.bp.gather import Answers, Rule, gather
 from monrest.bp.live import Needs
 from monrest.bp.plan import Plan, add_needs, plan
 from monrest.bp.record import Definition
@@ -28,11 +28,14 @@ from monrest.bp.services import Memory
 from monrest.bp.statements import Stored
 from monrest.bp.states import DEFAULT_ORDER, NodeState
 from monrest.bp.tree import Known
+from monrest.bp.visible import visible_nodes
 from monrest.clocks import WallClock
 from monrest.concurrency import Threads, sliced
 from monrest.config import BpConfig
 from monrest.errors import RestError
 from monrest.sites.registry import Sites
+from monrest.sites.site import Site
+from monrest.values import SiteProblem
 
 _PATIENCE = 180.0
 """Seconds for which a process waits for a site that it was calculated from before."""
@@ -148,6 +151,33 @@ class Runner:
         answers = await gather(self.sites.select(), needs, self.clock)
         moment = Moment(self.wall.now(), self.zone)
         return await sliced(references(process.definition, answers.live, moment), self.clock)
+
+    async def visible(
+        self,
+        processes: Sequence[Stored],
+        sites: Sequence[Site],
+        rule: Rule,
+        services: Mapping[str, Collection[Key]],
+    ) -> tuple[dict[int, frozenset[str]], tuple[SiteProblem, ...]]:
+        """Give the nodes of each process that somebody may see who sees so much of these sites.
+
+        ``services`` are those that they see of each process, by its id; the second value are the
+        sites that could not say everything.
+        """
+        needs = Needs()
+        for one in processes:
+            general = (*self.config.default_filter, *one.definition.filter)
+            add_needs(needs, one.definition, general, members=True)
+        everything = await gather(self.sites.select(), needs, self.clock)
+        theirs = await gather(sites, needs, self.clock, rule=rule)
+        moment = Moment(self.wall.now(), self.zone)
+        seen: dict[int, frozenset[str]] = {}
+        for one in processes:
+            work = visible_nodes(
+                one.definition, everything.live, theirs.live, services.get(one.id, ()), moment
+            )
+            seen[one.nr] = await sliced(work, self.clock)
+        return seen, theirs.problems
 
     def _waits(self, process: Stored, away: frozenset[str]) -> bool:
         """Whether a site that a process was calculated from is away, but not for long."""

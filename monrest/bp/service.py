@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, tzinfo
 from functools import partial
 from typing import Any, ClassVar
@@ -26,15 +27,16 @@ from monrest.bp.commit import Commits
 from monrest.bp.deliver import Delivery
 from monrest.bp.exporter import Exporter
 from monrest.bp.exports import Exports
-from monrest.bp.gather import Answers, carriers
+from monrest.bp.gather import Answers, Rule, carriers
 from monrest.bp.references import Key
 from monrest.bp.results import Result, stored
 from monrest.bp.run import FailedError, Runner
 from monrest.bp.statements import Calculated, Stored
+from monrest.bp.visible import masked
 from monrest.clocks import WallClock
 from monrest.concurrency import Periodic, Threads, shielded, sliced
 from monrest.config import BpConfig
-from monrest.errors import Unavailable
+from monrest.errors import SitesFailed, Unavailable
 from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
@@ -168,6 +170,22 @@ class Processes(Service):
     async def objects(self, process: Stored) -> set[Key]:
         """Give the hosts and services that a process refers to, whoever asks."""
         return await self._runner.objects(process)
+
+    async def visible(
+        self, processes: Sequence[Stored], sites: Sequence[Site], rule: Rule
+    ) -> tuple[list[Stored], tuple[SiteProblem, ...]]:
+        """Give processes without what is not to be seen by who sees so much of these sites.
+
+        The second value are the sites that could not say what they see.
+        """
+        services: dict[str, set[Key]] = {}
+        with suppress(SitesFailed):  # then nothing is seen, and all sites are told below
+            carried = await self.carriers("services", sites, rule("services"))
+            for (_, host, service), number in carried.items():
+                services.setdefault(number, set()).add((host, service))
+        seen, problems = await self._runner.visible(processes, sites, rule, services)
+        ids = frozenset(site.id for site in sites)
+        return [masked(one, seen[one.nr], ids) for one in processes], problems
 
     async def carriers(
         self, table: str, sites: Sequence[Site], seen: CoreFilter | None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
+from attrs import evolve
 
 from monrest.audit import audit
 from monrest.auth.commands import Grant, grant, needed
 from monrest.auth.rights import may_submit
-from monrest.auth.visibility import visibility
-from monrest.bp.results import shown
+from monrest.auth.visibility import HOSTS, SERVICES, visibility
+from monrest.bp.results import shown as runtime_of
 from monrest.bp.statements import Stored, number_of
 from monrest.commands.values import Target
 from monrest.errors import BadRequest, Forbidden, NotFound, RestError
@@ -26,7 +27,16 @@ from monrest.resources.declare import (
 from monrest.resources.fetch import reselect
 from monrest.resources.local import local_schema, select
 from monrest.resources.lookups import commanded
-from monrest.values import READ_ONLY, Answer, Column, Document, Identity, RestRequest
+from monrest.sites.federation.site import FederatedSite
+from monrest.values import (
+    READ_ONLY,
+    Answer,
+    Column,
+    Document,
+    Identity,
+    RestRequest,
+    SiteProblem,
+)
 
 ROLE = "authorized_for_business_processes"
 
@@ -75,7 +85,8 @@ def record(process: Stored) -> dict[str, Any]:
         "last_state_change": result.last_state_change,
         "name": definition.name,
         "nodes": [
-            {**node.document(), **shown(result.node(node.id), result)} for node in definition.nodes
+            {**node.document(), **runtime_of(result.node(node.id), result)}
+            for node in definition.nodes
         ],
         "rankDir": definition.rank_dir,
         "state_type": definition.state_type,
@@ -103,6 +114,24 @@ async def readable(context: Context, identity: Identity) -> Callable[[Stored], b
     return lambda process: not process.draft and process.id in numbers
 
 
+async def shown(
+    context: Context, identity: Identity, processes: Sequence[Stored]
+) -> tuple[list[Stored], tuple[SiteProblem, ...]]:
+    """Give processes with what ``identity`` may see of them (docs/spec/bp.md).
+
+    The second value are sites that could not say what that is.
+    """
+    own = {site.id for site in context.sites.sites}
+    whole = own.issuperset(site.id for site in context.bp.sites.sites)
+    far = any(isinstance(site, FederatedSite) for site in context.sites.sites)
+    if not processes or (identity.may(HOSTS) and identity.may(SERVICES) and whole and not far):
+        return list(processes), ()
+    strict = context.config.auth.strict_host_authorization
+    return await context.bp.visible(
+        processes, context.sites.select(), lambda table: visibility(identity, table, strict)
+    )
+
+
 async def found(context: Context, request: RestRequest, text: str) -> Stored:
     """Give the process of a path, if it exists for the asker; NotFound."""
     number = number_of(text)
@@ -126,13 +155,17 @@ async def processes(context: Context, request: RestRequest, _: tuple[str, ...]) 
     context.figures.expire("business processes")
     visible = await readable(context, request.identity)
     known = [one for one in await context.bp.several() if visible(one)]
-    return await select(context, request, _SCHEMA, map(record, known))
+    theirs, problems = await shown(context, request.identity, known)
+    answer = await select(context, request, _SCHEMA, map(record, theirs))
+    return evolve(answer, failed_sites=problems)
 
 
 async def process(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/bp/<nr>."""
     one = await found(context, request, where[0])
-    return await reselect(context, request, Document(value=record(one), columns=COLUMNS))
+    (theirs,), problems = await shown(context, request.identity, [one])
+    value = Document(value=record(theirs), columns=COLUMNS, failed_sites=problems)
+    return await reselect(context, request, value)
 
 
 # -------------------------------------------------------------------- writing
@@ -252,11 +285,14 @@ async def refresh(context: Context, request: RestRequest, where: tuple[str, ...]
     before = await found(context, request, where[0])
     await _check_refresh(context, request.identity, before.definition.name)
     done = await context.bp.refresh(before)
+    (theirs,), problems = await shown(context, request.identity, [done.process])
+    own = {site.id for site in context.sites.sites}
+    problems += tuple(one for one in done.problems if one.site in own and one not in problems)
     value = {
         "message": "business process refreshed successfully",
-        "data": record(done.process),
+        "data": record(theirs),
     }
-    return Document(value=value, failed_sites=done.problems)
+    return Document(value=value, failed_sites=problems)
 
 
 async def _check_refresh(context: Context, identity: Identity, name: str) -> None:
@@ -314,7 +350,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/bp",
         description="business processes",
         text=f"The role {ROLE} sees all of them, drafts too; others those of which they see a "
-        "service of the core.",
+        "service of the core. Of nodes about hosts and services that the asker may not see it says "
+        "`not visible`; the state of the process as a whole is there.",
         handler=processes,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,
