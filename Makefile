@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8080
 
-.PHONY: demo test lint types unit bench docs clean
+.PHONY: demo test test-core lint types unit bench docs clean
 
 demo: $(VENV)/.runtime
 	@exec $(BIN)/twistd --nodaemon --pidfile= monrest --demo --port $(PORT)
@@ -23,6 +23,12 @@ unit: $(VENV)/.tools
 	sh tests/install-icinga2.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
 	$(BIN)/python -m pytest -q --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder
+
+# Against a core that is there already: SOCKET=unix:PATH or tcp:HOST:PORT (docs/guide.md).
+test-core: $(VENV)/.tools
+	@[ -n "$(SOCKET)" ] || { echo "which core? make test-core SOCKET=unix:/run/naemon/live"; exit 2; }
+	MONREST_CORE='$(SOCKET)' MONREST_CORE_COMMANDS='$(COMMANDS)' MONREST_CORE_HOSTS='$(value HOSTS)' \
+	MONREST_CORE_CONFIG='$(CONFIG)' $(BIN)/python -m pytest -q tests/live tests/resources/test_pushdown_columns.py
 
 bench: $(VENV)/.tools
 	$(BIN)/python -m bench

@@ -5,17 +5,35 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from harness.chosen import why_not
 from harness.cores import CORES, CoreMissing, EmbeddedCore
 from harness.daemon import Daemon, site
 from harness.given import GIVEN, GivenCore
 from harness.lying import LyingSite
 from harness.recorder import Recorder, problems
+
+
+def pytest_collection_modifyitems(config, items):
+    """With a core of the command line: leave out what is not for it, and say why."""
+    if GIVEN is None:
+        return
+    core = GivenCore(tempfile.mkdtemp())
+    core.start()
+    try:
+        reasons = {name: why_not(name, core) for name in {Path(one.path).stem for one in items}}
+    finally:
+        core.stop()
+    config.hook.pytest_deselected(items=[one for one in items if reasons[Path(one.path).stem]])
+    items[:] = [one for one in items if not reasons[Path(one.path).stem]]
+    for name, reason in sorted(reasons.items()):
+        print(f"{name}: {f'left out, {reason}' if reason else 'runs'}")
 
 
 @pytest.fixture(autouse=True)
