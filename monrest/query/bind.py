@@ -35,9 +35,11 @@ from monrest.query.model import (
     Ref,
 )
 from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
-from monrest.query.resolve import Core, Names, PerfValue, Source, Variable, View
+from monrest.query.resolve import Core, Derived, Names, PerfValue, Source, Variable, View
 from monrest.query.scan import printable
+from monrest.query.states import meant
 from monrest.query.times import parse_duration, parse_time
+from monrest.truth import EXPECTED, truth
 from monrest.values import Column
 
 Stage: TypeAlias = Literal["row", "element", "aggregate"]
@@ -46,6 +48,7 @@ TYPO = "possible typo in filter"
 """The message for names in filters that nothing has."""
 
 _ORDERING = frozenset({">", "<", ">=", "<="})
+_COUNTING = frozenset({"count", "sum", "avg"})
 
 
 @frozen
@@ -296,9 +299,14 @@ class _Binder:
         if source is None or (isinstance(source, PerfValue) and "(" in condition.column):
             unknown.append(condition.column)
             return CheckGroup("and", ())
+        if isinstance(source, Core):
+            named = meant(condition, source, self.names)
+            if named is not None:
+                return self._tree(named, unknown)
         for name in needs(source, self.view):
             self.needed.setdefault(name)
-        return Check(condition, "row", source, None, self._operand(condition, source.column))
+        operand = self._operand(condition, source.column, numeric=_numeric(source))
+        return Check(condition, "row", source, None, operand)
 
     def _on_item(self, condition: Condition, position: int, item: Item) -> Check:
         stage: Stage = "row"
@@ -307,10 +315,11 @@ class _Binder:
         elif unpacked(item.expression):
             stage = "element"
         column = self._describe(blanks_as_plus(item.expression, self.names), item.key)
-        operand = self._operand(condition, column)
+        numeric = isinstance(item.expression, Call) and item.expression.function in _COUNTING
+        operand = self._operand(condition, column, numeric=numeric)
         return Check(condition, stage, None, item.expression, operand, position)
 
-    def _operand(self, condition: Condition, column: Column) -> Operand:
+    def _operand(self, condition: Condition, column: Column, *, numeric: bool) -> Operand:
         text = condition.value
         if condition.op.endswith("~"):
             return self._pattern(condition)
@@ -319,7 +328,7 @@ class _Binder:
             moment = parse_time(text, self.moment.now, self.moment.zone)
             if moment is not None:
                 return moment
-            if condition.op in _ORDERING:
+            if condition.op in _ORDERING or (numeric and text.strip()):
                 raise BadRequest(
                     "error during request",
                     f"{condition.parameter}: cannot parse time '{text}', expected a unix time, "
@@ -329,7 +338,23 @@ class _Binder:
             seconds = parse_duration(text)
             if seconds is not None:
                 return seconds
+        if numeric and text.strip() and number_of(text) is None:
+            return self._flag(condition, column)
         return text
+
+    def _flag(self, condition: Condition, column: Column) -> float:
+        """A word for yes or no against a flag; any other text is nothing that a number can be."""
+        found = truth(condition.value) if column.type == "boolean" else None
+        if found is None:
+            expected = f"{EXPECTED}" if column.type == "boolean" else "a number"
+            if column.unit == "s":
+                expected = "a number of seconds or a duration such as 1m"
+            raise BadRequest(
+                "error during request",
+                f"{printable(condition.parameter)}: {printable(condition.column)} holds numbers, "
+                f"expected {expected}, got '{printable(condition.value)}'",
+            )
+        return int(found)
 
     def _pattern(self, condition: Condition) -> Pattern:
         folded = condition.op.endswith("~~")
@@ -394,6 +419,13 @@ class _Binder:
                 expression = Ref(key.name, quoted=True)
                 self._use(expression, "sort")
                 yield BoundSort(expression=expression, descending=key.descending)
+
+
+def _numeric(source: Source) -> bool:
+    """Whether a column holds numbers and nothing else."""
+    if isinstance(source, Core):
+        return source.core_type in ("int", "float", "time")
+    return isinstance(source, Derived) and source.column.type in ("number", "time")
 
 
 def _comparable(item: Item) -> bool:

@@ -36,7 +36,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _CONNECTOR = re.compile(r"&&|\|\||(?:and|or)(?![A-Za-z0-9_^.*-])", re.IGNORECASE)
 _CONNECTORS: dict[str, Connector] = {"and": "and", "&&": "and", "or": "or", "||": "or"}
 _KEY = re.compile(r"""'[^']+'|"[^"]+"|`[^`]+`|:?[A-Za-z0-9_^.*-]+""")
-_VALUE = re.compile(r"""'[^']*'|"[^"]*"|[A-Za-z0-9_^~.*-]+""")
+_VALUE = re.compile(r"""'[^']*'|"[^"]*"|[A-Za-z0-9_^~.*-]+(?:,[A-Za-z0-9_^~.*-]+)*""")
 _SIGNS = re.compile(r"[=!<>~]+")
 _WORD = re.compile(r"[A-Za-z0-9_^~.*-]+")
 _ALIAS = re.compile(r"as[ \t\r\n]+[A-Za-z0-9_^~.*-]+[ \t\r\n]*\Z", re.IGNORECASE)

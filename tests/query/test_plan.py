@@ -91,7 +91,8 @@ def planned(
         ("state→4294967296", None, False),  # a Naemon reads 0
         ("state[lt]→2147483648", None, False),
         ("last_check[gt]→-99999999999", None, False),
-        ("state→one", None, False),
+        ("state→down", Test("state", "=", "1"), True),
+        ("state→up,down", Any_((Test("state", "=", "0"), Test("state", "=", "1"))), True),
         ("state[gte]→1", Test("state", ">=", "1"), True),
         ("state[regex]→1", None, False),
         ("last_check[gt]→-1h", Test("last_check", ">", str(int(NOW) - 3600)), True),
