@@ -57,9 +57,10 @@ async def check(
 ) -> CommandResult:
     """Check the files of a site, for as long as the request or the job may take."""
     seconds = longest_wait(context.config.server)
-    return await commands.run(
-        context.clock, check_command(context, site), given, seconds, hint=hint(request)
-    )
+    # The clock of a request tells the time and starts no processes.
+    reactor = context.staging.reactor
+    command = check_command(context, site)
+    return await commands.run(reactor, command, given, seconds, hint=hint(request))
 
 
 def hint(request: RestRequest) -> str:

@@ -248,7 +248,8 @@ async def _reload(
         hint=hint(request),
     )
     seconds = longest_wait(context.config.server)
-    result = await reload_core(site, context.clock, context.wall, told, seconds=seconds)
+    reactor = context.staging.reactor
+    result = await reload_core(site, reactor, context.wall, told, seconds=seconds)
     context.contacts.expire()
     return result.failed, result.output
 
