@@ -20,7 +20,7 @@ types: $(VENV)/.tools
 	$(BIN)/mypy
 
 unit: $(VENV)/.tools
-	sh tests/install-icinga2.sh || [ -z "$$MONREST_CI" ]
+	sh tests/install-cores.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
 	$(BIN)/python -m pytest -q --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder
 

@@ -6,6 +6,7 @@ sections 12, 14 and 15).
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from monrest.processes import Ended, shell
 
 LONGEST = 3600.0
 """Seconds after which a command is ended for which no request and no job waits."""
+
+
+_SIGNALLED = 128
 
 
 @frozen(kw_only=True)
@@ -56,6 +60,9 @@ def run(
             output += "\n" if output and not output.endswith("\n") else ""
             output += f"ended after {seconds:g} seconds, the time limit"
             output += f"; {hint}" if hint else ""
+        elif 0 < ended.status - _SIGNALLED < signal.NSIG:
+            output += "\n" if output and not output.endswith("\n") else ""
+            output += f"ended by signal {ended.status - _SIGNALLED}"
         return CommandResult(status=ended.status, output=output, timed_out=ended.timed_out)
 
     joined = shell(f"exec 2>&1\n{command}")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import re2
 from attrs import define, field
 
+from monrest.objectconfig.attributes import OBJECT_TYPES, WEEKDAYS, Attribute
 from monrest.objectconfig.model import ConfigObject, SiteModel
 from monrest.objectconfig.names import NAMED, own_names
 from monrest.objectconfig.parser import core_text
+from monrest.objectconfig.records import number_of
 from monrest.objectconfig.references import Reference, references
 from monrest.objectconfig.resolve import is_null
+from monrest.objectconfig.timeperiods import TimeperiodError, parse_date_rule, parse_ranges
 from monrest.objectconfig.values import elements
 
 _NAMELESS = frozenset({"hostgroup", "hostescalation", "serviceescalation"})
@@ -47,6 +51,23 @@ REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 """Of each tuple a registered object needs one; names are asked for by themselves."""
 
+_RANGE = re.compile(r"\d+:\d")
+_POSITIVE = frozenset({("host", "max_check_attempts"), ("service", "max_check_attempts"),
+                       ("service", "retry_interval")})  # fmt: skip
+_NOT_NEGATIVE = frozenset({("host", "check_interval"), ("service", "check_interval")})
+
+_LOOPS = {
+    "host": "parents",
+    "timeperiod": "exclude",
+    "hostgroup": "hostgroup_members",
+    "servicegroup": "servicegroup_members",
+    "contactgroup": "contactgroup_members",
+}
+"""Attributes by which objects of a type must not lead back to themselves."""
+
+_JOINED = {"host": "hostgroups", "service": "servicegroups", "contact": "contactgroups"}
+"""Lists of groups, of which one must be left."""
+
 _SIDES = {
     "service_description": "host_name",
     "dependent_service_description": "dependent_host_name",
@@ -54,12 +75,18 @@ _SIDES = {
 
 
 def precheck(model: SiteModel) -> list[str]:
-    """Problems of form, then of names and missing attributes, then of references.
+    """Problems of form and values, then of names and missing attributes, then of references.
 
     Each text ends in its place; clients look for parts of them.
     """
     check = _Check(model)
-    return [*_syntax(model), *check.names(), *check.references()]
+    return [
+        *_syntax(model),
+        *check.values(),
+        *check.names(),
+        *check.references(),
+        *check.loops(),
+    ]
 
 
 def _syntax(model: SiteModel) -> Iterator[str]:
@@ -80,6 +107,21 @@ class _Check:
     model: SiteModel
     _known: dict[str, Collection[str]] = field(init=False, factory=dict)
     _matching: dict[tuple[str, str], bool] = field(init=False, factory=dict)
+
+    def values(self) -> Iterator[str]:
+        """Texts that mean nothing: options, numbers, times; for a Naemon flags as well."""
+        flags = self.model.files.core_type == "naemon"
+        for item in self._enabled():
+            declared = OBJECT_TYPES[item.type].attributes
+            for name, text in item.attributes.items():
+                attribute = declared.get(name)
+                if attribute is None or name in WEEKDAYS:
+                    if item.type == "timeperiod" and not _is_time(name, text):
+                        yield f"unknown time definition '{name} {text}' in {item.place}"
+                elif not is_null(item.type, name, text) and not _is_value(
+                    item.type, attribute, text, flags=flags
+                ):
+                    yield f"invalid value '{text}' of {name} in {item.place}"
 
     def names(self) -> Iterator[str]:
         templates: dict[tuple[str, ...], str] = {}
@@ -113,7 +155,7 @@ class _Check:
 
     def references(self) -> Iterator[str]:
         model = self.model
-        unknown = model.files.core_type in ("nagios", "icinga")
+        unknown = model.files.core_type == "icinga"
         for item in self._enabled():
             if unknown and item.type == "service" and "parents" in item.attributes:
                 yield f"unknown attribute: parents for object type service in {item.place}"
@@ -136,11 +178,68 @@ class _Check:
             elif reference.attribute in _SIDES and reference.type == "service":
                 for host in self._hosts_beside(item, reference.attribute):
                     yield from self._not_on_host(host, reference.name)
+        yield from self._empty(item)
+        if item.type == "servicedependency":
+            yield from self._on_same_host(item)
+        elif item.type == "service" and "parents" in item.attributes:
+            yield from self._own_parent(item)
         pairs = item.attributes.get("members", "") if item.type == "servicegroup" else ""
         if item.type == "service" and "," in item.attributes.get("parents", ""):
             pairs = item.attributes["parents"]
         if pairs and not is_null(item.type, "members", pairs) and len(elements(pairs)) % 2:
             yield f"syntax invalid: '{pairs}' is no list of host,service pairs"
+
+    def _empty(self, item: ConfigObject) -> Iterator[str]:
+        """Lists of which nothing is left; the core takes them for mistakes."""
+        if not own_names(item.type, item.attributes).registered:
+            return
+        name = _JOINED.get(item.type, "")
+        values = self.model.resolver.values(item) if name in item.attributes else {}
+        names = elements(values.get(name, ""))
+        rejected = {one[1:].strip() for one in names if one.startswith("!")}
+        if rejected and all(one.startswith("!") or one in rejected for one in names):
+            yield f"{name} of {item.type} names nothing but what it rejects"
+        if item.type == "servicegroup":
+            pairs = elements(item.attributes.get("members", ""))
+            on_host = self.model.service_hosts.on_host
+            for host, description in zip(pairs[::2], pairs[1::2], strict=False):
+                if description == "*" and not on_host.get(core_text(host), "unknown"):
+                    yield f"host '{host}' has no service"
+
+    def _on_same_host(self, item: ConfigObject) -> Iterator[str]:
+        """A dependent service without a host of its own is one of each master's host."""
+        values = self.model.resolver.values(item)
+        if any(values.get(name) for name in (*_DEPENDENT_HOSTS, _GROUPS[1])):
+            return
+        for name in elements(values.get("dependent_service_description", "")):
+            description = core_text(name)
+            if name[0] == "!" or "*" in name:
+                continue
+            for host in sorted(self.model.service_hosts.covered(values)):
+                yield from self._not_on_host(host, description)
+
+    def _own_parent(self, item: ConfigObject) -> Iterator[str]:
+        values = self.model.resolver.values(item)
+        name = values.get("service_description", "")
+        parts = elements(values["parents"])
+        hosts = self.model.service_hosts.covered(values)
+        alone = len(parts) == 1 and parts[0] == name and hosts
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        if alone or any(core_text(host) in hosts and name == other for host, other in pairs):
+            yield f"circular parents of service '{name}'"
+
+    def loops(self) -> Iterator[str]:
+        """Objects that lead back to themselves, each once."""
+        for kind, attribute in _LOOPS.items():
+            below: dict[str, tuple[ConfigObject, list[str]]] = {}
+            for item in self._enabled():
+                if item.type != kind or not own_names(kind, item.attributes).registered:
+                    continue
+                text = self.model.resolver.values(item).get(attribute, "")
+                names = [] if is_null(kind, attribute, text) else elements(text)
+                below[self.model.names.name_of(item)] = item, [core_text(one) for one in names]
+            for name in _circular({name: names for name, (_, names) in below.items()}):
+                yield f"circular {attribute} of {kind} '{name}' in {below[name][0].place}"
 
     def _exists(self, reference: Reference) -> bool:
         kind, name = reference.type, reference.name
@@ -193,6 +292,49 @@ def _twice(
 def _is_set(kind: str, name: str, values: Mapping[str, str]) -> bool:
     text = values.get(name, "")
     return bool(text) and not is_null(kind, name, text)
+
+
+def _is_time(name: str, text: str) -> bool:
+    if not _RANGE.match(text):
+        return True  # no rule at all, of which the form is told
+    try:
+        if name in WEEKDAYS:
+            parse_ranges(text)
+        else:
+            parse_date_rule(name, text)
+    except TimeperiodError:
+        return False
+    return True
+
+
+def _is_value(kind: str, attribute: Attribute, text: str, *, flags: bool) -> bool:
+    if attribute.kind == "options":
+        known = {*attribute.letters, *attribute.letters.values(), "n", "none", "a", "all"}
+        return all(one in known for one in elements(text))
+    if attribute.kind == "bool":
+        return not flags or text[:1] in ("0", "1")
+    if (kind, attribute.name) in _POSITIVE:
+        return number_of(text) > 0
+    return (kind, attribute.name) not in _NOT_NEGATIVE or number_of(text) >= 0
+
+
+def _circular(below: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The names from which a way leads back to themselves; takes each step once."""
+    above: dict[str, list[str]] = {}
+    left = dict.fromkeys(below, 0)
+    for name, names in below.items():
+        for other in names:
+            if other in below:
+                left[name] += 1
+                above.setdefault(other, []).append(name)
+    # What leads only to what ends, ends; what remains leads into a circle.
+    ended = [name for name, count in left.items() if not count]
+    for name in ended:
+        for other in above.get(name, ()):
+            left[other] -= 1
+            if not left[other]:
+                ended.append(other)
+    return (name for name, count in left.items() if count)
 
 
 def _any_matches(name: str, known: Collection[str]) -> bool:

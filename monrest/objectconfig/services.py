@@ -119,7 +119,9 @@ class ServiceHosts(Generic[Item]):
         name = core_text(values.get("host_name", ""))
         if name:
             own = self.groups_of.setdefault(name, set())
-            own.update(group for group, reject in _names(values.get("hostgroups")) if not reject)
+            groups = _names(values.get("hostgroups"))
+            rejected = {group for group, reject in groups if reject}
+            own.update(group for group, reject in groups if not reject and group not in rejected)
 
     def _groups(self, groups: Iterable[Mapping[str, str]]) -> None:
         direct: dict[str, set[str]] = {}

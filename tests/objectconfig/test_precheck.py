@@ -186,6 +186,65 @@ def test_new_objects_have_no_line(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "lines", "expected"),
+    [
+        ("host", ["notification_options d,x"], "invalid value 'd,x' of notification_options"),
+        ("host", ["notification_options up"], "invalid value 'up' of notification_options"),
+        ("host", ["max_check_attempts 0"], "invalid value '0' of max_check_attempts"),
+        ("service", ["check_interval -1"], "invalid value '-1' of check_interval"),
+        ("service", ["retry_interval 0"], "invalid value '0' of retry_interval"),
+        ("host", ["active_checks_enabled yes"], "invalid value 'yes' of active_checks_enabled"),
+        ("timeperiod", ["day 1 00:00-25:00"], "unknown time definition 'day 1 00:00-25:00'"),
+        ("timeperiod", ["someday 3 00:00-24:00"], "unknown time definition 'someday 3 00:00-24:00'"),
+        ("timeperiod", ["monday 9:00-10:00, 11:00-12:00"],
+         "unknown time definition 'monday 9:00-10:00, 11:00-12:00'"),
+        ("host", ["notification_options down , n"], None),
+        ("host", ["check_interval 0.5", "retry_interval 0", "passive_checks_enabled 10"], None),
+        ("timeperiod", ["monday 2 - thursday 3 / 2 9:00-24:00"], None),
+    ],
+)  # fmt: skip
+def test_values(tmp_path, kind, lines, expected):
+    found = errors(tmp_path, define(kind, "name t", "register 0", *lines))
+    assert found == ([] if expected is None else [f"{expected} in y.cfg:1"])
+
+
+def test_circles_are_named_wherever_they_are(tmp_path):
+    text = "".join(
+        define("host", f"host_name {name}", "use gh", f"parents {parent}")
+        for name, parent in (("a", "b"), ("b", "c"), ("c", "a"), ("out", "h1"), ("self", "self"))
+    )
+    text += define("hostgroup", "hostgroup_name ga", "hostgroup_members gb")
+    text += define("hostgroup", "hostgroup_name gb", "hostgroup_members ga,g")
+    text += define("timeperiod", "timeperiod_name t", "alias T", "exclude t")
+    text += define("service", "service_description Own", "host_name h1", "use gs", "parents h1,Own")
+    assert [one.partition(" in ")[0] for one in errors(tmp_path, text)] == [
+        "circular parents of service 'Own'",
+        "circular parents of host 'a'",
+        "circular parents of host 'b'",
+        "circular parents of host 'c'",
+        "circular parents of host 'self'",
+        "circular exclude of timeperiod 't'",
+        "circular hostgroup_members of hostgroup 'ga'",
+        "circular hostgroup_members of hostgroup 'gb'",
+    ]
+
+
+def test_lists_of_which_nothing_is_left(tmp_path):
+    text = define("host", "host_name x", "use gh", "hostgroups g,!g")
+    text += define("host", "host_name y", "use gh", "hostgroups g,!g,g2")
+    text += define("hostgroup", "hostgroup_name g2")
+    text += define("servicegroup", "servicegroup_name s", "members x,*")
+    text += define("service", "service_description Own", "host_name h1", "use gs")
+    text += define("servicedependency", "host_name h2", "service_description Load",
+                   "dependent_service_description Own")  # fmt: skip
+    assert errors(tmp_path, text) == [
+        "hostgroups of host names nothing but what it rejects in y.cfg:1",
+        "host 'x' has no service in y.cfg:17",
+        "referenced service 'Own' does not exist on host 'h2' in y.cfg:28",
+    ]
+
+
 def test_order(tmp_path):
     found = errors(tmp_path, define("host", "host_name h1", "parents none") + "text\n")
     assert [item.partition(" ")[0] for item in found] == [
@@ -210,8 +269,7 @@ def test_files(tmp_path):
         ("naemon", ["unknown attribute: address6 for object type host in y.cfg:3",
                     "unknown object type 'module' in y.cfg:7"]),
         ("nagios", ["unknown attribute: address6 for object type host in y.cfg:3",
-                    "unknown object type 'module' in y.cfg:7",
-                    "unknown attribute: parents for object type service in x.cfg:58"]),
+                    "unknown object type 'module' in y.cfg:7"]),
         ("icinga", ["unknown attribute: parents for object type service in x.cfg:58"]),
     ],
 )  # fmt: skip

@@ -267,7 +267,7 @@ class Icinga2Core(Core):
         """See ``Core``; raises CoreMissing."""
         program = shutil.which("icinga2", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         if program is None:
-            raise CoreMissing("icinga2 is not installed: run tests/install-icinga2.sh")
+            raise CoreMissing("icinga2 is not installed: run tests/install-cores.sh")
         for name in ("data", "log/compat/archives", "cache", "spool", "run"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         constants = {
