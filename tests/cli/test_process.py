@@ -186,7 +186,7 @@ def test_a_reader_that_leaves(fake, tmp_path):
     )  # fmt: skip
     assert process.stdout.read(10) == b"x" * 10
     process.stdout.close()
-    assert process.wait(30) == 141
+    assert process.wait(300) == 141
     assert process.stderr.read() == b""
     process.stderr.close()
 
@@ -226,7 +226,7 @@ def test_an_interrupt(tmp_path):
         )  # fmt: skip
         assert process.stderr.readline().startswith(b"> GET ")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(300) == 130
         assert b"Traceback" not in process.stderr.read()
         process.stderr.close()
 
@@ -276,7 +276,7 @@ def on_terminal(*words, home, **more):
     )
     os.close(slave)
     shown = b""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if select.select([master], [], [], 1)[0]:
             try:

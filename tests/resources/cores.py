@@ -62,7 +62,7 @@ class FakeSite:
 
     def __init__(self, id, kind="naemon", *, hidden=False, groups=(), **tables):
         self.id, self.name, self.hidden = id, id.upper(), hidden
-        self.config = SimpleNamespace(groups=tuple(groups))
+        self.config = SimpleNamespace(groups=tuple(groups), configtool=None)
         self.capabilities = Capabilities(kind=kind, tables=TABLES, key=kind)
         self.tables = tables
         self.problem = None
