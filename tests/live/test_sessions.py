@@ -174,6 +174,7 @@ def test_sessions_outlive_the_daemon(daemon, browse):
 
 
 def test_a_reload_keeps_sessions_and_reads_the_passwords(daemon, browse, passwords):
+    """The session of who is not in the password file any more ends with that."""
     olga, ann = browse(daemon), browse(daemon)
     olga.login()
     Path(passwords["htpasswd_file"]).write_text(f"ann:{sha('new')}\n")
@@ -185,7 +186,8 @@ def test_a_reload_keeps_sessions_and_reads_the_passwords(daemon, browse, passwor
         lambda: "Domain=example.org" in ann.login("ann", "new").headers["set-cookie"],
         "the configuration is in force",
     )
-    assert olga.get("/mon").status == 200
+    assert ann.get("/mon").status == 200
+    refused(olga.get("/mon"), 401, "session is not valid")
     assert olga.login().status == 401
 
 
