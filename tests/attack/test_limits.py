@@ -56,6 +56,8 @@ PASSING = frozenset(
 """What is another number at another moment or daemon."""
 
 
+BUSY = ("/node-control/", "/nc/", "/logcache/")
+"""Paths that tell what goes on just now."""
 COUNTED = ("availability", "outages", "/stats", "/mon/metrics")
 """Paths whose numbers are others a moment later."""
 
@@ -129,8 +131,8 @@ class House:
         headers = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
         answer = client.request(method, path, body=body or None, headers=headers)
         text = answer.text.replace(str(self.daemon.folder), "").replace(str(self.daemon.port), "")
-        if "node-control" in path or "/nc/" in path:
-            return answer.status, "what this machine is busy with"
+        if any(one in path for one in BUSY):
+            return answer.status, "what the daemon is busy with"
         counted = any(one in path for one in COUNTED)
         return answer.status, stable(json.loads(text), counted=counted)
 
