@@ -1,4 +1,4 @@
-"""Times and durations as texts (query-engine.md, sections 4.5 and 6.3).
+"""Times and durations as texts (docs/spec/query.md, "Times"): the one reader of both.
 
 Moments are Unix times in seconds, durations are seconds. Calendar words and dates are meant in
 the time zone that the caller passes; sums are plain seconds without regard to summer time.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from math import floor, isfinite
 from typing import Literal
@@ -23,55 +23,76 @@ UNITS = {"y": 365 * 86400, "w": 7 * 86400, "d": 86400, "h": 3600, "m": 60, "s": 
 DEFAULT_FORMAT = "%Y-%m-%d %H:%M:%S %Z"
 
 # Twelve digits of years are far beyond every clock and still exact in sums.
-_SPAN = r"(?:[0-9]{1,12}[ywdhms])+"
-_PART = re.compile(r"([0-9]+)([ywdhms])")
-_SIGNED_SPAN = re.compile(rf"([+-]?)({_SPAN})")
+_UNIT = r"(?:(?i:years?|weeks?|days?|hours?|minutes?|mins?|seconds?|secs?)|[ywdhms])"
+_SPAN = rf"[0-9]{{1,12}} *{_UNIT}(?: *[0-9]{{1,12}} *{_UNIT})*"
+_PART = re.compile(rf"([0-9]+) *({_UNIT})", re.ASCII)
+_SIGNED_SPAN = re.compile(rf"([+-]?) *({_SPAN})", re.ASCII)
+_WORDED_SPAN = re.compile(rf"(?i:in) +({_SPAN})|({_SPAN}) +(?i:ago)", re.ASCII)
 _DECIMAL_SPAN = re.compile(r"([+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?)(ms|[ywdhms])")
-_MORE = "[0-9A-Za-z]"
-_CLOCK = r"[0-9]{1,2}:[0-9]{2}"
+_END = "(?![0-9A-Za-z:.])"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
+# An offset without a colon could be seconds to add, unless a T says that all of it is one date.
+_OFFSET = r"[Zz]| ?[+-][0-9]{2}:[0-9]{2}| [0-9]{2}:[0-9]{2}|(?<=[0-9])[+-](?:0[0-9]|1[0-4])[0-9]{2}"
+_DATE = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_WEEKDAY = r"(?i:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?i:day)?"
 _TERM = re.compile(
-    rf"(?P<ymd>[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?:[ T]{_CLOCK}(?::[0-9]{{2}})?)?)(?!{_MORE}|:)"
-    rf"|(?P<mdy>[0-9]{{1,2}}-[0-9]{{1,2}}-[0-9]{{4}} {_CLOCK}:[0-9]{{2}})(?!{_MORE}|:)"
-    rf"|(?P<span>{_SPAN})(?!{_MORE})"
-    rf"|(?P<seconds>[0-9]{{1,15}})(?!{_MORE})"
-    r"|(?P<word>[A-Za-z]+)"
+    rf"(?P<hour>{_DATE}T{_CLOCK}[+-][0-9]{{2}}){_END}"
+    rf"|(?P<iso>{_DATE}(?:[T ]{_CLOCK}(?:{_OFFSET})?)?){_END}"
+    rf"|(?P<mdy>[0-9]{{1,2}}-[0-9]{{1,2}}-[0-9]{{4}} [0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}){_END}"
+    rf"|(?P<clock>{_CLOCK}){_END}"
+    rf"|(?P<span>{_SPAN})(?![0-9A-Za-z])"
+    r"|(?P<seconds>[0-9]{1,15})(?![0-9A-Za-z])"
+    rf"|(?P<day>(?i:today|yesterday|tomorrow)|(?i:next|last) +{_WEEKDAY}(?![A-Za-z]))"
+    rf"(?: +(?P<at>{_CLOCK}){_END})?"
+    r"|(?P<word>(?:(?i:this|last|next) +)?[A-Za-z]+)",
+    re.ASCII,
 )
-_DATE_SIGNS = re.compile(r"[- T:]")
+_ISO = re.compile(
+    rf"({_DATE})(?:[T ]([0-9]{{1,2}}):([0-9]{{2}})(?::([0-9]{{2}})[.,0-9]*)?(.*))?", re.ASCII
+)
 _SIGN = re.compile(r" *([+-]) *")
-_LONGEST = 200
+LONGEST = 200
 _ABSOLUTE_DIGITS = 9
 
 
 def parse_time(text: str, now: float, zone: tzinfo) -> float | None:
-    """The moment that the operand of a time column means (section 4.5 with "Ours"), or None.
+    """The moment that the operand of a time column means, or None (docs/spec/query.md, "Times").
 
-    Accepted are a number (itself), ``[+-]1h30m`` counted from ``now``, dates
-    ``YYYY-MM-DD[ HH:MM[:SS]]`` and ``MM-DD-YYYY HH:MM:SS``, and sums of calendar words, dates
-    and spans such as ``lastweek - 1d``. Fractions of the present second are cut off, because
-    cores keep whole seconds.
+    A number is itself; a span without a sign is counted from ``now``, as one with plus is.
+    Fractions of the present second are cut off, because cores keep whole seconds.
     """
     text = text.strip()
-    if not text or len(text) > _LONGEST:
+    if not text or len(text) > LONGEST:
         return None
     number = number_of(text)
     if number is not None:
         return number
-    now = floor(now)
     span = _SIGNED_SPAN.fullmatch(text)
-    if span:
-        seconds = _span(span[2])
-        return now - seconds if span[1] == "-" else now + seconds
-    return _sum(text, now, zone)
+    if span and not span[1]:
+        return floor(now) + _span(span[2])
+    return parse_moment(text, now, zone)
 
 
-def _span(text: str) -> int:
-    return sum(int(count) * UNITS[unit] for count, unit in _PART.findall(text))
+def parse_moment(text: str, now: float, zone: tzinfo) -> int | None:
+    """The moment that a text which is no number means in ``zone``, or None.
 
-
-def _sum(text: str, now: int, zone: tzinfo) -> float | None:
-    total = at = 0
-    sign = 1
-    anchored = False
+    Dates, times of day, words of the calendar, and sums of these and of spans; spans alone need
+    a sign or a word, such as ``+1h30m``, ``in 2 hours`` or ``2 hours ago``.
+    """
+    text = text.strip(" ")
+    if not text or len(text) > LONGEST:
+        return None
+    now = floor(now)
+    worded = _WORDED_SPAN.fullmatch(text)
+    if worded:
+        return now + _span(worded[1]) if worded[1] else now - _span(worded[2])
+    at, total, sign, anchored = 0, 0, 1, False
+    leading = _SIGN.match(text)
+    if leading and leading.start(1) == 0:
+        # A sign in front counts from now.
+        at, total, sign, anchored = leading.end(), now, 1 if leading[1] == "+" else -1, True
+        if not _SIGNED_SPAN.match(text):
+            return None
     while True:
         match = _TERM.match(text, at)
         if match is None:
@@ -96,39 +117,89 @@ def _sum(text: str, now: int, zone: tzinfo) -> float | None:
         at = operator.end()
 
 
+def _span(text: str) -> int:
+    return sum(int(count) * UNITS[unit[0].lower()] for count, unit in _PART.findall(text))
+
+
 def _is_span(match: re.Match[str]) -> bool:
-    if match.lastgroup == "seconds":
-        return len(match[0]) < _ABSOLUTE_DIGITS
-    return match.lastgroup == "span"
+    if match["seconds"]:
+        return len(match["seconds"]) < _ABSOLUTE_DIGITS
+    return match["span"] is not None
 
 
 def _term(match: re.Match[str], now: int, zone: tzinfo) -> int | None:
-    kind = match.lastgroup
-    if kind == "span":
-        return _span(match[0])
-    if kind == "seconds":
-        return int(match[0])
-    if kind == "word":
-        return _word(match[0], now, zone)
-    numbers = [int(one) for one in _DATE_SIGNS.split(match[0])]
-    (year, month, day), clock = numbers[:3], numbers[3:]
-    if kind == "mdy":
-        month, day, year = year, month, day
-    hour, minute, second = [*clock, 0, 0, 0][:3]
+    found = match.groupdict()
+    if found["span"]:
+        return _span(found["span"])
+    if found["seconds"]:
+        return int(found["seconds"])
+    if found["iso"] or found["hour"]:
+        return _iso(found["iso"] or found["hour"], zone)
+    if found["mdy"]:
+        day, clock = found["mdy"].split(" ")
+        month, number, year = [int(one) for one in day.split("-")]
+        return _on(date(year, month, number), clock, zone)
+    today = datetime.fromtimestamp(now, zone).date()
+    if found["clock"]:
+        return _on(today, found["clock"], zone)
+    if found["day"]:
+        return _on(_day(found["day"].lower(), today), found["at"] or "0:00", zone)
+    word = found["word"].lower().replace(" ", "")
+    if word == "now":
+        return now
+    day_of = _PERIODS.get(word)
+    return None if day_of is None else _on(day_of(today), "0:00", zone)
+
+
+def _iso(text: str, zone: tzinfo) -> int:
+    """A date of ISO 8601, with or without a time of day, a fraction and an offset."""
+    match = _ISO.fullmatch(text)
+    assert match is not None
+    year, month, day = [int(one) for one in match[1].split("-")]
+    hour, minute, second = [int(one or 0) for one in match.group(2, 3, 4)]
+    offset = (match[5] or "").strip()
+    if offset:
+        zone = _offset(offset)
     return int(datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp())
 
 
-def _word(word: str, now: int, zone: tzinfo) -> int | None:
-    folded = word.lower()
-    if folded == "now":
-        return now
-    today = datetime.fromtimestamp(now, zone).date()
-    day = _DAYS[folded](today) if folded in _DAYS else None
-    if day is None and word in _PERIODS:
-        day = _PERIODS[word](today)
-    if day is None:
-        return None
-    return int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
+def _offset(text: str) -> tzinfo:
+    if text in "Zz":
+        return UTC
+    # A plus sign that was not encoded in a URL has become a blank.
+    digits = text.lstrip("+-").replace(":", "").ljust(4, "0")
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > _MOST_HOURS or minutes > _MOST_MINUTES:
+        raise ValueError(text)
+    return timezone((-1 if text[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
+
+
+_MOST_HOURS, _MOST_MINUTES = 14, 59
+
+
+def _on(day: date, clock: str, zone: tzinfo) -> int:
+    """The time of day on a day; one that the clocks skip is meant as before they were changed."""
+    hour, minute, *second = clock.split(":")
+    seconds = int(float(second[0].replace(",", "."))) if second else 0
+    at = datetime(day.year, day.month, day.day, int(hour), int(minute), seconds, tzinfo=zone)
+    return int(at.timestamp())
+
+
+def _day(words: str, today: date) -> date:
+    """The day that ``today``, ``next friday`` … mean; never today with ``next`` and ``last``."""
+    if words in _DAYS:
+        return _DAYS[words](today)
+    which, name = words.split()
+    ahead = (_WEEKDAYS.index(name[:2]) - today.weekday()) % _WEEK or _WEEK
+    return today + timedelta(days=ahead if which == "next" else _before(ahead))
+
+
+def _before(ahead: int) -> int:
+    return ahead - _WEEK if ahead < _WEEK else -_WEEK
+
+
+_WEEK = 7
+_WEEKDAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 
 
 def _days_on(days: int) -> Callable[[date], date]:
@@ -152,7 +223,7 @@ def _year(years: int) -> Callable[[date], date]:
 
 
 _DAYS = {"today": _days_on(0), "yesterday": _days_on(-1), "tomorrow": _days_on(1)}
-"""Words accepted in any case; the others are lower case."""
+"""Words that a time of day may follow."""
 
 _PERIODS = {
     "thisweek": _monday(0), "lastweek": _monday(-1), "nextweek": _monday(1),
@@ -165,7 +236,7 @@ _PERIODS = {
 def parse_duration(text: str) -> float | None:
     """Seconds of ``90``, ``1m``, ``-1h30m``, ``1.5h`` or ``250ms``; None for everything else."""
     text = text.strip()
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST:
         return None
     number = number_of(text)
     if number is not None:

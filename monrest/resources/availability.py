@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import tzinfo
 from functools import partial
 from typing import TypeAlias
 
 from attrs import evolve
 
-from monrest.errors import NotFound, Unavailable
+from monrest.errors import NotFound
 from monrest.query.model import Condition
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.core import exactly, matching
@@ -36,18 +35,10 @@ from monrest.resources.reportcolumns import (
     SERVICE_TIMES,
 )
 from monrest.resources.reportobjects import Scope, choose, in_hostgroup, in_servicegroup
+from monrest.resources.zones import zone_of
 from monrest.values import Answer, Column, Document, RestRequest, nobody_follows
 
 Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
-
-
-async def zone_of(context: Context, request: RestRequest) -> tzinfo:
-    """The asker's time zone, else the server's."""
-    try:
-        profile = await context.users.get(request.identity.user)
-    except Unavailable:
-        return context.zone
-    return (profile.zone if profile is not None else None) or context.zone
 
 
 def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False) -> Handler:
@@ -55,7 +46,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
     fields = frozenset(one.name for one in columns)
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
-        zone = await zone_of(context, request)
+        zone = await zone_of(context, request.identity)
         wanted = asked(
             request.parameters,
             kind=kind,

@@ -37,6 +37,7 @@ from monrest.query.totals import (
 )
 from monrest.resources.declare import Context, Parameter
 from monrest.resources.prepared import Plans, known_cores, names_of, prepared, view_of
+from monrest.resources.zones import moment_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 from monrest.truth import flag, truth
@@ -67,7 +68,8 @@ async def fetch(
     seen = visibility(
         request.identity, schema.table, strict=context.config.auth.strict_host_authorization
     )
-    ready = prepared(context, request, query, schema, sites, extra)
+    moment = await moment_of(context, request)
+    ready = prepared(context, request, query, schema, sites, extra, moment)
     bound, shape = ready.bound, ready.shape
     plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
     cached: Mapping[str, Cached] = {}
@@ -220,7 +222,7 @@ async def fetch_stats(
         evolve(query, items=None, sort=(), limit=None, offset=0),
         names_of(schema, cores),
         view_of(context, request.identity, schema.table),
-        context.moment(),
+        await moment_of(context, request),
         extra,
     )
     seen = visibility(
@@ -315,7 +317,7 @@ async def reselect(context: Context, request: RestRequest, answer: Document) -> 
         evolve(query, filter=type(query.filter)("and", ()), sort=()),
         Names(schema),
         view_of(context, request.identity),
-        context.moment(),
+        await moment_of(context, request),
     )
     steps = select_from_object(answer.value, bound)
     value, warnings = await sliced(steps, context.clock, aside=context.threads.run)

@@ -22,6 +22,7 @@ from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, CoreType, TableSchema
 from monrest.query.stages import Part
 from monrest.resources.declare import Context
+from monrest.resources.zones import moment_of
 from monrest.values import Column, Document, RestRequest, Row, Rows
 
 A = TypeVar("A")
@@ -75,7 +76,7 @@ async def select(
     ``extra`` are conditions beside those of the request.
     """
     query = parse_query(request.parameters)
-    bound = bind(query, Names(schema), View(), context.moment(), extra)
+    bound = bind(query, Names(schema), View(), await moment_of(context, request), extra)
     names = list(schema.columns)
     shape = Layout(
         columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only

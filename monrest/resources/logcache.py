@@ -11,7 +11,6 @@ from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.logs.importer import Again
 from monrest.logs.records import Record
 from monrest.query.parse import parse_query
-from monrest.resources.availability import zone_of
 from monrest.resources.declare import (
     LIST_PARAMETERS,
     SITE_PARAMETERS,
@@ -21,6 +20,7 @@ from monrest.resources.declare import (
 )
 from monrest.resources.local import local_schema, select
 from monrest.resources.reportarguments import moment_of
+from monrest.resources.zones import zone_of
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.truth import flag
@@ -158,7 +158,7 @@ async def _again(context: Context, request: RestRequest) -> Again | None:
             name = "to" if given.get("to") else "force"
             raise BadRequest(_WRONG, f"{name}: expected beside from, where the time begins")
         return None
-    now, zone = context.wall.now(), await zone_of(context, request)
+    now, zone = context.wall.now(), await zone_of(context, request.identity)
     start = moment_of("from", given["from"], now, zone)
     end = moment_of("to", given["to"], now, zone) if given.get("to") else int(now) + 1
     if start >= end:

@@ -7,6 +7,7 @@ each table. What is wrong is collected for each command; nothing is sent from he
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from datetime import tzinfo
 
 from attrs import define, field
 
@@ -23,6 +24,7 @@ from monrest.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.resources.asked import Asked
 from monrest.resources.declare import Context
 from monrest.resources.lookups import ENTRY_TABLES, Entries, Found, commanded, entries, existing
+from monrest.resources.zones import zone_of
 from monrest.sites.site import Site
 from monrest.values import Identity, SiteProblem
 
@@ -88,7 +90,8 @@ class Preparation:
         """
         clock = self.context.clock
         granted = await self._permitted(asked)
-        await sliced(self._read([one for one in asked if one.index in granted]), clock)
+        zone = await zone_of(self.context, self.identity)
+        await sliced(self._read([one for one in asked if one.index in granted], zone), clock)
         await self._locate(granted)
         await self._resolve()
 
@@ -154,11 +157,11 @@ class Preparation:
 
     # ------------------------------------------------------------ what is meant (1.4 to 1.6)
 
-    def _read(self, asked: Iterable[Asked]) -> Generator[None]:
+    def _read(self, asked: Iterable[Asked], zone: tzinfo) -> Generator[None]:
         defaults = Defaults(
             user=self.identity.user,
             now=self.context.wall.now(),
-            zone=self.context.zone,
+            zone=zone,
             config=self.context.config.commands,
         )
         for one in asked:

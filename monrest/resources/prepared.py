@@ -15,6 +15,7 @@ from attrs import define, field
 from monrest.auth.visibility import CONFIGURATION, SYSTEM
 from monrest.query.bind import Bound, bind
 from monrest.query.customvars import Visibility
+from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, FilterTree, Query
 from monrest.query.plan import Layout, SitePlan, layout, plan
 from monrest.query.resolve import Names, View
@@ -139,6 +140,7 @@ def prepared(
     schema: TableSchema,
     sites: Sequence[Site],
     extra: tuple[FilterTree, ...],
+    moment: Moment,
 ) -> Prepared:
     """The query bound to the collection; the same object for the same request again.
 
@@ -152,12 +154,12 @@ def prepared(
         extra,
         view,
         tuple([core.key for core in cores]),
-        context.zone,
+        moment.zone,
     )
     known = _prepared.get(key)
     if known is not None:
         return known
-    bound = bind(query, names_of(schema, cores), view, context.moment(), extra)
+    bound = bind(query, names_of(schema, cores), view, moment, extra)
     made = Prepared(bound, layout(bound, cores))
     if bound.timeless and sum(len(n) + len(v) for n, v in request.parameters) <= _MOST_TEXT:
         if len(_prepared) >= _MOST_PREPARED:

@@ -25,7 +25,6 @@ from monrest.reports.parts import TimePart, parts_of, require_room
 from monrest.reports.record import CANCEL, Report
 from monrest.reports.sheet import Sheet, Spelling
 from monrest.reports.templates import Kind as TemplateKind
-from monrest.resources.availability import zone_of
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.declare import Context
 from monrest.resources.fetch import fetch
@@ -37,6 +36,7 @@ from monrest.resources.reportevents import events_of
 from monrest.resources.reportobjects import Scope, choose
 from monrest.resources.reportproblems import problems_of
 from monrest.resources.reporturl import page_of
+from monrest.resources.zones import zone_of
 from monrest.sites.site import Site
 from monrest.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
 
@@ -72,7 +72,7 @@ async def prepare(
         report=report,
         settings=settings,
         spelling=Spelling(
-            zone=await zone_of(context, request),
+            zone=await zone_of(context, request.identity),
             language=settings.language,
             date=settings.date_format,
             moment=settings.moment_format,

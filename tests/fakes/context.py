@@ -35,6 +35,13 @@ class KnownContacts:
         return Groups(frozenset(self.groups.get(user, ())))
 
 
+class NoUsers:
+    """Nobody has a profile."""
+
+    async def get(self, user):
+        return None
+
+
 class NoThreads:
     """Calls at once what else runs in a thread."""
 
@@ -58,5 +65,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "config_path": "",
         "figures": Figures(clock),
         "threads": NoThreads(),
+        "users": NoUsers(),
     }
     return Context(**{**known, **given})

@@ -1,0 +1,35 @@
+"""The time zone in which a request's dates are meant: that of the user's profile.
+
+A profile is only read for what may hold a date, because most requests hold none.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import tzinfo
+
+from monrest.errors import Unavailable
+from monrest.query.functions import Moment
+from monrest.resources.declare import Context
+from monrest.values import Identity, RestRequest
+
+_DATED = re.compile(
+    r"[0-9]-[0-9]|[0-9]:[0-9]|day|week|month|year|mon|tue|wed|thu|fri|sat|sun|date\(", re.IGNORECASE
+)
+
+
+async def zone_of(context: Context, identity: Identity) -> tzinfo:
+    """The user's time zone, else the server's."""
+    try:
+        profile = await context.users.get(identity.user)
+    except Unavailable:
+        return context.zone
+    return (profile.zone if profile is not None else None) or context.zone
+
+
+async def moment_of(context: Context, request: RestRequest) -> Moment:
+    """The present for the filters and functions of a request, with the zone of its dates."""
+    moment = context.moment()
+    if not any(_DATED.search(part) for pair in request.parameters for part in pair):
+        return moment
+    return Moment(now=moment.now, zone=await zone_of(context, request.identity))
