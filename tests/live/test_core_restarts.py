@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from harness.configured import ConfiguredCore
 from harness.cores import CORES, EmbeddedCore
-from harness.daemon import site
+from harness.daemon import Daemon, site
 from harness.lying import LyingSite
 from harness.waiting import until
 
@@ -209,11 +209,23 @@ class Mortal(LyingSite):
         return super().answer(connection, request)
 
 
-@pytest.fixture
-def mortal(embedded, tmp_path):
-    mortal = Mortal(tmp_path / "live", embedded.socket)
+@pytest.fixture(scope="module")
+def mortal(embedded, tmp_path_factory):
+    mortal = Mortal(tmp_path_factory.mktemp("mortal") / "live", embedded.socket)
     yield mortal
     mortal.close()
+
+
+@pytest.fixture(scope="module")
+def both(embedded, mortal, tmp_path_factory):
+    """A daemon in front of a core and of one that goes away."""
+    sites = [site("other", f"unix:{embedded.socket}"), site("s1", f"unix:{mortal.path}")]
+    daemon = Daemon(tmp_path_factory.mktemp("both"), sites, sections=OFF)
+    try:
+        yield daemon.start()
+    finally:
+        mortal.release()
+        daemon.stop()
 
 
 class Held:
@@ -252,12 +264,11 @@ HELD = [kind for kind in READS if kind != "processinfo"]
 
 
 @pytest.mark.parametrize("kind", HELD)
-def test_what_a_core_did_not_survive_is_read_once(made, mortal, other, kind):
-    daemon = made([other, site("s1", f"unix:{mortal.path}")], sections=OFF).start()
-    with daemon.client() as client:
+def test_what_a_core_did_not_survive_is_read_once(both, mortal, kind):
+    with both.client() as client:
         assert not has_failed(client.get(READS[kind]))
         alone = client.get(f"/sites/other{READS[kind]}")
-        held = Held(daemon, mortal, kind)
+        held = Held(both, mortal, kind)
         mortal.die()
         response = held.result()
         assert response.status == 200
@@ -265,17 +276,16 @@ def test_what_a_core_did_not_survive_is_read_once(made, mortal, other, kind):
         if kind not in UNSTABLE:
             assert response.json == alone.json
         mortal.listen()
-        daemon.wait_connected({"s1"})
+        both.wait_connected({"s1"})
         assert held.count() == held.read
         assert not has_failed(client.get(READS[kind]))
 
 
 @pytest.mark.parametrize("kind", HELD)
-def test_a_connection_that_a_living_core_drops_costs_nothing(made, mortal, other, kind):
-    daemon = made([other, site("s1", f"unix:{mortal.path}")], sections=OFF).start()
-    with daemon.client() as client:
+def test_a_connection_that_a_living_core_drops_costs_nothing(both, mortal, kind):
+    with both.client() as client:
         warm = client.get(READS[kind])
-        held = Held(daemon, mortal, kind)
+        held = Held(both, mortal, kind)
         mortal.cut()
         response = held.result()
         assert not has_failed(response), response
