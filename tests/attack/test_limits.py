@@ -86,9 +86,13 @@ class House:
                 "auth.roles": {"admin": ["admin", "boss"], "all_services": ["olga"]},
                 "display": {"timezone": "UTC"},
             },
-        ).start()
+        )
         self.clients = []
         self.full, self.limited = {}, {}
+
+    def open(self):
+        """Start the daemon, and make what is in it."""
+        self.daemon.start()
         for owner, roles in LIMITS.items():
             more = {"superuser": 1} if owner == "(api)" else {"username": owner}
             self.full[owner] = self.keyed(**more)
@@ -145,12 +149,14 @@ class House:
 @pytest.fixture(scope="module")
 def houses(embedded, tmp_path_factory):
     """Two daemons that know nothing of each other."""
-    folders = [tmp_path_factory.mktemp("house") for _ in range(2)]
-    with ThreadPoolExecutor(2) as both:
-        made = list(both.map(lambda folder: House(folder, embedded), folders))
-    yield made
-    for house in made:
-        house.close()
+    houses = [House(tmp_path_factory.mktemp("house"), embedded) for _ in range(2)]
+    try:
+        with ThreadPoolExecutor(2) as both:
+            list(both.map(House.open, houses))
+        yield houses
+    finally:
+        for house in houses:
+            house.close()
 
 
 @pytest.mark.parametrize("owner", LIMITS)
@@ -234,9 +240,11 @@ def near(houses, tmp_path_factory):
         tmp_path_factory.mktemp("near"),
         [far_site("far", far, superuser_key(far))],
         sections={"auth.roles": {"admin": ["admin", "boss"], "all_services": ["olga"]}},
-    ).start()
-    yield made
-    made.stop(signal.SIGKILL)
+    )
+    try:
+        yield made.start()
+    finally:
+        made.stop(signal.SIGKILL)
 
 
 FAR = [

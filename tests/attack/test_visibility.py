@@ -65,8 +65,10 @@ def daemon(core, tmp_path_factory):
             },
         },
     )
-    yield made.start()
-    made.stop(signal.SIGKILL)
+    try:
+        yield made.start()
+    finally:
+        made.stop(signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")

@@ -45,8 +45,10 @@ def daemon(tmp_path, postgres_server, line, embedded):
             sections={"database": {"url": url}, "auth": {"grace": GRACE}},
         )
     )
-    yield made
-    made.stop(signal.SIGKILL)
+    try:
+        yield made
+    finally:
+        made.stop(signal.SIGKILL)
 
 
 def with_passwords(daemon):
@@ -153,9 +155,10 @@ def test_a_start_waits_for_postgresql(daemon, line):
 
 
 def test_reading_goes_on_with_a_file_that_is_broken(tmp_path, embedded):
-    daemon = Daemon(tmp_path, [site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = Daemon(tmp_path, [site("s1", f"unix:{embedded.socket}")])
     file = tmp_path / "var" / "monrest.sqlite"
     try:
+        daemon.start()
         with daemon.client() as admin:
             assert ready(admin) == 200
             with sqlite3.connect(file) as connection:

@@ -42,10 +42,12 @@ def daemons(request, tmp_path, embedded):
             [site("s1", f"unix:{embedded.socket}")],
             sections={"database": {"url": url}, "auth.roles": {"admin": ["admin", "boss"]}},
         )
-        made.append(with_passwords(daemon).start())
-    yield made
-    for daemon in made:
-        daemon.stop(signal.SIGKILL)
+        made.append(with_passwords(daemon))
+    try:
+        yield [daemon.start() for daemon in made]
+    finally:
+        for daemon in made:
+            daemon.stop(signal.SIGKILL)
 
 
 class Stream(threading.Thread):
