@@ -11,6 +11,7 @@ COMMANDS = {"test_any_commands"}
 OBJECTS = {"test_any_objects"}
 
 OF_THE_SUITE = {
+    "test_commands", "test_commands_injection",
     "test_availability", "test_bad_input", "test_collections", "test_columns", "test_core_fixture",
     "test_filters", "test_formats", "test_generated", "test_http", "test_injection", "test_logs",
     "test_statistics", "test_static_columns", "test_users",
@@ -18,8 +19,13 @@ OF_THE_SUITE = {
 """They expect the objects and states of ``tests/live/objects``, which passive results bring about."""
 
 
+ENDING = {"test_commands_rest": "shuts the core down, which only the embedded one survives"}
+
+
 def why_not(module, core):
     """Why a module is left out; empty for one that runs."""
+    if module in ENDING:
+        return ENDING[module]
     if module in READING:
         return ""
     if module in COMMANDS:

@@ -17,6 +17,9 @@ from .cores import Core, ask
 from .expect import HOSTS as SUITE_HOSTS
 from .recorder import Recorder, half_close
 
+NEVER = ("SHUTDOWN_PROGRAM", "SHUTDOWN_PROCESS")
+"""No test ends a core that somebody has."""
+
 GLOBAL = "all"
 """Word for ``COMMANDS`` on a test bench: those that concern the whole core too."""
 
@@ -148,7 +151,7 @@ class GivenCore(Core):
     def allows(self, line):
         """Whether a command may reach the core: on hosts that match only."""
         config = self.given
-        if config.pattern is None:
+        if config.pattern is None or line.startswith(NEVER):
             return False
         if config.commands == GLOBAL and not config.hosts:
             return True
