@@ -15,6 +15,7 @@ OPERATORS = {
     "number": [(op, NUMBER) for op in (*COMPARED, "~", "!~")],
     "list": [(op, TEXT) for op in ("=", "!=", ">=", "<=", "!>=", *MATCHED)]
     + [("=", ""), ("!=", "")],
+    "flag": [("=", "1"), ("!=", "1")],
     "object": [(op, TEXT) for op in ("=", "!=", *MATCHED)],
 }
 """Kind of column to the operators that its values have, each with an operand no value has."""
@@ -23,6 +24,7 @@ WORDS = {"=": "eq", "!=": "ne", ">": "gt", "<": "lt", ">=": "gte", "<=": "lte", 
          "~": "sregex", "!~": "snregex", "~~": "regex", "!~~": "nregex"}  # fmt: skip
 WRONG = {
     "number": [("=", TEXT), (">", "abc")],
+    "flag": [("=", TEXT), ("!=", "7")],
     "list": [(">", "1"), ("<", "1")],
     "string": [("~", "("), ("~~", "[")],
 }
@@ -84,7 +86,13 @@ def api_kind(column) -> str:
     """The key of ``OPERATORS`` for a declared type."""
     if column.name.startswith("federation_"):
         return "list"  # one entry for each instance on the way
-    types = {"number": "number", "time": "number", "array_of_strings": "list", "object": "object"}
+    types = {
+        "boolean": "flag",
+        "number": "number",
+        "time": "number",
+        "array_of_strings": "list",
+        "object": "object",
+    }
     return types.get(column.type, "string")
 
 
