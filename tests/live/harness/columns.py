@@ -44,6 +44,9 @@ NOT_HERE = {
 """Lists that the daemon of the suite refuses as a whole."""
 
 
+HELD = {("/lmd/sites", "status"): "number"}
+"""What a column holds whose label on the page of the API says something else."""
+
 NEVER = re.compile(r"\Z.")
 OF_OTHERS = {
     "/hosts/availability": re.compile(r"(?:scheduled_)?time_(?:ok|warning|critical|unknown)"),
@@ -67,7 +70,7 @@ def listed():
                 ]
             else:
                 found[endpoint.path] = [
-                    (one.name, api_kind(one), "")
+                    (one.name, HELD.get((endpoint.path, one.name), api_kind(one)), "")
                     for one in endpoint.columns
                     if "<" not in one.name and not others.match(one.name)
                 ]
