@@ -261,6 +261,7 @@ class Rows(Answer):
     """A list answer. Every row has one value per column, in the order of ``columns``.
 
     ``columns`` are in the order the client asked for (sorted by name when it did not ask).
+    ``further`` are those of keys that only ``expand`` gives, as far as they are declared.
     Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
     keys of a row (performance data and custom variables) and is None when there are none.
     The rows belong to the renderer, which may let go of them as it goes.
@@ -269,6 +270,7 @@ class Rows(Answer):
     columns: tuple[Column, ...]
     rows: RowList
     expand: Expand | None = None
+    further: tuple[Column, ...] = ()
 
 
 @frozen(kw_only=True)

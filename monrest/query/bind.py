@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from monrest.errors import BadRequest
 from monrest.query.access import needs
 from monrest.query.evaluate import Operand
 from monrest.query.expressions import (
     blanks_as_plus,
-    described_call,
+    described,
     references,
     unpacked,
     uses_clock,
@@ -253,19 +253,11 @@ class _Binder:
                 self.needed.setdefault(name)
 
     def _describe(self, expression: Expression, key: str) -> Column:
-        if isinstance(expression, Ref):
-            source = self.names.find(expression.name)
-            return evolve(source.column, name=key) if source is not None else Column(key)
-        if isinstance(expression, Calculation):
-            return Column(key, "number")
-        if isinstance(expression, Call):
-            inner = (
-                self._describe(expression.arguments[0], key)
-                if expression.arguments
-                else Column(key)
-            )
-            return described_call(expression, inner, key)
-        return Column(key)
+        return described(expression, key, self._column)
+
+    def _column(self, name: str) -> Column | None:
+        source = self.names.find(name)
+        return None if source is None else source.column
 
     # ------------------------------------------------------------ filter
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from attrs import evolve
 
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 from monrest.query.resolve import Core, Names
@@ -88,8 +90,27 @@ _TEXT_FUNCTIONS = frozenset(
 )
 
 
-def described_call(call: Call, inner: Column, key: str) -> Column:
-    """Type and unit of a function's result, from those of its first argument."""
+def described(
+    expression: Expression, key: str, column_of: Callable[[str], Column | None]
+) -> Column:
+    """Type and unit of what an expression gives, from those of the columns that it names."""
+    if isinstance(expression, Ref):
+        column = column_of(expression.name)
+        return Column(key) if column is None else evolve(column, name=key)
+    if isinstance(expression, Calculation):
+        made = described(expression.first, key, column_of)
+        for op, operand in expression.steps:
+            made = _combined(op, made, described(operand, key, column_of))
+        return evolve(made, name=key, description="")
+    if isinstance(expression, Call):
+        inner = Column(key)
+        if expression.arguments:
+            inner = described(expression.arguments[0], key, column_of)
+        return _call(expression, inner, key)
+    return Column(key)
+
+
+def _call(call: Call, inner: Column, key: str) -> Column:
     function = call.function
     if function in _TEXT_FUNCTIONS:
         return Column(key, "string")
@@ -101,6 +122,25 @@ def described_call(call: Call, inner: Column, key: str) -> Column:
         return Column(key, "number", str(text))
     if function == "to_rows":
         return Column(key)
+    if function == "calc":
+        op = str(getattr(call.arguments[1], "value", "")).strip() or "+"
+        return _combined(op, inner, Column(key))
     if function in ("min", "max") and inner.type == "time":
         return Column(key, "time")
     return Column(key, "number", "" if function == "count" else inner.unit)
+
+
+def _combined(op: str, left: Column, right: Column) -> Column:
+    """The result of an operation: sums keep times and units, all other results are plain numbers.
+
+    A number that is written has no unit, and may be added to anything.
+    """
+    if op not in ("+", "-"):
+        return Column(left.name, "number")
+    times = (left.type == "time", right.type == "time")
+    if all(times):
+        return Column(left.name, "number", "s" if op == "-" else "")
+    if any(times):
+        return Column(left.name, "time" if times[0] or op == "+" else "number")
+    units = {one.unit for one in (left, right) if one.type}
+    return Column(left.name, "number", units.pop() if len(units) == 1 else "")

@@ -149,8 +149,8 @@ class PerfList:
 
     @property
     def column(self) -> Column:
-        """A list of objects; the interface has no closer type word for it."""
-        return Column(self.key, "object", "", "performance data, one object per value")
+        """A list of objects; the interface has one word for all lists."""
+        return Column(self.key, "array_of_strings", "", "performance data, one object per value")
 
 
 @frozen

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from monrest.query.access import Getter, expander, getter, mask
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, Named, Selected
+from monrest.query.expressions import described, references
 from monrest.query.model import Ref
 from monrest.query.order import by_value
 from monrest.query.plan import Layout, SitePlan
@@ -264,15 +265,35 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
 
 
 def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> Column:
-    """The column of an item; a label of performance data has the first row's unit (14.2)."""
-    if not rows or not isinstance(one.inner, Ref) or one.column.unit:
+    """The column of an item, with what only rows tell: labels of performance data have units."""
+    assert one.inner is not None
+
+    def column_of(name: str) -> Column | None:
+        source = bound.names.find(name)
+        if not isinstance(source, PerfValue):
+            return None if source is None else source.column
+        return _label(reader, name, rows[:_MEASURED])
+
+    labels = (bound.names.find(ref.name) for ref in references(one.inner))
+    if not rows or not any(isinstance(source, PerfValue) for source in labels):
         return one.column
-    source = bound.names.find(one.inner.name)
-    fetched = isinstance(source, PerfValue) and all(at in reader.index for at, _ in source.sources)
-    if not fetched:  # a column, or a calculation whose plus sign has become a blank
-        return one.column
-    unit = reader.read(Ref(f"{one.inner.name}_unit", quoted=True))(rows[0])
-    return evolve(one.column, type="number", unit=unit) if unit else one.column
+    return described(one.inner, one.item.key, column_of)
+
+
+def _label(reader: Reader, name: str, rows: Sequence[Row]) -> Column:
+    """Type and unit of a label by the first row that has it."""
+    value, unit = (reader.read(Ref(one, quoted=True)) for one in (name, f"{name}_unit"))
+    for row in rows:
+        found = value(row)
+        if found is not None:
+            if isinstance(found, str) and name.endswith("_unit"):
+                return Column(name, "string")
+            return Column(name, "number", unit(row) or "")
+    return Column(name)
+
+
+_MEASURED = 100
+"""Rows that are looked at for the type and unit of a label."""
 
 
 def _position(bound: Bound, reader: Reader, expression: Any) -> int | None:

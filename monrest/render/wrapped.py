@@ -19,14 +19,14 @@ from monrest.values import Column, Rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from monrest.values import Answer, Document
+    from monrest.values import Answer, ColumnType, Document
 
 
 def column_meta(column: Column, first: Mapping[str, Any]) -> dict[str, Any]:
     """Make the entry of ``meta.columns`` for ``column``; ``first`` is the expanded first row.
 
     What is declared counts first, then the unit of performance data (``first`` has the key
-    ``<name>_unit``), then the rules by name.
+    ``<name>_unit``), then the rules by name, and at last what the value is.
     """
     kind: str | None
     if column.type or column.unit:
@@ -35,6 +35,7 @@ def column_meta(column: Column, first: Mapping[str, Any]) -> dict[str, Any]:
         kind, unit = "number", str(first[f"{column.name}_unit"] or "")
     else:
         kind, unit = by_name(column.name)
+        kind = kind or _TYPES.get(type(first.get(column.name)))
     entry: dict[str, Any] = {"name": column.name}
     if kind:
         # The interface has no word for dictionaries; they go by the one for anything else.
@@ -42,6 +43,16 @@ def column_meta(column: Column, first: Mapping[str, Any]) -> dict[str, Any]:
     if unit:
         entry["config"] = {"unit": "bytes" if unit == "B" else unit}
     return entry
+
+
+_TYPES: Mapping[type, ColumnType] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    list: "array_of_strings",
+    dict: "object",
+}
 
 
 def columns_meta(
@@ -60,7 +71,7 @@ def _of_rows(answer: Rows) -> list[dict[str, Any]]:
         first.update(
             (column.name, value) for column, value in zip(answer.columns, row, strict=False)
         )
-    return columns_meta(row_names(answer), answer.columns, first)
+    return columns_meta(row_names(answer), (*answer.columns, *answer.further), first)
 
 
 def _of_document(answer: Document) -> list[dict[str, Any]]:

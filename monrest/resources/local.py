@@ -114,7 +114,8 @@ async def sparse(
 
     columns = tuple(answer.columns[at] for at in kept)
     rows = await sliced(_each(answer.rows, row), context.clock)
-    return evolve(answer, columns=columns, rows=rows, expand=itemgetter(len(kept)))
+    further = tuple(answer.columns[at] for at, _ in left)
+    return evolve(answer, columns=columns, rows=rows, expand=itemgetter(len(kept)), further=further)
 
 
 def _each(items: Iterable[A], made: Callable[[A], T]) -> Generator[None, None, list[T]]:

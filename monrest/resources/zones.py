@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from datetime import tzinfo
 
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as TooLate
+
 from monrest.errors import Unavailable
 from monrest.query.functions import Moment
 from monrest.resources.declare import Context
@@ -18,11 +21,16 @@ _DATED = re.compile(
 )
 
 
+_PATIENCE = 2.0
+"""Seconds to wait for a database that hangs: reads of cores can do without."""
+
+
 async def zone_of(context: Context, identity: Identity) -> tzinfo:
     """The user's time zone, else the server's."""
     try:
-        profile = await context.users.get(identity.user)
-    except Unavailable:
+        reading = Deferred.fromCoroutine(context.users.get(identity.user))
+        profile = await reading.addTimeout(_PATIENCE, context.clock)
+    except (Unavailable, TooLate):
         return context.zone
     return (profile.zone if profile is not None else None) or context.zone
 

@@ -111,11 +111,11 @@ def test_without_asked_columns_the_sorted_keys_of_the_first_row_with_units_of_pe
     assert wrapped(answer)["meta"]["columns"] == [
         {"name": "name", "type": "string"},
         {"name": "pl", "type": "number"},
-        {"name": "pl_unit"},
+        {"name": "pl_unit", "type": "string"},
         {"name": "state", "type": "number"},
-        {"name": "state_unit"},
+        {"name": "state_unit", "type": "string"},
         {"name": "used", "type": "number", "config": {"unit": "bytes"}},
-        {"name": "used_unit"},
+        {"name": "used_unit", "type": "string"},
     ]
 
 
@@ -133,8 +133,8 @@ def test_documents_give_their_keys_sorted_or_in_the_declared_order():
         "data": value,
         "meta": {
             "columns": [
-                {"name": "a"},
-                {"name": "b"},
+                {"name": "a", "type": "string"},
+                {"name": "b", "type": "number"},
                 {"name": "duration", "type": "number", "config": {"unit": "s"}},
             ]
         },
