@@ -93,7 +93,7 @@ def known(daemon, admin) -> Mapping[str, str]:
         job = olga.get("/hosts?background=1").json
         login = olga.post_form("/mon/login", [("login", "olga"), ("password", "sesame")])
         assert login.status == 200, login
-    admin.post_form("/mon/broadcasts", [("file", "all"), ("name", "for everybody")])
+    admin.post_form("/mon/broadcasts", [("file", "all"), ("text", "for everybody")])
     recurring = admin.post_form("/mon/recurring_downtimes", [("host", "web01")])
     admin.post_form("/mon/recurring_downtimes", [("host", "web02")])
     shared = {"tab": {"xdata": {"groups": [{"*": "read-only"}]}}, "user": "admin"}

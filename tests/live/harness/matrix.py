@@ -151,7 +151,7 @@ TABLE: dict[str, tuple[str, str, str]] = {
     ),
     "GET /hostgroups/<name>/outages": (REPORT_BY_BOTH, "/hostgroups/linux/outages", NO_OBJECTS),
     "GET /servicegroups/<name>/availability": (
-        REPORT_BY_BOTH,
+        REPORT_BY_SERVICE,
         "/servicegroups/pings/availability",
         NO_OBJECTS,
     ),
@@ -221,16 +221,16 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/jobs/<id>/output": (OWN_RECORD, "/mon/jobs/{job}/output", ""),
     "DELETE /mon/jobs/<id>": (NOBODY, "/mon/jobs/1", ""),
     "GET /mon/broadcasts": (OWN, "/mon/broadcasts", ""),
-    "POST /mon/broadcasts": (BROADCASTS, "/mon/broadcasts name=x", "roles: " + BROADCASTS_ROLE),
+    "POST /mon/broadcasts": (BROADCASTS, "/mon/broadcasts text=x", "roles: " + BROADCASTS_ROLE),
     "GET /mon/broadcasts/<file>": (OWN, "/mon/broadcasts/{broadcast}", ""),
     "POST /mon/broadcasts/<file>": (
         BROADCASTS,
-        "/mon/broadcasts/{broadcast} name=x",
+        "/mon/broadcasts/{broadcast} text=x",
         BROADCASTS_ROLE,
     ),
     "PATCH /mon/broadcasts/<file>": (
         BROADCASTS,
-        "/mon/broadcasts/{broadcast} name=x",
+        "/mon/broadcasts/{broadcast} text=x",
         BROADCASTS_ROLE,
     ),
     "DELETE /mon/broadcasts/<file>": (NO_BROADCAST, "/mon/broadcasts/none", BROADCASTS_ROLE),
