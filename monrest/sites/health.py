@@ -204,6 +204,8 @@ class Breaker(Service):
         """Somebody waits for long: the core has to show within a second that it lives."""
         if self.error is not None or not self.running:
             return
+        if not self.ready:
+            return  # the probe that all wait for has its own limit: a core begins slowly
         if self._running is None:
             if self.clock.seconds() - self._started < SUSPICIOUS:
                 return  # it has just shown that

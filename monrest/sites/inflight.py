@@ -175,6 +175,7 @@ class InFlight:
             while True:
                 await self._ready(query, error)
                 query.sent, query.program = self.clock.seconds(), self.breaker.health.program
+                query.due = query.sent + SLOW
                 try:
                     return await query.send(query.until - query.sent)
                 except LivestatusError as failed:

@@ -62,6 +62,33 @@ def test_queries_wait_for_a_core_that_is_away_for_less_than_two_seconds(town, aw
     assert site.connected
 
 
+def test_a_core_opens_its_socket_before_it_has_time_for_anybody(town):
+    script = Script()
+    site = town.site(script=script)
+    core = town.cores["a"]
+    town.pass_time(2, STEP)
+    early = ask(site, HOSTS)
+    leave(core)
+    found = ask(site)
+    town.pass_time(1.5, STEP)
+    core.up, script.probe = True, hang
+    town.pass_time(3, STEP)
+    assert found == []
+    assert site.connected
+    (waiting,) = core.open
+    waiting.say(framed(b'[["1.5.2","1.5.1-naemon",1700000000,4711]]'))
+    script.probe = None
+    town.pass_time(0.1, STEP)
+    assert found == [[["h1", 0]]]
+    assert early
+    leave(core)
+    found = ask(site)
+    town.pass_time(0.5, STEP)
+    core.up, script.probe = True, hang
+    town.pass_time(5, STEP)
+    assert found[0].value.reason == "hangs: no sign of life within 4 s"
+
+
 def test_it_is_looked_for_after_50_ms_and_then_ever_more_seldom(town):
     site = town.site()
     core = town.cores["a"]
