@@ -75,7 +75,7 @@ REFUSED = [
     ({"columns": many(12, "+".join(["state"] * 400))}, None),
     # expressions that are large, patterns whose automaton is
     ({"columns": "upper(" * 4000 + "a" + ")" * 4000}, "at most 20 functions may be nested"),
-    ({"columns": "(" * 8000 + "a" + ")" * 8000}, None),
+    ({"columns": "(" * 8000 + "a" + ")" * 8000}, "at most 20 brackets"),
     ({"columns": many(400, r"s(name,'\pL\pL\pLAT','')")}, "too large together"),
     ({"plugin_output[~]": "(" * 400 + "a" + ")" * 400}, None),
     (

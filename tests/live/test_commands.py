@@ -193,7 +193,8 @@ def test_what_does_not_match_says_so(boss, path, word):
             "effects": {"s1": "nothing matched"},
         }
     response = boss.post_form(f"/system/cmd/del_{word}_comment", {"comment_id": 99999, **WAIT})
-    assert response.json["effect"].startswith("nothing matched: there is no ")
+    assert response.status == 400
+    assert response.json["description"].startswith("comment_id: there is no ")
 
 
 # ---------------------------------------------------------------- acknowledgements
