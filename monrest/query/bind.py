@@ -34,10 +34,11 @@ from monrest.query.model import (
     Query,
     Ref,
 )
+from monrest.query.q import MOST_CONDITIONS
 from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
 from monrest.query.resolve import Core, Derived, Names, PerfValue, Source, Variable, View
 from monrest.query.scan import printable
-from monrest.query.states import meant
+from monrest.query.states import conditions, meant
 from monrest.query.times import parse_duration, parse_time
 from monrest.truth import EXPECTED, truth
 from monrest.values import Column
@@ -167,6 +168,8 @@ class _Binder:
     doubtful: dict[Named, None] = field(factory=dict)
     timeless: bool = True
     weight: int = 0
+    states: int = 0
+    """Conditions that names of states have become."""
     _by_text: dict[str, int] = field(factory=dict)
     _by_alias: dict[str, Item] = field(factory=dict)
 
@@ -294,6 +297,13 @@ class _Binder:
         if isinstance(source, Core):
             named = meant(condition, source, self.names)
             if named is not None:
+                self.states += conditions(named)
+                if self.states > MOST_CONDITIONS:
+                    raise BadRequest(
+                        "error during request",
+                        f"{printable(condition.parameter)}: at most {MOST_CONDITIONS} states are "
+                        "accepted in all conditions",
+                    )
                 return self._tree(named, unknown)
         for name in needs(source, self.view):
             self.needed.setdefault(name)

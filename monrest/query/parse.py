@@ -14,6 +14,7 @@ from monrest.query.filters import parse_parameter
 from monrest.query.model import FilterTree, Group, Query, SortKey
 from monrest.query.q import MOST_CONDITIONS, parse_q
 from monrest.query.scan import UNPRINTABLE, bare, printable
+from monrest.query.states import conditions
 from monrest.values import Parameters
 
 RESERVED = frozenset(
@@ -92,7 +93,7 @@ class _Options:
             self._hold(name, condition)
 
     def _hold(self, name: str, tree: FilterTree) -> None:
-        self.conditions += _conditions(tree)
+        self.conditions += conditions(tree)
         if self.conditions > MOST_CONDITIONS:
             raise _wrong(name, f"at most {MOST_CONDITIONS} conditions are accepted")
         if tree != Group("and", ()):
@@ -152,10 +153,6 @@ def _sort(values: Sequence[str]) -> tuple[SortKey, ...]:
 
 def _names(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for value in values for part in value.split(",") if (name := part.strip()))
-
-
-def _conditions(tree: FilterTree) -> int:
-    return sum(map(_conditions, tree.items)) if isinstance(tree, Group) else 1
 
 
 def _wrong(name: str, description: str) -> BadRequest:

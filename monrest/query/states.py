@@ -67,6 +67,11 @@ def meant(condition: Condition, source: Core, names: Names) -> FilterTree | None
     return Group("and" if negated else "or", tuple(each))
 
 
+def conditions(tree: FilterTree) -> int:
+    """How many conditions a tree has."""
+    return sum(map(conditions, tree.items)) if isinstance(tree, Group) else 1
+
+
 def _words(condition: Condition, kind: Kind) -> list[str] | None:
     text = condition.value.strip().lower()
     if condition.op.endswith("~"):

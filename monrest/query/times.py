@@ -51,7 +51,7 @@ _ISO = re.compile(
     rf"({_DATE})(?:[T ]([0-9]{{1,2}}):([0-9]{{2}})(?::([0-9]{{2}})[.,0-9]*)?(.*))?", re.ASCII
 )
 _SIGN = re.compile(r" *([+-]) *")
-LONGEST = 200
+LONGEST = 100
 _ABSOLUTE_DIGITS = 9
 
 

@@ -21,6 +21,9 @@ _DATED = re.compile(
 )
 
 
+_SEARCHED = 50_000
+"""Characters that are searched for what may hold a date; longer requests are rare."""
+
 _PATIENCE = 2.0
 """Seconds to wait for a database that hangs: reads of cores can do without."""
 
@@ -38,6 +41,9 @@ async def zone_of(context: Context, identity: Identity) -> tzinfo:
 async def moment_of(context: Context, request: RestRequest) -> Moment:
     """The present for the filters and functions of a request, with the zone of its dates."""
     moment = context.moment()
-    if not any(_DATED.search(part) for pair in request.parameters for part in pair):
+    size = sum(len(name) + len(value) for name, value in request.parameters)
+    if size <= _SEARCHED and not any(
+        _DATED.search(part) for pair in request.parameters for part in pair
+    ):
         return moment
     return Moment(now=moment.now, zone=await zone_of(context, request.identity))

@@ -100,26 +100,23 @@ class SiteList:
         Nothing selected means all that are not hidden (query-engine.md, section 1.3). Raise
         BadRequest naming every item that matches no site.
         """
-        wanted = [item for item in items if item]
+        wanted = dict.fromkeys(item for item in items if item)
         if not wanted:
             return self._shown
-        chosen: set[str] = set()
-        unknown: list[str] = []
-        for item in wanted:
-            if item == ALL:
-                found = {site.id for site in self.sites}
-            elif item == LOCAL:
-                found = {site.id for site in self.sites if site.local}
-            else:
-                found = {s.id for s in self.sites if item in words(s)}
-                if not found:
-                    unknown.append(item)
-            chosen |= found
+        # Once for each site, because a client may send thousands of names.
+        meant: dict[str, set[str]] = {}
+        for site in self.sites:
+            for word in words(site):
+                meant.setdefault(word, set()).add(site.id)
+        meant[ALL] = {site.id for site in self.sites}
+        meant[LOCAL] = {site.id for site in self.sites if site.local}
+        unknown = [item for item in wanted if item not in meant]
         if unknown:
             raise BadRequest(
-                f"failed to find backend(s): {', '.join(dict.fromkeys(unknown))}",
+                f"failed to find backend(s): {', '.join(unknown)}",
                 "backends: expected ids, names or sections of configured sites, ALL or LOCAL",
             )
+        chosen = {number for item in wanted for number in meant[item]}
         return tuple(site for site in self.sites if site.id in chosen)
 
 

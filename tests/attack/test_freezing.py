@@ -86,6 +86,14 @@ REFUSED = [
     ({"q": " or ".join(f"host_name != 'a{at}'" for at in range(1001))}, "at most 1000 conditions"),
     ({"q": "(" * 21 + "state=0" + ")" * 21}, "at most 20 brackets"),
     ({"q": "()" * 4001}, "at most 4000 pairs"),
+    # what becomes more than it was
+    ({"state": ",".join(["critical", "warning"] * 2000)}, None),
+    ([("state", ",".join(map(str, range(100))))] * 11, "at most 1000 states"),
+    ([("last_check[gt]", "next monday 8:00" + " + 1h30m" * 9)] * 900, None),
+    ([("backends", "s1")] * 9000, None),
+    ({"columns": "(" * 20 + "state" + "+1)" * 20}, None),
+    ({"columns": "(" * 30 + "state" + "+1)" * 30}, "at most 20 brackets may be nested"),
+    ({"columns": "uniq(" + ",".join(f"x{at}" for at in range(400)) + ")"}, None),
     # numbers and options at their ends
     ({"columns": "9**9**9"}, None),
     ({"columns": "*".join(["99999999999999999"] * 400)}, None),
