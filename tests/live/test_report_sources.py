@@ -136,7 +136,7 @@ def test_who_may_change_it_does_not_read_as_the_owner(boss, server):
         ("//example.org/mon/r/hosts", "expected a path of this API"),
         ("/other/r/hosts", "expected a path that begins with /mon/r/"),
         ("/mon/r/no/such", "unknown rest path: /no/such"),
-        ("/mon/r/config/save", "expected a path that can be read"),
+        ("/mon/r/mon/logcache/update", "expected a path that can be read"),
         ("/mon/r/config/save", "expected a path that can be read"),
         ("/mon/r/mon/reports/1/report", "not for one reader only"),
         ("/mon/r/mon/jobs/1/output", "not for one reader only"),
