@@ -6,7 +6,8 @@ from twisted.internet.task import Clock
 
 from monrest.auth.visibility import SYSTEM
 from monrest.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
-from monrest.logs.records import Record
+from monrest.logs.importer import Again
+from monrest.logs.records import Doubt, Record
 from monrest.logs.updates import Updated
 from monrest.resources.dispatch import dispatch
 from monrest.values import Identity, RestRequest, SiteProblem
@@ -18,7 +19,7 @@ ROOT = Identity(user="root", superuser=True)
 ANN = Identity(user="ann")
 KNOWN = Record(
     id=1, site="a", covered_from=NOW - 900, covered_until=NOW - 5, wanted_from=NOW - 900,
-    compacted_until=0, items=7, data_size=700, index_size=70, last_update=NOW - 9,
+    compacted_until=0, firsts_until=None, items=7, data_size=700, index_size=70, last_update=NOW - 9,
     update_duration=0.5, last_compact=None, compact_duration=0.0, mode="", mode_since=NOW - 9,
     owner="", owned_until=0.0, last_entry=NOW - 5,
 )  # fmt: skip
@@ -38,13 +39,21 @@ class Cache:
     def busy(self, known):
         return bool(known.owner) and not known.owner.startswith("dead:")
 
-    async def update_all(self, sites):
+    async def update_all(self, sites, again=None):
         self.asked.append([site.id for site in sites])
+        self.again = again
         return self.result
 
-    async def import_all(self, sites, progress):
+    async def import_all(self, sites, progress, again=None):
         progress(50.0, message="half of it")
-        return await self.update_all(sites)
+        return await self.update_all(sites, again)
+
+
+class Nobody:
+    """Users of whom no profile is known."""
+
+    async def get(self, name):
+        return None
 
 
 @pytest.fixture
@@ -58,9 +67,9 @@ def ask(cache):
     clock.advance(NOW)
     sites = [LoggingCore("a"), LoggingCore("b")]
     for site in sites:
-        site.section, site.hidden = "Default", False
+        site.section, site.hidden, site.local = "Default", False, True
         site.config = type("Config", (), {"groups": ()})
-    context = make_context(clock, *sites, logcache=cache)
+    context = make_context(clock, *sites, logcache=cache, users=Nobody())
 
     def ask(method, path, *parameters, identity=ROOT):
         request = RestRequest(
@@ -87,6 +96,10 @@ def rows(answer):
         (
             known(owner="4711:17", owned_until=NOW + 20.0, mode="update"),
             "running update since 2023-11-14 22:13:11 (pid: 17)",
+        ),
+        (
+            known(doubt=Doubt(1_699_920_000, 1_700_006_400, 1, 7)),
+            "not complete: the core counts 7 lines of 2023-11-14 that it does not give",
         ),
         # Whoever died holds it no more.
         (known(owner="dead:17", owned_until=NOW + 20.0, mode="update"), "OK"),
@@ -116,6 +129,27 @@ def test_all_fields(ask, cache):
     assert [one["key"] for one in rows(ask("GET", "/mon/logcache/stats", ("backends", "b")))] == [
         "b"
     ]
+
+
+def test_a_time_once_more(ask, cache):
+    cache.records["a"] = known(doubt=Doubt(1_699_833_600, 1_700_006_400, 2, 7))
+    cache.result = Updated(inserted=3, removed=2)
+    span = (("from", "-2h"), ("to", str(NOW - 60)))
+    answer = ask("POST", "/mon/logcache/update", *span)
+    assert cache.again == Again(start=NOW - 7200, end=NOW - 60)
+    assert answer.value == {
+        "code": 200, "insert_count": 3, "message": "logcache update finished.",
+        "errors": [
+            "a: the core counts 7 lines of 2023-11-13 to 2023-11-14 that it does not give"
+        ],
+    }  # fmt: skip
+    answer = ask("POST", "/mon/logcache/update", *span, ("force", "yes"))
+    assert cache.again == Again(start=NOW - 7200, end=NOW - 60, exactly=True)
+    assert answer.value["message"] == "logcache update finished, 2 lines removed."
+    ask("POST", "/mon/logcache/update", ("from", "-2h"))
+    assert cache.again == Again(start=NOW - 7200, end=NOW + 1)
+    assert ask("POST", "/mon/logcache/update").value["errors"] == []
+    assert cache.again is None
 
 
 def test_update(ask, cache):
