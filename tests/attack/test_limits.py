@@ -7,6 +7,7 @@ the same user, in one order and in the other. Both keys get what they get alone.
 from __future__ import annotations
 
 import json
+import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -135,6 +136,7 @@ class House:
         headers = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
         answer = client.request(method, path, body=body or None, headers=headers)
         text = answer.text.replace(str(self.daemon.folder), "").replace(str(self.daemon.port), "")
+        text = re.sub(r"COMMAND \[[0-9]+\]", "COMMAND [now]", text)
         if any(one in path for one in BUSY):
             return answer.status, "what the daemon is busy with"
         counted = any(one in path for one in COUNTED)
