@@ -19,7 +19,7 @@ from monrest.resources.declare import (
     Parameter,
 )
 from monrest.resources.local import local_schema, select
-from monrest.resources.reportarguments import moment_of
+from monrest.resources.reportarguments import second_of
 from monrest.resources.zones import zone_of
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
@@ -159,8 +159,8 @@ async def _again(context: Context, request: RestRequest) -> Again | None:
             raise BadRequest(_WRONG, f"{name}: expected beside from, where the time begins")
         return None
     now, zone = context.wall.now(), await zone_of(context, request.identity)
-    start = moment_of("from", given["from"], now, zone)
-    end = moment_of("to", given["to"], now, zone) if given.get("to") else int(now) + 1
+    start = second_of("from", given["from"], now, zone)
+    end = second_of("to", given["to"], now, zone) if given.get("to") else int(now) + 1
     if start >= end:
         raise BadRequest(_WRONG, "to: expected a moment after from")
     keep = context.config.logcache.keep

@@ -126,7 +126,7 @@ def asked(
     )
 
 
-def moment_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:
+def second_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:
     """The second that a parameter means; BadRequest for what is no time."""
     moment = parse_time(value, now, zone)
     if moment is None or not isfinite(moment) or not 0 <= moment <= _LAST_SECOND:
@@ -219,7 +219,7 @@ class _Reader:
             ) from None
 
     def _moment(self, parameter: str, value: str) -> int:
-        return moment_of(parameter, value, self.now, self.zone)
+        return second_of(parameter, value, self.now, self.zone)
 
     # ------------------------------------------------------------ the rest
 
