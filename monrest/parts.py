@@ -342,6 +342,7 @@ class Parts:
             logcache=self.logcache,
             staging=self.staging,
             threads=self.threads,
+            spools=self.spools,
             jobs=self.jobs,
             bp=self.bp,
             reports=self.reports,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -29,11 +29,11 @@ from monrest.logs.importer import (
     present,
 )
 from monrest.logs.leases import LOOK, Leases
-from monrest.logs.reading import Cached, reading
+from monrest.logs.reading import CachedPart, Reading, reading
 from monrest.logs.records import LeaseLostError, Record, Written
 from monrest.logs.source import CORES, LogSource
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
-from monrest.logs.updates import Imports, Updated, at_once, every, together
+from monrest.logs.updates import Imports, Updated, at_once, together
 from monrest.query.bind import Bound
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.plan import Layout
@@ -244,34 +244,35 @@ class LogCache(Service):
 
     # ------------------------------------------------------------ reading
 
-    async def lines(
-        self, sites: Sequence[Site], bound: Bound, shape: Layout, seen: CoreFilter | None
-    ) -> Mapping[str, Cached]:
-        """What the cache has of a question, by site; sites that it cannot answer for are missing.
+    def question(self, bound: Bound, shape: Layout, seen: CoreFilter | None) -> Reading | None:
+        """How the cache is asked; None for what only the cores can tell.
 
-        ``seen`` is what the asker may see, in core terms; whose contact he is the cores are asked.
+        ``seen`` is what the asker may see, in core terms.
         """
-        question = reading(bound, shape, seen) if self.enabled else None
-        if question is None:
-            return {}
-        found: dict[str, Cached] = {}
+        return reading(bound, shape, seen) if self.enabled else None
 
-        async def one(site: Site) -> None:
-            try:
-                visible = await self._visible(site, seen)
-                if visible is None:
-                    return
-                cached = await self._reader.read(
-                    question.of(site.id, present(site, self.wall), visible)
-                )
-            except LivestatusError:
-                return  # the core is asked for everything, and tells what is wrong with it
-            if cached is not None:
-                found[site.id] = cached
+    async def part(
+        self, site: Site, question: Reading, seen: CoreFilter | None
+    ) -> CachedPart | None:
+        """What the cache has of a question at one site; None for nothing.
 
-        waiting = [Deferred.fromCoroutine(one(site)) for site in sites if site.connected]
-        await every(waiting)
-        return found
+        Whose contact the asker is the core is asked, so LivestatusError is raised.
+        """
+        known = await self._reader.read(records.known(site.id))
+        piece = question.piece(known, present(site, self.wall))
+        if piece is None:
+            return None
+        visible = await self._visible(site, seen)
+        if visible is None:
+            return None
+        return CachedPart(
+            question=question,
+            site=site.id,
+            piece=piece,
+            visible=visible,
+            read=self._reader.read,
+            clock=self.clock,
+        )
 
     def source(self) -> LogSource:
         """The log of every site for those who see all of it; the cores' own while switched off."""

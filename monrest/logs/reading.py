@@ -2,93 +2,170 @@
 
 The cache is planned for like one more core. Its lines end five minutes before the last known one,
 since later ones may still be followed by others of the same time; from there on the core itself
-is asked, so that an answer is the same with the cache and without it (availability.md, 8.1).
+is asked, so that an answer is the same with the cache and without it (docs/spec/logcache.md).
 """
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from attrs import define, evolve, field, frozen
 from sqlalchemy import Connection
+from twisted.internet.interfaces import IReactorTime
 
 from monrest.logs import records
 from monrest.logs.importer import DRIFT
 from monrest.logs.line import COLUMNS, DAY
-from monrest.logs.sql import EVERYTHING, Builder, Visible
+from monrest.logs.records import Record, Work
+from monrest.logs.sql import Builder, Visible, fetched
 from monrest.query.bind import Bound
-from monrest.query.model import CoreFilter, Every, Pushed, Test
-from monrest.query.plan import Layout, SitePlan, plan, sort_keys
-from monrest.query.pushdown import LogTimes, push_log_times
+from monrest.query.lines import FEW
+from monrest.query.model import CoreFilter
+from monrest.query.plan import Layout, SitePlan, plan, sort_keys, stats_of
+from monrest.query.pushdown import push_log_times
 from monrest.values import Capabilities, Row
 
 _LIKE_A_CORE = Capabilities(kind="naemon", tables={"log": dict(COLUMNS)}, key="log cache")
 _KEPT = frozenset(name for name, _ in COLUMNS)
 
+_QUICK, _SLOW = 0.5, 2.0
+"""Seconds of a transaction after which the next one reads a longer or a shorter time."""
+
 
 @frozen(kw_only=True)
-class Cached:
-    """Lines of a site from the cache, and what of the question is left for its core.
+class Piece:
+    """The time ``start <= time < end`` of a site's log, which the cache has for sure.
 
-    All that the site has before the Unix time ``before`` is in ``rows``, which are of the layout
-    of the request; ``plan`` says how far they are filtered. ``whole``: nothing is left to ask.
+    ``whole``: a question wants nothing beside it.
     """
 
-    rows: list[Row]
-    plan: SitePlan
-    before: int
+    start: int
+    end: int
     whole: bool
 
-    def rest(self, pushed: Pushed, capabilities: Capabilities) -> Pushed | None:
-        """What of ``pushed`` the core has to answer."""
-        if self.whole:
-            return None
-        bounds = [Test("time", ">=", str(self.before))]
-        if capabilities.kind == "icinga2":
-            # Files are chosen by their first line against the last lower bound of the query.
-            bounds.append(Test("time", ">=", str(max(0, self.before - DAY))))
-        given = (pushed.filter,) if pushed.filter is not None else ()
-        return evolve(pushed, filter=Every((*given, *bounds)))
+    def still(self, known: Record | None, low: int) -> bool:
+        """Whether the cache has the lines from ``low`` on after all that happened meanwhile."""
+        if known is None or known.sure_from is None or known.covered_until is None:
+            return False
+        first = max(known.sure_from, known.compacted_until)
+        return first <= low and self.end <= known.covered_until - DRIFT
 
 
 @frozen(kw_only=True)
 class Reading:
-    """One question to the cache, the same for all sites."""
+    """One question to the cache, the same for all sites.
+
+    Lines from ``lowest`` to before ``highest`` are wanted. ``once``: few rows answer it.
+    """
 
     plan: SitePlan
-    times: LogTimes
     lowest: int
+    highest: int | None
+    once: bool
 
-    def of(
-        self, site: str, now: float, visible: Visible = EVERYTHING
-    ) -> records.Work[Cached | None]:
-        """The lines of one site; None unless the cache has all from the lowest time on."""
+    def piece(self, known: Record | None, now: float) -> Piece | None:
+        """What the cache has of it at a site; None unless it has all from the lowest time on."""
+        if known is None or known.sure_from is None or known.covered_until is None:
+            return None
+        if self.lowest < max(known.sure_from, known.compacted_until):
+            return None
+        before = min(known.covered_until, int(now)) - DRIFT
+        whole = self.highest is not None and self.highest <= before
+        end = self.highest if whole and self.highest is not None else before
+        return Piece(start=self.lowest, end=end, whole=whole) if self.lowest < end else None
 
-        def work(connection: Connection) -> Cached | None:
+    def rows(
+        self, site: str, piece: Piece, low: int, high: int, most: int | None, visible: Visible
+    ) -> Work[tuple[list[Row], int] | None]:
+        """Rows from ``low`` to before ``high``, and the second that comes after them.
+
+        There are ``most`` of them at most, unless a single second has more. None when the cache
+        has them no more.
+        """
+
+        def work(connection: Connection) -> tuple[list[Row], int] | None:
             known = records.of_site(connection, site)
-            if known is None or known.sure_from is None or known.covered_until is None:
+            if known is None or not piece.still(known, low):
                 return None
-            before = min(known.covered_until, int(now)) - DRIFT
-            if self.lowest < max(known.sure_from, known.compacted_until):
-                return None
-            if before <= self.lowest:
-                return None
-            statement = Builder(connection=connection, visible=visible).select(
-                known.id, self.plan.pushed, before
-            )
-            rows = [list(row) for row in connection.execute(statement)]
-            return Cached(
-                rows=rows, plan=self.plan, before=before, whole=_ends_before(self.times, before)
-            )
+            builder = Builder(connection=connection, visible=visible)
+            pushed = self.plan.pushed
+            if most is None or pushed.stats:
+                return builder.rows(builder.select(known.id, pushed, low, high), pushed), high
+            return _page(builder, known.id, self.plan, low, high, most)
 
         return work
 
 
-def _ends_before(times: LogTimes, moment: int) -> bool:
-    """Whether no line from ``moment`` on is wanted."""
-    return any(
-        (test.op == "<" and int(test.value) <= moment)
-        or (test.op in ("<=", "=") and int(test.value) < moment)
-        for test in times.tests
-    )
+def _page(
+    builder: Builder, site: int, planned: SitePlan, low: int, high: int, most: int
+) -> tuple[list[Row], int]:
+    pushed = planned.pushed
+    timed = evolve(pushed, columns=(*pushed.columns, "time"), sort=(("time", False),), limit=most)
+    rows = fetched(builder.connection, builder.select(site, timed, low, high))
+    after = high
+    if len(rows) == most and rows[-1][-1] == low:
+        # A second is never too much.
+        rows = fetched(
+            builder.connection, builder.select(site, evolve(timed, limit=None), low, low + 1)
+        )
+        after = low + 1
+    elif len(rows) == most:
+        # There may be more of the last second.
+        after = rows[-1][-1]
+        rows = [row for row in rows if row[-1] < after]
+    for row in rows:
+        row.pop()
+    return rows, after
+
+
+@define(eq=False, kw_only=True)
+class CachedPart:
+    """What the cache has of a question at one site; ``reached`` is how far it was read."""
+
+    question: Reading
+    site: str
+    piece: Piece
+    visible: Visible
+    read: Callable[[Work[Any]], Any]
+    clock: IReactorTime
+    reached: int = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.reached = self.piece.start
+
+    async def slices(self, most: int) -> AsyncIterator[list[Row]]:
+        """The rows, the oldest first, or groups of the lines of some time.
+
+        It ends early when the cache has the rest no more, or its database is away.
+        """
+        end, seconds = self.piece.end, DAY
+        if self.question.once:
+            seconds = end - self.reached
+        while self.reached < end:
+            high = min(self.reached + seconds, end)
+            began = self.clock.seconds()
+            found = await self.read(
+                self.question.rows(
+                    self.site, self.piece, self.reached, high,
+                    None if self.question.once else most, self.visible,
+                )
+            )  # fmt: skip
+            if found is None:
+                return
+            rows, self.reached = found
+            took = self.clock.seconds() - began
+            if took > _SLOW:
+                seconds = max(seconds // 2, 1)
+            elif took < _QUICK and self.reached == high:
+                seconds *= 2
+            if rows:
+                yield rows
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that is wanted was read."""
+        return self.piece.whole and self.reached >= self.piece.end
 
 
 def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> Reading | None:
@@ -102,7 +179,23 @@ def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> Reading | N
     made = plan(bound, shape, _LIKE_A_CORE, forced=seen)
     if made is None:
         return None
-    return Reading(plan=_with_limit(bound, made), times=times, lowest=times.lowest)
+    made = _grouped(bound, made) if bound.aggregates else _with_limit(bound, made)
+    limit = made.pushed.limit
+    return Reading(
+        plan=made,
+        lowest=times.lowest,
+        highest=times.highest,
+        once=limit is not None and limit <= FEW,
+    )
+
+
+def _grouped(bound: Bound, made: SitePlan) -> SitePlan:
+    """Groups and numbers, where SQL makes the same of the lines as we do."""
+    stats = stats_of(bound, _LIKE_A_CORE) if made.filtered else None
+    if stats is None:
+        return made
+    groups, counters = stats
+    return evolve(made, pushed=evolve(made.pushed, columns=groups, stats=counters))
 
 
 def _with_limit(bound: Bound, made: SitePlan) -> SitePlan:
@@ -110,7 +203,7 @@ def _with_limit(bound: Bound, made: SitePlan) -> SitePlan:
     query = bound.query
     if not bound.sort or query.limit is None or not made.filtered:
         return made
-    if bound.aggregates or bound.unpack or bound.element_filter:
+    if bound.unpack or bound.element_filter:
         return made
     keys = sort_keys(bound, _LIKE_A_CORE)
     if keys is None or any(name not in _KEPT for name, _ in keys):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 from attrs import frozen
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
@@ -15,15 +14,14 @@ from monrest.logs.events import Line
 from monrest.logs.importer import DRIFT
 from monrest.logs.records import Record, Work
 from monrest.logs.source import FEW_HOSTS, Texts, Wanted
+from monrest.logs.sql import fetched
 from monrest.store.tables import logcache_lines as lines
 
 _PROGRAM = 2
 _STATES = frozenset({1, 6})
 _HOST_TYPES = ("HOST ALERT", "INITIAL HOST STATE", "CURRENT HOST STATE")
-_SERVICE_TYPES = (
-    *("SERVICE ALERT", "INITIAL SERVICE STATE", "CURRENT SERVICE STATE"),
-    "SERVICE DOWNTIME ALERT",
-)
+_SERVICE_STATES = ("SERVICE ALERT", "INITIAL SERVICE STATE", "CURRENT SERVICE STATE")
+_SERVICE_TYPES = (*_SERVICE_STATES, "SERVICE DOWNTIME ALERT")
 _HOST_DOWNTIME = "HOST DOWNTIME ALERT"
 _TRANSITION = "TIMEPERIOD TRANSITION: "
 
@@ -98,7 +96,7 @@ def slice_of(
         if known is None or not piece.still(known, low):
             return None
         chosen = _chosen(connection, known.id, wanted, named=named)
-        found = _fetched(
+        found = fetched(
             connection,
             chosen.where(lines.c.time >= low, lines.c.time < piece.end)
             .order_by(lines.c.time)
@@ -108,7 +106,7 @@ def slice_of(
             return Slice(_in_order(found), piece.end)
         last = max(found)[0]
         if last == low:
-            found = _fetched(connection, chosen.where(lines.c.time == low))
+            found = fetched(connection, chosen.where(lines.c.time == low))
             return Slice(_in_order(found), low + 1)
         # There may be more of the last second.
         return Slice(_in_order([one for one in found if one[0] < last]), last)
@@ -119,18 +117,6 @@ def slice_of(
 def _in_order(found: list[Any]) -> list[Line]:
     found.sort()  # by time and number, of which no two lines have the same
     return [(time, message) for time, _, message in found]
-
-
-def _fetched(connection: Connection, statement: Select[Any]) -> list[Any]:
-    """All rows at once.
-
-    Each row of SQLite would have to wait for the interpreter, which is busy with the lines before.
-    """
-    if connection.dialect.name == "postgresql":
-        return [tuple(row) for row in connection.execute(statement)]
-    inner = statement.subquery()
-    rows = func.json_group_array(func.json_array(*inner.c))
-    return list(orjson.loads(connection.execute(select(rows)).scalar_one()))
 
 
 def _chosen(connection: Connection, site: int, wanted: Wanted, *, named: bool) -> Select[Any]:

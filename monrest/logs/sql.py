@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import orjson
 from attrs import frozen
 from sqlalchemy import (
     ColumnElement,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     false,
     func,
     literal,
+    literal_column,
     not_,
     or_,
     select,
@@ -30,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from monrest.logs.line import COLUMNS, STAMP
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Test
+from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
 from monrest.query.regex import compile_pattern
 from monrest.store.tables import logcache_lines as lines
 
@@ -44,6 +46,10 @@ _COMPARED: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     ">=": lambda left, right: left >= right,
 }
 _FOUND = "monrest_found"
+_HALF = 32
+_HIGH_OF: ColumnElement[int] = literal_column(str(_HALF))
+_LOW_OF: ColumnElement[int] = literal_column(str((1 << _HALF) - 1))
+"""What makes halves of numbers of 64 bits, which a sum of them would leave."""
 _HOSTS, _SERVICES, _HOST = "current_host_contacts", "current_service_contacts", "current_host_name"
 
 
@@ -80,18 +86,37 @@ class Builder:
     def _postgres(self) -> bool:
         return self.connection.dialect.name == "postgresql"
 
-    def select(self, site: int, pushed: Pushed, before: int) -> Select[Any]:
-        """The lines of ``site`` before a moment, as ``pushed`` wants them of a core."""
+    def select(self, site: int, pushed: Pushed, start: int, end: int) -> Select[Any]:
+        """The lines of ``site`` with ``start <= time < end`` that ``pushed`` wants of a core."""
         self._ready()
-        found = select(*(self.column(name) for name in pushed.columns)).where(
-            lines.c.site == site, lines.c.time < before
+        groups = [self.column(name) for name in pushed.columns]
+        numbers = [one for stat in pushed.stats for one in self._stat(stat)]
+        found = select(*groups, *numbers).where(
+            lines.c.site == site, lines.c.time >= start, lines.c.time < end
         )
+        if pushed.stats:
+            # By their places: an expression with parameters would be another one each time.
+            found = found.group_by(*(literal_column(str(at + 1)) for at in range(len(groups))))
         if pushed.filter is not None:
             found = found.where(self.condition(pushed.filter))
         for name, descending in pushed.sort:
             key = self.column(name) if name in _NUMBERS else self._plain(name)
             found = found.order_by(key.desc() if descending else key.asc())
         return found.limit(pushed.limit)
+
+    def rows(self, statement: Select[Any], pushed: Pushed) -> list[list[Any]]:
+        """All rows of a statement; those of Stats as a core has them."""
+        found = fetched(self.connection, statement)
+        return _whole(found, pushed) if pushed.stats else found
+
+    def _stat(self, stat: Stat) -> tuple[ColumnElement[Any], ...]:
+        """The columns of one Stats line; a sum has two, of which neither leaves 64 bits."""
+        if stat.function == "count":
+            return (func.count(),)
+        value = lines.c[stat.column]
+        if stat.function == "sum":
+            return func.sum(value.op(">>")(_HIGH_OF)), func.sum(value.op("&")(_LOW_OF))
+        return (getattr(func, stat.function)(value),)
 
     def column(self, name: str) -> ColumnElement[Any]:
         """A column of the log table of a core."""
@@ -156,6 +181,36 @@ class Builder:
         if not self._postgres:
             driver: Any = self.connection.connection.driver_connection
             driver.create_function(_FOUND, 3, _search, deterministic=True)
+
+
+def fetched(connection: Connection, statement: Select[Any]) -> list[list[Any]]:
+    """All rows at once.
+
+    Each row of SQLite would have to wait for the interpreter, which is busy with the rows before.
+    """
+    if connection.dialect.name == "postgresql":
+        return [list(row) for row in connection.execute(statement)]
+    columns = list(statement.selected_columns)
+    named = statement.with_only_columns(
+        *(one.label(f"c{at}") for at, one in enumerate(columns)), maintain_column_froms=True
+    )
+    rows = func.json_group_array(func.json_array(*named.subquery().c))
+    return list(orjson.loads(connection.execute(select(rows)).scalar_one()))
+
+
+def _whole(rows: list[list[Any]], pushed: Pushed) -> list[list[Any]]:
+    """Rows with one number for each Stats line."""
+    found = []
+    for row in rows:
+        values = iter(row[len(pushed.columns) :])
+        numbers = []
+        for stat in pushed.stats:
+            number = int(next(values) or 0)
+            if stat.function == "sum":
+                number = (number << _HALF) + int(next(values) or 0)
+            numbers.append(number)
+        found.append([*row[: len(pushed.columns)], *numbers])
+    return found
 
 
 def _search(pattern: str, folded: int, text: str) -> bool:

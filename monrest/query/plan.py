@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
-from monrest.query.pushdown import both, earliest, push_all, push_log_times
+from monrest.query.pushdown import both, push_all, push_log_times
 from monrest.query.resolve import Core, Peer, core_word
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, TableSchema
 from monrest.query.sendable import Use, uses
@@ -165,7 +165,7 @@ def plan(
         pushed = Pushed(table=schema.table, columns=columns, filter=wanted, waits_long=True)
         return _log_plan(bound, pushed, capabilities)
     if bound.aggregates:
-        stats = _stats(bound, capabilities) if exact and not merged else None
+        stats = stats_of(bound, capabilities) if exact and not merged else None
         groups, counters = stats or (columns, ())
         pushed = Pushed(table=schema.table, columns=groups, filter=wanted, stats=counters)
         return SitePlan(pushed=pushed, filtered=exact)
@@ -226,10 +226,9 @@ def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SiteP
     filters = pushed.filter
     for test in times.tests:
         filters = both(filters, test)
-    lowest = times.lowest
-    if lowest is None:
+    lowest = times.first
+    if times.lowest is None:
         # A core reads every archive unless it is told where to begin.
-        lowest = earliest(times.rest)
         filters = both(filters, Test("time", ">=", str(lowest)))
     if capabilities.kind == "icinga2":
         # Files are chosen by their first line against the last lower bound of the query.
@@ -247,7 +246,7 @@ def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SiteP
     return SitePlan(pushed=pushed, filtered=others.exact)
 
 
-def _stats(
+def stats_of(
     bound: Bound, capabilities: Capabilities
 ) -> tuple[tuple[str, ...], tuple[Stat, ...]] | None:
     """Group columns and Stats lines for an aggregation that the core can do exactly, or None.

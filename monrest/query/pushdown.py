@@ -80,6 +80,19 @@ class LogTimes:
     lowest: int | None
     rest: tuple[CheckTree, ...]
 
+    @property
+    def first(self) -> int:
+        """The first second that lines may have."""
+        return earliest(self.rest) if self.lowest is None else self.lowest
+
+    @property
+    def highest(self) -> int | None:
+        """The second before which all lines are; None without an upper bound."""
+        ends = [
+            int(test.value) + (test.op != "<") for test in self.tests if test.op in ("<", "<=", "=")
+        ]
+        return min(ends, default=None)
+
 
 def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
     """The bounds on time among conditions that all have to hold."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from monrest.query.schema import TableSchema
     from monrest.reports.service import Reports
     from monrest.sites.registry import Sites
+    from monrest.spool import Spools
     from monrest.store.database import Database
 
 
@@ -69,6 +70,7 @@ class Context:
     logcache: LogCache
     staging: Staging
     threads: Threads
+    spools: Spools
     jobs: Jobs
     bp: Processes
     cluster: Cluster

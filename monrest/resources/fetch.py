@@ -7,6 +7,7 @@ which collection, which conditions its path adds and nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -15,7 +16,6 @@ from twisted.python.failure import Failure
 
 from monrest.auth.visibility import SYSTEM, visibility
 from monrest.concurrency import sliced
-from monrest.logs.reading import Cached
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import finish
@@ -36,7 +36,8 @@ from monrest.query.totals import (
     started_spec,
 )
 from monrest.resources.declare import Context, Parameter
-from monrest.resources.prepared import Plans, known_cores, names_of, prepared, view_of
+from monrest.resources.loglines import LogReading
+from monrest.resources.prepared import known_cores, names_of, prepared, view_of
 from monrest.resources.zones import moment_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
@@ -72,22 +73,38 @@ async def fetch(
     ready = prepared(context, request, query, schema, sites, extra, moment)
     bound, shape = ready.bound, ready.shape
     plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
-    cached: Mapping[str, Cached] = {}
-    if schema.merge == "logs" and wants_cache(context, request) and push_down:
-        cached = await context.logcache.lines(sites, bound, shape, both(seen, forced))
+    if schema.merge == "logs" and push_down:
+        allowed = both(seen, forced)
+        cached = wants_cache(context, request)
+        lines = LogReading(
+            context=context,
+            request=request,
+            constants=partial(constants_of, context, request.identity),
+            bound=bound,
+            shape=shape,
+            plans=plans,
+            sites=sites,
+            seen=allowed,
+            question=context.logcache.question(bound, shape, allowed) if cached else None,
+        )
+        return await lines.answer()
 
-    def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
-        if capabilities.key not in plans.made:
-            plans.add(capabilities)
-        one = plans.made[capabilities.key]
-        if one is not None and site.id in cached:
-            return cached[site.id].rest(one.pushed, capabilities)
+    def planned(_: Site, capabilities: Capabilities) -> Pushed | None:
+        one = plans.of(capabilities)
         return None if one is None else one.pushed
 
     gathered = await fan_out(
         sites, planned, shape.columns, context.clock, part_of(request.progress, 0, 80)
     )
-    parts = _parts(context, request.identity, sites, plans, gathered, cached)
+    parts = [
+        Part(
+            plan=one,
+            rows=answer.rows,
+            constants=constants_of(context, request.identity, answer.site),
+        )
+        for answer in gathered.answers
+        if (one := plans.of(answer.capabilities)) is not None
+    ]
     missing = await sliced(absent_labels(bound, shape, parts), context.clock)
     unseen = await _unseen(context, sites, schema, seen, missing)
     if unseen:
@@ -102,32 +119,6 @@ def wants_cache(context: Context, request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
     value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
     return context.logcache is not None and (not value.strip() or flag("logcache", value))
-
-
-def _parts(
-    context: Context,
-    identity: Identity,
-    sites: Sequence[Site],
-    plans: Plans,
-    gathered: Gathered,
-    cached: Mapping[str, Cached],
-) -> list[Part]:
-    """The rows of each site, in the order of the sites; older ones may be from the log cache.
-
-    A site that failed has failed as a whole, so that an answer says the same with the cache.
-    """
-    answers = {answer.site.id: answer for answer in gathered.answers}
-    failed = {problem.site for problem in gathered.problems}
-    parts: list[Part] = []
-    for site in sites:
-        constants = constants_of(context, identity, site)
-        if site.id in cached and site.id not in failed:
-            older = cached[site.id]
-            parts.append(Part(plan=older.plan, rows=older.rows, constants=constants))
-        answer = answers.get(site.id)
-        if answer is not None and (one := plans.made[answer.capabilities.key]) is not None:
-            parts.append(Part(plan=one, rows=answer.rows, constants=constants))
-    return parts
 
 
 def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:

@@ -95,16 +95,18 @@ class Plans:
     push_down: bool
     made: dict[str, SitePlan | None] = field(factory=dict)
 
-    def add(self, capabilities: Capabilities) -> None:
-        """Plan for one more kind of core."""
-        self.made[capabilities.key] = plan(
-            self.bound,
-            self.shape,
-            capabilities,
-            forced=self.forced,
-            single=self.single,
-            push_down=self.push_down,
-        )
+    def of(self, capabilities: Capabilities) -> SitePlan | None:
+        """What a kind of core is asked; None when it has nothing of the collection."""
+        if capabilities.key not in self.made:
+            self.made[capabilities.key] = plan(
+                self.bound,
+                self.shape,
+                capabilities,
+                forced=self.forced,
+                single=self.single,
+                push_down=self.push_down,
+            )
+        return self.made[capabilities.key]
 
 
 @define(eq=False)

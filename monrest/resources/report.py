@@ -11,13 +11,9 @@ from heapq import merge
 from typing import Any, Protocol, TypeAlias
 
 from attrs import frozen
-from twisted.internet.defer import Deferred, DeferredList
-from twisted.internet.defer import TimeoutError as TooLate
-from twisted.python.failure import Failure
 
 from monrest.concurrency import sliced
 from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
-from monrest.livestatus.errors import LivestatusError
 from monrest.logs import availability as accounts
 from monrest.logs import outages
 from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS, Availability, Rules
@@ -26,19 +22,13 @@ from monrest.logs.outages import Outages
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
 from monrest.resources.declare import Context
 from monrest.resources.fetch import wants_cache
+from monrest.resources.patience import asked_in_time
 from monrest.resources.reportarguments import CURRENT, Asked
 from monrest.resources.reportobjects import Chosen, on_sites
 from monrest.resources.reportperiod import UnknownPeriodError, period_of
 from monrest.resources.reportprogress import Reading
 from monrest.sites.site import Site
 from monrest.values import RestRequest, SiteProblem
-
-_PATIENCE = 0.8
-"""Part of a request's time after which a site is left out, so that the others are answered.
-
-A core may take minutes for a log query, which is longer than a request may last. A job has all
-the time there is.
-"""
 
 _EVERY = 256
 """Lines or objects between two looks at the clock."""
@@ -189,41 +179,37 @@ async def made(
 ) -> Made:
     """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
     began = context.clock.seconds()
-    sites = on_sites(context, chosen)
-    patience = context.config.server.request_timeout * _PATIENCE
+    states = on_sites(context, chosen)
+    sites = [site for site, _ in states]
     source = context.logcache.source() if wants_cache(context, request) else CORES
     reading = Reading(
         progress=request.progress,
-        sites=[site for site, _ in sites],
+        sites=sites,
         since=asked.since,
         until=asked.span.end,
         zone=zone,
     )
-    waiting = [
-        Deferred.fromCoroutine(
-            _of_site(context, source, reading, report, asked, site, states)
-        ).addTimeout(patience, context.clock)
-        for site, states in sites
-    ]
+    of = {site.id: mine for site, mine in states}
+
+    async def ask(site: Site) -> list[Record] | UnknownPeriodError:
+        try:
+            return await _of_site(context, source, reading, report, asked, site, of[site.id])
+        except UnknownPeriodError as error:
+            return error
+
     parts: list[list[Record]] = []
     problems = dict(chosen.problems)
     unknown: list[str] = []
-    outcomes = await DeferredList(waiting, consumeErrors=True)
-    for (site, _), (_, outcome) in zip(sites, outcomes, strict=True):
-        if not isinstance(outcome, Failure):
-            parts.append(outcome)
-        elif isinstance(outcome.value, LivestatusError):
-            problems[site.id] = site.problem(outcome.value)
-        elif isinstance(outcome.value, TooLate):
-            reason = f"its log was not read in {patience:g} s, background=1 gives it more time"
-            problems[site.id] = SiteProblem(site.id, site.name, reason, timed_out=True)
-        elif isinstance(outcome.value, UnknownPeriodError):
-            unknown.append(str(outcome.value))
-            problems[site.id] = SiteProblem(site.id, site.name, str(outcome.value))
+    for site, outcome in await asked_in_time(context, sites, ask):
+        if isinstance(outcome, UnknownPeriodError):
+            unknown.append(str(outcome))
+            problems[site.id] = SiteProblem(site.id, site.name, str(outcome))
+        elif isinstance(outcome, SiteProblem):
+            problems[site.id] = outcome
         else:
-            outcome.raiseException()
+            parts.append(outcome)
     failed = tuple(problems.values())
-    if sites and all(site.id in problems for site, _ in sites):
+    if sites and not parts:
         if len(unknown) == len(sites):
             reasons = ", ".join(dict.fromkeys(unknown))
             raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")

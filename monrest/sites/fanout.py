@@ -66,9 +66,14 @@ async def fan_out(
     raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
     ``recalls`` have the rows of the time before: those that are the same are given again.
     """
+    require_sites(sites)
+    return await _Gathering(sites, plan, layout, clock, progress, recalls).start()
+
+
+def require_sites(sites: Sequence[Site]) -> None:
+    """Raise BadRequest when there is nobody to ask."""
     if not sites:
         raise BadRequest("no backend selected", "backends: expected at least one configured site")
-    return await _Gathering(sites, plan, layout, clock, progress, recalls).start()
 
 
 @define(eq=False)

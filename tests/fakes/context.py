@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
+from pathlib import Path
 from typing import Any
 
 from attrs import fields, frozen
@@ -13,7 +14,9 @@ from monrest.figures import Figures
 from monrest.names import Names
 from monrest.resources.declare import Context
 from monrest.sites.registry import SiteList
+from monrest.spool import Spools
 from tests.fakes.clocks import Wall
+from tests.fakes.threads import Reactor
 
 
 @frozen
@@ -66,5 +69,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "figures": Figures(clock),
         "threads": NoThreads(),
         "users": NoUsers(),
+        "spools": Spools(Reactor(), Path("not started, so nothing is written")),
     }
     return Context(**{**known, **given})

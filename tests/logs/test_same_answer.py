@@ -21,7 +21,10 @@ from monrest.auth.visibility import HOSTS, SERVICES, SYSTEM
 from monrest.config import AuthConfig, Config, LogcacheConfig, SiteConfig
 from monrest.demo.service import DemoCore
 from monrest.errors import RestError
+from monrest.logs import reading
 from monrest.logs.cache import LogCache
+from monrest.query import lines
+from monrest.resources import loglines
 from monrest.resources.logs import ENDPOINTS
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
@@ -267,8 +270,11 @@ def queries(draw):
     if shape == "columns":
         pairs.append(("columns", ",".join(draw(st.lists(st.sampled_from(COLUMNS), min_size=1)))))
     elif shape == "aggregate":
-        keys = draw(st.lists(st.sampled_from([*NUMBERS, "type", "host_name"]), max_size=2))
-        pairs.append(("columns", ",".join([*keys, "count(*)", "max(time)", "sum(class)"])))
+        keys = draw(st.lists(st.sampled_from(["peer_key", *NUMBERS, *TEXT_COLUMNS]), max_size=3))
+        made = st.builds("{}({})".format, st.sampled_from(["min", "max", "sum", "avg"]),
+                         st.sampled_from(["time", *NUMBERS]))  # fmt: skip
+        numbers = draw(st.lists(made, max_size=3))
+        pairs.append(("columns", ",".join([*keys, "count(*)", *numbers])))
     if draw(st.booleans()):
         keys = draw(
             st.lists(st.sampled_from(["time", *NUMBERS, *TEXT_COLUMNS]), min_size=1, max_size=3)
@@ -303,36 +309,51 @@ async def answer(context, path, arguments, pairs, identity):
         return (error.code, error.message)
     if isinstance(result, Document):
         return result.value
-    return [one.name for one in result.columns], result.rows
+    return [one.name for one in result.columns], list(result.rows)
 
 
 ROUNDS = settings(
-    max_examples=300,
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-QUESTIONS = given(where=PATHS, pairs=queries(), user=USERS, roles=ROLES, strict=st.booleans())
+FEW = 20_000
+QUESTIONS = given(
+    where=PATHS,
+    pairs=queries(),
+    user=USERS,
+    roles=ROLES,
+    strict=st.booleans(),
+    few=st.sampled_from([FEW, 300, 7]),
+)
 
 
 # Two functions, because hypothesis, coroutines and parameters of a test do not go together.
 @ROUNDS
 @QUESTIONS
-async def test_the_answer_is_the_same_with_sqlite(on_sqlite, where, pairs, user, roles, strict):
-    await same(on_sqlite, where, pairs, Identity(user=user, roles=frozenset(roles)), strict)
+async def test_the_answer_is_the_same_with_sqlite(on_sqlite, where, user, roles, **more):
+    await same(on_sqlite, where, Identity(user=user, roles=frozenset(roles)), **more)
 
 
 @ROUNDS
 @QUESTIONS
-async def test_the_answer_is_the_same_with_postgresql(on_postgresql, where, pairs, user, roles, strict):  # fmt: skip
-    await same(on_postgresql, where, pairs, Identity(user=user, roles=frozenset(roles)), strict)
+async def test_the_answer_is_the_same_with_postgresql(on_postgresql, where, user, roles, **more):
+    await same(on_postgresql, where, Identity(user=user, roles=frozenset(roles)), **more)
 
 
-async def same(context, where, pairs, identity, strict):
+async def same(context, where, identity, *, pairs, strict, few):
+    """With the cache and without, however many lines are held at once."""
     path, arguments = where
     context.config = Config(auth=AuthConfig(strict_host_authorization=strict))
-    with_cache = await answer(context, path, arguments, pairs, identity)
-    without = await answer(context, path, arguments, (*pairs, ("logcache", "0")), identity)
-    assert with_cache == without
+    from_core = (*pairs, ("logcache", "0"))
+    whole = await answer(context, path, arguments, from_core, identity)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (lines, loglines, reading):
+            patch.setattr(module, "FEW", few)
+        patch.setattr(loglines, "_FEWEST", few)
+        assert await answer(context, path, arguments, pairs, identity) == whole
+        if few != FEW:
+            assert await answer(context, path, arguments, from_core, identity) == whole
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
