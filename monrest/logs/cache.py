@@ -21,6 +21,7 @@ from monrest.errors import Unavailable
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs import records
 from monrest.logs.cachedlog import CachedLog, Reader
+from monrest.logs.events import Key
 from monrest.logs.importer import (
     Again,
     BusyError,
@@ -31,7 +32,7 @@ from monrest.logs.importer import (
 from monrest.logs.leases import LOOK, Leases
 from monrest.logs.reading import CachedPart, Reading, reading
 from monrest.logs.records import LeaseLostError, Record, Written
-from monrest.logs.source import CORES, LogSource
+from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
 from monrest.logs.updates import Imports, Updated, at_once, together
 from monrest.query.bind import Bound
@@ -273,6 +274,12 @@ class LogCache(Service):
             read=self._reader.read,
             clock=self.clock,
         )
+
+    async def objects(self, site: Site, wanted: Wanted) -> list[Key] | None:
+        """The objects of a site by its log, which is wholly in the cache; None where it is not."""
+        if not self.enabled:
+            return None
+        return await CachedLog(reader=self._reader, wall=self.wall).objects(site, wanted)
 
     def source(self) -> LogSource:
         """The log of every site for those who see all of it; the cores' own while switched off."""

@@ -17,10 +17,10 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.clocks import WallClock
 from monrest.errors import Unavailable
 from monrest.logs import records
-from monrest.logs.events import Line
+from monrest.logs.events import Key, Line
 from monrest.logs.importer import present
 from monrest.logs.records import Work
-from monrest.logs.reportlines import Slice, piece_of, slice_of
+from monrest.logs.reportlines import Slice, objects_of, piece_of, slice_of
 from monrest.logs.source import CORES, MOST_LINES, LogSource, Wanted
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -59,14 +59,22 @@ class CachedLog:
     core: LogSource = CORES
     most: int = MOST_LINES
 
+    async def objects(self, site: Site, wanted: Wanted) -> list[Key] | None:
+        """Which hosts and services the log tells states of; None unless all of it is there."""
+        known = await self.reader.read(records.known(site.id))
+        piece = piece_of(known, wanted, present(site, self.wall))
+        if known is None or piece is None or not piece.covers(wanted):
+            return None
+        return await self.reader.read(objects_of(site.id, piece, wanted))
+
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
-        """See ``LogSource``."""
-        await site.verdict()
-        assert site.capabilities is not None
-        named = site.capabilities.kind != "icinga2"
+        """See ``LogSource``. A site that is down is not asked where the cache has everything."""
         low = wanted.since
         known = await self.reader.read(records.known(site.id))
         piece = piece_of(known, wanted, present(site, self.wall))
+        if piece is None or not piece.covers(wanted):
+            await site.verdict()
+        named = site.capabilities is not None and site.capabilities.kind != "icinga2"
         if piece is not None:
             if low < piece.start:
                 before = evolve(wanted, until=piece.start - 1)

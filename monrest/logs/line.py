@@ -116,6 +116,16 @@ def sizes(lines: Iterable[Line]) -> tuple[int, int]:
     return data, index
 
 
+def service_of(message: str, host: str, service: str) -> str:
+    """The whole name of the service in a line that tells a state.
+
+    ``service`` is what the core found there: names of an Icinga 2 may hold what separates fields.
+    """
+    found = _STATED.match(message, STAMP)
+    whole = found is not None and found[1] == "SERVICE" and found[2].startswith(f"{host};")
+    return found[2][len(host) + 1 :] if found is not None and whole else service
+
+
 def repetitions(lines: Iterable[tuple[Any, int, str, str]]) -> Iterator[Any]:
     """Of (key, class, type, message) in log order, the keys of those that tell nothing new.
 

@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 
 from monrest.logs import records
 from monrest.logs.days import ceil, floor
-from monrest.logs.events import Line
+from monrest.logs.events import Key, Line
 from monrest.logs.importer import DRIFT
+from monrest.logs.line import service_of
 from monrest.logs.records import Record, Work
 from monrest.logs.source import FEW_HOSTS, Texts, Wanted
 from monrest.logs.sql import fetched
@@ -36,6 +37,10 @@ class Piece:
     start: int
     end: int
     texts: Texts
+
+    def covers(self, wanted: Wanted) -> bool:
+        """Whether nothing is wanted beside it."""
+        return self.start <= wanted.since and wanted.until < self.end
 
     def still(self, known: Record | None, low: int) -> bool:
         """Whether it has the lines from ``low`` on after all that happened meanwhile."""
@@ -110,6 +115,34 @@ def slice_of(
             return Slice(_in_order(found), low + 1)
         # There may be more of the last second.
         return Slice(_in_order([one for one in found if one[0] < last]), last)
+
+    return work
+
+
+def objects_of(site: str, piece: Piece, wanted: Wanted) -> Work[list[Key] | None]:
+    """The hosts and services of which a piece tells states; None when it is there no more."""
+
+    def work(connection: Connection) -> list[Key] | None:
+        known = records.of_site(connection, site)
+        if known is None or not piece.still(known, piece.start):
+            return None
+        hosts = _HOST_TYPES if wanted.hosts else ()
+        types = (*hosts, *(_SERVICE_STATES if wanted.services else ()))
+        found = (
+            select(lines.c.host_name, lines.c.service_description, func.min(lines.c.message))
+            .where(
+                lines.c.site == known.id,
+                lines.c.time >= piece.start,
+                lines.c.time < piece.end,
+                lines.c["class"].in_(_STATES),
+                lines.c.type.in_(types),
+            )
+            .group_by(lines.c.host_name, lines.c.service_description)
+        )
+        return [
+            (host, service_of(message, host, service))
+            for host, service, message in connection.execute(found)
+        ]
 
     return work
 

@@ -100,7 +100,7 @@ def asked(
     query = parse_query(tuple(left))
     reader.sort_out(query, fields)
     if single and (reader.objects or reader.rows):
-        names = [one.column for one in _conditions(query.filter)]
+        names = [one.column for one in conditions_of(query.filter)]
         raise BadRequest(
             "possible typo in filter",
             f"{printable(', '.join(names))}: a single object cannot be filtered",
@@ -159,7 +159,7 @@ class _Reader:
             if isinstance(tree, Condition) and tree.column in ("time", "timeperiod"):
                 self._bound(tree)
                 continue
-            names = {one.column for one in _conditions(tree)} - {"host", "service"}
+            names = {one.column for one in conditions_of(tree)} - {"host", "service"}
             mine = names & fields
             if not mine:
                 self.objects.append(tree)
@@ -278,10 +278,11 @@ def _conjuncts(tree: FilterTree) -> list[FilterTree]:
     return [tree]
 
 
-def _conditions(tree: FilterTree) -> list[Condition]:
+def conditions_of(tree: FilterTree) -> list[Condition]:
+    """All conditions of a tree."""
     if isinstance(tree, Condition):
         return [tree]
-    return [one for item in tree.items for one in _conditions(item)]
+    return [one for item in tree.items for one in conditions_of(item)]
 
 
 def _expressions(query: Query) -> set[str]:

@@ -14,16 +14,18 @@ from attrs import define, evolve, field, frozen
 from monrest.auth.contacts import NOBODY
 from monrest.auth.visibility import HOSTS as ALL_HOSTS
 from monrest.auth.visibility import SERVICES as ALL_SERVICES
-from monrest.errors import Forbidden, NotFound
+from monrest.errors import Forbidden, NotFound, SitesFailed
 from monrest.logs.events import Key
+from monrest.logs.source import Wanted
 from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.query.schema import TableSchema
 from monrest.resources.columns import HOSTGROUPS, HOSTS, SERVICEGROUPS, SERVICES
 from monrest.resources.declare import Context
-from monrest.resources.fetch import fetch
-from monrest.resources.reportarguments import Asked
+from monrest.resources.fetch import fetch, wants_cache
+from monrest.resources.local import local_schema, select
+from monrest.resources.reportarguments import Asked, Kind, conditions_of
 from monrest.sites.site import Site
-from monrest.values import RestRequest, RowList, Rows, SiteProblem
+from monrest.values import Column, RestRequest, RowList, Rows, SiteProblem
 
 _OF_HOSTS = {"host": "name", "host_name": "name"}
 _OF_SERVICES = {"host": "host_name", "service": "description"}
@@ -94,20 +96,42 @@ def in_servicegroup(name: str) -> Scope:
 async def choose(context: Context, request: RestRequest, scope: Scope, asked: Asked) -> Chosen:
     """The objects that the asker may see.
 
-    Raise NotFound when the object of the path is none of them, Forbidden for who has no right to
-    see any object at all, and what ``fetch`` raises.
+    Those of a site that is down are what its log in the cache tells of, where the log of the whole
+    report is there. Raise NotFound when the object of the path is none of them, Forbidden for who
+    has no right to see any object at all, and what ``fetch`` raises.
     """
     found = Chosen()
     conditions = [*asked.objects, *_named(asked)]
-    if asked.kind != "hosts":
-        rows = await _services(context, request, found, scope.services, conditions)
-        for host, service, state, checked, site in rows:
-            found.add(site, host, service, state if checked else 0)
-    if asked.kind != "services":
-        await _choose_hosts(context, request, scope, conditions, found)
+    try:
+        await _choose(context, request, scope, asked.kind, conditions, found)
+    except SitesFailed as error:
+        found.problems.update((one.site, one) for one in error.problems)
+        await _choose_by_log(context, request, scope, asked, conditions, found)
+        if not any(found.states.values()):
+            raise
+        return found
+    if found.problems:
+        await _choose_by_log(context, request, scope, asked, conditions, found)
     if not any(found.states.values()):
         await _explain(context, request, scope, found)
     return found
+
+
+async def _choose(
+    context: Context,
+    request: RestRequest,
+    scope: Scope,
+    kind: Kind,
+    conditions: list[FilterTree],
+    found: Chosen,
+) -> None:
+    """Ask the cores."""
+    if kind != "hosts":
+        rows = await _services(context, request, found, scope.services, conditions)
+        for host, service, state, checked, site in rows:
+            found.add(site, host, service, state if checked else 0)
+    if kind != "services":
+        await _choose_hosts(context, request, scope, conditions, found)
 
 
 def _named(asked: Asked) -> Iterable[Condition]:
@@ -193,6 +217,96 @@ def _renamed(tree: FilterTree, names: Mapping[str, str]) -> FilterTree:
     if isinstance(tree, Group):
         return Group(tree.connector, tuple(_renamed(one, names) for one in tree.items))
     return evolve(tree, column=names.get(tree.column, tree.column))
+
+
+# -------------------------------------------------------------------- sites that are down
+
+_NAMES = frozenset({"name", "host", "host_name", *_SERVICE_NAMES})
+
+
+def _of_names(name: str, *columns: str) -> TableSchema:
+    known = tuple(Column(one, "string") for one in columns)
+    return evolve(local_schema(name, known, columns), folded=False)
+
+
+_HOSTS_BY_NAME = _of_names("hosts", "name")
+_SERVICES_BY_NAME = _of_names("services", "host_name", "description")
+
+
+async def _choose_by_log(
+    context: Context,
+    request: RestRequest,
+    scope: Scope,
+    asked: Asked,
+    conditions: list[FilterTree],
+    found: Chosen,
+) -> None:
+    """Note the objects of sites that are down, for who sees all of them.
+
+    Only names are known of them, so nothing is noted where other conditions choose objects.
+    """
+    identity = request.identity
+    trees = [*scope.hosts, *scope.services, *for_services(conditions)]
+    if (
+        not wants_cache(context, request)
+        or not (identity.may(ALL_HOSTS) and identity.may(ALL_SERVICES))
+        or not all(one.column in _NAMES for tree in trees for one in conditions_of(tree))
+    ):
+        return
+    wanted = Wanted(
+        since=asked.since,
+        until=asked.span.end,
+        hosts=asked.kind != "services",
+        services=asked.kind != "hosts" or scope.by_service or any(map(about_services, conditions)),
+        texts="latest",
+    )
+    for site in context.sites.sites:
+        if site.id not in found.problems or site.breaker.error is None:
+            continue
+        keys = await context.logcache.objects(site, wanted)
+        for host, service in await _by_name(
+            context, request, scope, asked.kind, conditions, keys or ()
+        ):
+            found.add(site.id, host, service, None)
+
+
+async def _by_name(
+    context: Context,
+    request: RestRequest,
+    scope: Scope,
+    kind: Kind,
+    conditions: list[FilterTree],
+    keys: Iterable[Key],
+) -> list[Key]:
+    """Those of ``keys`` that are wanted, as ``_choose`` finds them where a core answers."""
+
+    async def rows(schema: TableSchema, trees: Iterable[FilterTree]) -> list[Key]:
+        wanted = tuple(_renamed(one, {"service_description": "description"}) for one in trees)
+        records = [
+            {"name": host, "host_name": host, "description": service}
+            for host, service in keys
+            if bool(service) == (schema is _SERVICES_BY_NAME)
+        ]
+        columns = "host_name,description" if schema is _SERVICES_BY_NAME else "name"
+        every = evolve(request, parameters=(("columns", columns),))
+        answer = await select(context, every, schema, records, extra=wanted)
+        assert isinstance(answer, Rows)
+        return [(row[0], row[1] if row[1:] else "") for row in answer.rows]
+
+    found = []
+    if kind != "hosts":
+        trees = (*scope.services, *for_services(conditions))
+        found += await rows(_SERVICES_BY_NAME, trees)
+    if kind != "services":
+        mine = [one for one in conditions if not about_services(one)]
+        theirs = [one for one in conditions if about_services(one)]
+        hosts = await rows(_HOSTS_BY_NAME, (*scope.hosts, *for_hosts(mine)))
+        if theirs:
+            services = await rows(_SERVICES_BY_NAME, (*scope.services, *for_services(theirs)))
+            allowed = {host for host, _ in services}
+            hosts = [one for one in hosts if one[0] in allowed]
+        found += hosts
+    return found
 
 
 async def _explain(context: Context, request: RestRequest, scope: Scope, found: Chosen) -> None:

@@ -1,0 +1,140 @@
+"""What is wholly in the log cache is told although its site is down, with the site marked."""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import quote
+
+import pytest
+from harness.cores import EmbeddedCore
+from harness.daemon import Daemon, site
+from harness.expect import refused
+from harness.waiting import until
+
+DAY = 86400
+
+
+@pytest.fixture(scope="module")
+def span():
+    """A day of the invented history, and the parameters that mean it."""
+    start = int(time.time()) - 2 * DAY
+    return start, start + DAY
+
+
+@pytest.fixture(scope="module")
+def lines(span):
+    return {"time[gte]": str(span[0]), "time[lt]": str(span[1])}
+
+
+@pytest.fixture(scope="module")
+def report(span):
+    return {"start": str(span[0]), "end": str(span[1]), "backtrack": "1"}
+
+
+def questions(lines, report, host):
+    """Paths and parameters that need nothing but the log of that day."""
+    group = {"columns": "type,class,count(*),max(time)"}
+    return [
+        ("/logs", lines),
+        ("/logs", {**lines, "limit": "7"}),
+        ("/logs", {**lines, "limit": "7", "sort": "-message", "offset": "2"}),
+        ("/logs", {**lines, "q": f"host = '{host}' and message ~~ alert"}),
+        ("/logs", {**lines, **group}),
+        ("/logs", {**lines, "columns": "count(*)"}),
+        ("/alerts", {**lines, "state[ne]": "0"}),
+        ("/notifications", lines),
+        (f"/hosts/{quote(host)}/alerts", lines),
+        (f"/hosts/{host[:2]}*/notifications", lines),
+        ("/hosts/availability", report),
+        ("/services/availability", report),
+        ("/services/availability", {**report, "type": "both"}),
+        (f"/hosts/{quote(host)}/availability", report),
+        ("/services/availability", {**report, "host_name": host}),
+        ("/hosts/availability", {**report, "q": f"name ~ ^{host[:2]}"}),
+        ("/hosts/outages", report),
+        ("/services/outages", {**report, "withdowntimes": "0"}),
+        (f"/hosts/{quote(host)}/outages", {**report, "type": "both"}),
+        ("/services/outages", {**report, "columns": "count(*),class"}),
+    ]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory, lines, report):
+    """A daemon whose core has stopped, and what it told before."""
+    folder = tmp_path_factory.mktemp("down")
+    core = EmbeddedCore(folder, objects=None, arguments=("--history", "3"))
+    core.start()
+    daemon = Daemon(
+        folder,
+        [site("s1", f"unix:{core.socket}")],
+        sections={"logcache": {"update_interval": 1.0, "first_import": 5 * DAY}},
+    )
+    try:
+        daemon.start()
+        with daemon.client() as client:
+            until(
+                lambda: client.rows("/mon/logcache/stats")[0]["status"] == "OK", "all is imported"
+            )
+            host = client.rows("/hosts", {"columns": "name", "limit": "1"})[0]["name"]
+            asked = questions(lines, report, host)
+            answers = [client.rows(path, query) for path, query in asked]
+        core.stop()
+        with daemon.client() as client:
+            until(lambda: not client.rows("/sites")[0]["connected"], "the core is missed")
+        yield daemon, host, list(zip(asked, answers, strict=True))
+    finally:
+        core.stop()
+        daemon.stop()
+
+
+def check(told):
+    daemon, _, answers = told
+    with daemon.client() as client:
+        for (path, query), before in answers:
+            response = client.get(path, query)
+            assert response.status == 200, (path, query, response)
+            assert response.json == before, (path, query)
+            assert response.headers["x-mon-failed-sites"] == "s1"
+        assert [question for question, before in answers if not before] == []
+        (path, query), before = answers[0]
+        wrapped = client.get(f"/wrapped_json{path}", query).json
+        assert wrapped["data"] == before
+        assert [one["peer_key"] for one in wrapped["meta"]["failed_sites"]] == ["s1"]
+
+
+def test_the_same_as_before(told):
+    check(told)
+
+
+def test_what_only_the_core_knows(told, lines, report):
+    daemon, _, _ = told
+    start = lines["time[gte]"]
+    with daemon.client() as client:
+        for path, query in (
+            ("/logs", {}),
+            ("/logs", {"time[gte]": start}),
+            ("/logs", {**lines, "logcache": "0"}),
+            ("/logs", {**lines, "columns": "message,current_host_state"}),
+            ("/logs", {"time[lt]": lines["time[lt]"]}),
+            ("/hosts/availability", {}),
+            ("/hosts/availability", {"start": start}),
+            ("/hosts/availability", {**report, "logcache": "0"}),
+            ("/hosts/availability", {**report, "backtrack": "300"}),
+            ("/hosts/availability", {**report, "hostgroup": "all"}),
+            ("/hosts/availability", {**report, "alias": "x"}),
+            ("/hosts/availability", {**report, "host": "nobody wrote about it"}),
+            ("/hosts/nope/availability", report),
+            ("/hostgroups/all/availability", report),
+            ("/hosts/availability", {**report, "rpttimeperiod": "24x7"}),
+        ):
+            refused(client.get(path, query), 502, "no backend available", "s1: ")
+    with daemon.client("olga") as olga:
+        refused(olga.get("/logs", lines), 502, "no backend available")
+        refused(olga.get("/hosts/availability", report), 502)
+
+
+def test_a_daemon_that_never_met_the_core(told):
+    daemon, _, _ = told
+    daemon.stop()
+    daemon.start(connected=set())
+    check(told)
