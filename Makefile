@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8080
 
-.PHONY: demo test test-core lint types unit bench docs clean
+.PHONY: demo test test-core lint types unit coverage bench docs clean
 
 demo: $(VENV)/.runtime
 	@exec $(BIN)/twistd --nodaemon --pidfile= monrest --demo --port $(PORT)
@@ -24,6 +24,13 @@ unit: $(VENV)/.tools
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
 	$(BIN)/python -m pytest -q --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder
 
+# Which lines and branches the tests reach, in every process: a table, and the whole in htmlcov/.
+coverage: $(VENV)/.tools
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q --numprocesses $$(($$(nproc) + 1)) --dist loadfile \
+	    --no-loadscope-reorder $(TESTS); status=$$?; \
+	$(BIN)/coverage combine --quiet && $(BIN)/coverage html --quiet && $(BIN)/coverage report; exit $$status
+
 # Against a core that is there already: SOCKET=unix:PATH or tcp:HOST:PORT (docs/guide.md).
 test-core: $(VENV)/.tools
 	@[ -n "$(SOCKET)" ] || { echo "which core? make test-core SOCKET=unix:/run/naemon/live"; exit 2; }
@@ -39,7 +46,7 @@ docs: $(VENV)/.runtime
 	$(BIN)/python -m monrest.cli.manpage > docs/monrest.1
 
 clean:
-	rm -rf $(VENV) .samples build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .samples .coverage* htmlcov build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

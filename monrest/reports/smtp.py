@@ -10,7 +10,7 @@ import io
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 from OpenSSL import SSL
@@ -28,12 +28,17 @@ from twisted.internet.error import TimeoutError as NoConnection
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
-from twisted.mail.smtp import ESMTPClient, LOGINAuthenticator, PLAINAuthenticator, SMTPTimeoutError
 from twisted.python.failure import Failure
 
 from monrest.concurrency import Threads
 from monrest.config import MailConfig
 from monrest.reports.letter import Letter
+
+if TYPE_CHECKING:
+    from twisted.mail.smtp import ESMTPClient as _Base
+else:
+    # Twisted's client installs a reactor when it is imported, so it joins as the first mail leaves.
+    _Base = object
 
 _FINAL = 600.0
 """Seconds that a server may think about a mail it has got (RFC 5321, section 4.5.3.2.6)."""
@@ -76,8 +81,11 @@ def _said(code: int, text: bytes | str) -> str:
     return f"{code} {shown}" if code > 0 else shown
 
 
-class _Client(ESMTPClient):
-    """One connection for one mail; ``done`` fires with the Delivery."""
+class _Client(_Base):
+    """One connection for one mail; ``done`` fires with the Delivery.
+
+    ``_client`` makes one, on top of Twisted's ESMTPClient.
+    """
 
     debug = False  # it would keep passwords
 
@@ -101,6 +109,8 @@ class _Client(ESMTPClient):
         self.gone = False
         self.polite = False
         if config.username:
+            from twisted.mail.smtp import LOGINAuthenticator, PLAINAuthenticator
+
             user = config.username.encode()
             self.registerAuthenticator(PLAINAuthenticator(user))
             self.registerAuthenticator(LOGINAuthenticator(user))
@@ -137,7 +147,7 @@ class _Client(ESMTPClient):
         def go_on(_: object) -> None:
             if not self.gone:
                 self.setTimeout(_FINAL)
-                ESMTPClient.smtpState_data(self, code, resp)
+                super(_Client, self).smtpState_data(code, resp)
 
         asked = Deferred.fromCoroutine(_awaited(self.before_text(taken)))
         asked.addCallbacks(go_on, self._failed)
@@ -183,6 +193,8 @@ class _Client(ESMTPClient):
 
     def sendError(self, exc: BaseException) -> None:
         """Tell what is wrong before anything was sent, or that no answer came."""
+        from twisted.mail.smtp import SMTPTimeoutError
+
         code = getattr(exc, "code", -1)
         if isinstance(exc, SMTPTimeoutError):
             text = "the mail server does not answer"
@@ -230,6 +242,16 @@ class _Client(ESMTPClient):
             transport.abortConnection()
 
 
+def _client(*arguments: Any) -> _Client:
+    """Make a client; the arguments are those of ``_Client``."""
+    from twisted.mail.smtp import ESMTPClient
+
+    class Client(_Client, ESMTPClient):
+        """Both."""
+
+    return Client(*arguments)
+
+
 async def _awaited(work: Awaitable[object]) -> None:
     await work
 
@@ -265,7 +287,7 @@ class Mailer:
         if config.security == "tls":
             endpoint = wrapClientTLS(tls, endpoint)
         starttls = tls if config.security == "starttls" else None
-        client = _Client(letter, config, password, starttls, self.clock, before_text)
+        client = _client(letter, config, password, starttls, self.clock, before_text)
         where = f"{config.host}:{config.port}"
         try:
             await endpoint.connect(Factory.forProtocol(lambda: client)).addTimeout(

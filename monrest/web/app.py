@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TypeAlias, cast
 
 from attrs import define, field
-from klein import Klein
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -81,7 +80,9 @@ class Api:
         self._format_header = self.names.header("OutputFormat")
 
     def resource(self) -> FrontResource:
-        """Make the root resource for this generation."""
+        """Make the root resource for this generation; importing Klein installs a reactor."""
+        from klein import Klein
+
         app = Klein()
         app.url_map.strict_slashes = False
 

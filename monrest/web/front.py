@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from klein.resource import KleinResource
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
 from monrest.web.intake import UNKNOWN
 from monrest.web.site import ApiRequest
+
+if TYPE_CHECKING:
+    from klein.resource import KleinResource
 
 _ABSOLUTE = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
 
