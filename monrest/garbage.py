@@ -13,36 +13,43 @@ from typing import ClassVar
 
 from attrs import define, field
 from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.spool import Room
 
 INTERVAL = 1.0
 """Seconds between two looks."""
-FEW, MANY = 10_000, 100_000
-"""New objects that are worth a collection, and that take too long for one at a busy moment."""
+FEW, MANY = 5_000, 20_000
+"""New objects that are worth a collection, and those among which must be rows on their way."""
 WHOLE = 600.0
 """Seconds between two collections of everything."""
 SHORT = 0.05
 """Seconds that a collection of everything may take, or else it comes less often."""
 SELDOM = 6
 PATIENCE = 60.0
-"""Seconds for which a collection waits for a moment at which nobody is served."""
+"""Seconds for which a collection waits for a moment at which it is short."""
 
 
 @define(eq=False)
 class Garbage(Service):
-    """Collects garbage instead of the interpreter. ``busy``: somebody is served just now.
+    """Collects garbage instead of the interpreter, of many objects when ``room`` holds no rows.
 
-    What is there when it starts stays for good and is never looked at.
+    What is there when it starts stays for good and is never looked at. ``busy``: somebody is
+    served just now.
     """
 
     log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
+    room: Room
     busy: Callable[[], bool]
     timer: Callable[[], float] = time.perf_counter
     _next: IDelayedCall | None = field(default=None, init=False)
-    _many_since: float | None = field(default=None, init=False)
+    _turn: Deferred[None] | None = field(default=None, init=False)
     _whole_due: float = field(default=0.0, init=False)
 
     def startService(self) -> None:
@@ -59,32 +66,47 @@ class Garbage(Service):
         super().stopService()
         if self._next is not None and self._next.active():
             self._next.cancel()
+        if self._turn is not None:
+            self._turn.cancel()
         gc.enable()
 
     def _look(self) -> None:
         self._next = self.clock.callLater(INTERVAL, self._look)
-        now = self.clock.seconds()
+        if self._turn is not None:
+            return
         fresh, *_ = gc.get_count()
-        if fresh < MANY:
-            self._many_since = None
-        elif self._many_since is None:
-            self._many_since = now
-        if now >= self._whole_due and self._may(now, self._whole_due):
-            self._collect_all(now)
-        elif self._many_since is not None:
-            if self._may(now, self._many_since):
-                gc.collect(1)
+        if self._whole_is_due() or fresh >= MANY:
+            self._wait_for_turn()
         elif fresh >= FEW:
             gc.collect(1)
 
-    def _may(self, now: float, since: float) -> bool:
-        return not self.busy() or now >= since + PATIENCE
+    def _whole_is_due(self) -> bool:
+        late = self.clock.seconds() - self._whole_due
+        return late >= PATIENCE or (late >= 0 and not self.busy())
 
-    def _collect_all(self, now: float) -> None:
+    def _wait_for_turn(self) -> None:
+        """Collect when nobody has rows in the room; new ones have to wait meanwhile."""
+        share = self.room.share()
+        self._turn = share.admit(self.room.most)
+
+        def collect(result: object) -> None:
+            self._turn = None
+            if isinstance(result, Failure):
+                result.trap(TooLate, CancelledError)
+            if self.running:
+                self._collect()
+            share.release()
+
+        self._turn.addTimeout(PATIENCE, self.clock).addBoth(collect)
+
+    def _collect(self) -> None:
+        if not self._whole_is_due():
+            gc.collect(1)
+            return
         start = self.timer()
         found = gc.collect()
         seconds = self.timer() - start
-        self._whole_due = now + WHOLE * (SELDOM if seconds > SHORT else 1)
+        self._whole_due = self.clock.seconds() + WHOLE * (SELDOM if seconds > SHORT else 1)
         self.log.debug(
             "{count} objects of garbage collected in {ms:.0f} ms", count=found, ms=seconds * 1000
         )

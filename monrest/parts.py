@@ -49,7 +49,7 @@ from monrest.resources.reportmaking import prepare
 from monrest.resources.users import figures as figures_of_users
 from monrest.restart import Restarting
 from monrest.sites.registry import Registry
-from monrest.spool import Spools
+from monrest.spool import Room, Spools
 from monrest.store.database import Database
 from monrest.store.duties import Duties
 from monrest.store.health import Health
@@ -93,6 +93,7 @@ class Parts:
     garbage: Garbage = field(init=False)
     turns: Turns = field(init=False)
     spools: Spools = field(init=False)
+    room: Room = field(init=False)
     database: Database = field(init=False)
     health: Health = field(init=False)
     keys: Keys = field(init=False)
@@ -119,8 +120,9 @@ class Parts:
         self.registry = Registry(clock, config.sites)
         self.threads = Threads(clock, _THREADS, "monrest")
         self.sheets = Threads(clock, 1, "sheets")
-        self.garbage = Garbage(clock, self._serving)
         self.turns, self.spools = Turns(clock), Spools(clock, folder / "spool")
+        self.room = Room(clock)
+        self.garbage = Garbage(clock, self.room, self._serving)
         self.database = Database(clock, config.database.url, patience=_DATABASE_PATIENCE)
         self.health = Health(self.database, clock)
         self.wall = wall = clock_of(self.database, clock, self.machine)
@@ -343,6 +345,7 @@ class Parts:
             staging=self.staging,
             threads=self.threads,
             spools=self.spools,
+            room=self.room,
             jobs=self.jobs,
             bp=self.bp,
             reports=self.reports,

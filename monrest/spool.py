@@ -23,6 +23,8 @@ from monrest.concurrency import Threads
 
 ROOM = 24 << 20
 """Bytes of cores' answers that are rows in memory at a time, which takes about five times that."""
+FREE = 1 << 20
+"""Bytes of one request that need no room."""
 MOST_STORED = 4 << 30
 """Bytes in the files of all spools."""
 MOST_HELD = 64 << 20
@@ -42,35 +44,47 @@ class Room:
 
     reactor: IReactorFromThreads
     most: int = ROOM
+    free: int = FREE
     held: int = field(default=0, init=False)
     _waiting: deque[tuple[Share, int, Deferred[None]]] = field(factory=deque, init=False)
 
     def share(self) -> Share:
         """Make the share of one request, which is empty."""
-        return Share(self)
+        return Share(self, self.free)
 
     def give_back(self, count: int) -> None:
         """Take ``count`` bytes back, and give them to whoever waits longest."""
         self.held -= count
-        while self._waiting and self._fits(self._waiting[0][1]):
+        while self._waiting and self._may_take(*self._waiting[0][:2]):
             share, wanted, done = self._waiting.popleft()
             share._take(wanted)
             done.callback(None)
 
-    def _fits(self, count: int) -> bool:
+    def _may_take(self, share: Share, count: int) -> bool:
         # Whatever is larger than the room gets all of it, alone.
-        return self.held == 0 or self.held + count <= self.most
+        if self.held == 0 or self.held + count <= self.most:
+            return True
+        # Two that have some would wait for each other: one at a time gets more than there is.
+        return share.size > 0 and (self.held <= self.most or share.over)
 
 
 @define(eq=False)
 class Share:
-    """The part of the room that one request has; it ends with the request's rows."""
+    """The part of the room that one request has; it ends with the request's rows.
+
+    ``free`` bytes more need no room. ``over``: it took more than there was.
+    """
 
     room: Room
-    size: int = 0
+    free: int
+    size: int = field(default=0, init=False)
+    over: bool = field(default=False, init=False)
 
     def grow(self, count: int) -> bool:
         """Take ``count`` bytes more if there is room and nobody waits for it."""
+        if count <= self.free:
+            self.free -= count
+            return True
         if self.room._waiting or self.room.held + count > self.room.most:
             return False
         self._take(count)
@@ -79,23 +93,29 @@ class Share:
     def admit(self, count: int) -> Deferred[None]:
         """Fire when this request has room for ``count`` bytes more; it may be cancelled.
 
-        Who has some already waits for nobody, or two could wait for each other.
+        Who has some already goes first.
         """
-        if self.size or (not self.room._waiting and self.room._fits(count)):
+        waiting = self.room._waiting
+        if (self.size or not waiting) and self.room._may_take(self, count):
             self._take(count)
             return succeed(None)
         done: Deferred[None] = Deferred(self._give_up)
-        self.room._waiting.append((self, count, done))
+        wanted = (self, count, done)
+        if self.size:
+            waiting.appendleft(wanted)
+        else:
+            waiting.append(wanted)
         return done
 
     def release(self) -> None:
         """Give all of it back."""
-        count, self.size = self.size, 0
+        count, self.size, self.over = self.size, 0, False
         self.room.give_back(count)
 
     def _take(self, count: int) -> None:
         self.room.held += count
         self.size += count
+        self.over = self.room.held > self.room.most
 
     def _give_up(self, done: Deferred[None]) -> None:
         waiting = [one for one in self.room._waiting if one[2] is not done]
@@ -149,13 +169,25 @@ class Spools(Service):
         """Whether more is in memory than should be, since the disk does not take it."""
         return self.full and self.held > self.most_held
 
-    def failed(self, failure: Failure) -> None:
+    def give_back(self, held: int, file: int, stored: int) -> None:
+        """Take back what a spool held, and close its file if it has one."""
+        self.held -= held
+        if file < 0:
+            return
+        self.stored -= stored
+        # Giving a large file back to the system takes milliseconds.
+        if self.running:
+            self.threads.run(lambda: os.close(file))
+        else:
+            os.close(file)
+
+    def failed(self, reason: object) -> None:
         """Note that a file could not be written."""
         if not self.full:
             self.log.warn(
                 "no room for large answers in {folder}: {reason}",
                 folder=str(self.folder),
-                reason=failure.value,
+                reason=reason,
             )
         self.full = True
 
@@ -208,8 +240,9 @@ class Spool:
         return chunk
 
     def read(self, chunk: Chunk) -> bytes:
-        """Give what was added and not yet taken out. Raises OSError."""
-        return _read(self._file, chunk.size, chunk.at) if chunk.data is None else chunk.data
+        """Give what was added and not yet taken out, in any thread. Raises OSError."""
+        data = chunk.data
+        return _read(self._file, chunk.size, chunk.at) if data is None else data
 
     def take(self) -> bytes | None:
         """Take the first chunk out; None when nothing is left. Raises OSError."""
@@ -237,9 +270,13 @@ class Spool:
             self._close_file()
 
     def __del__(self) -> None:
-        """Close what nobody closed."""
-        if not self._closed:
-            self.close()
+        """Close what nobody closed; this may be in any thread."""
+        if self._closed:
+            return
+        held = sum(chunk.size for chunk in self._chunks if chunk.data is not None)
+        if held or self._file >= 0:
+            give_back = self.spools.give_back
+            self.spools.reactor.callFromThread(give_back, held, self._file, self._end)
 
     # ---------------------------------------------------------------- writing
 
@@ -252,7 +289,10 @@ class Spool:
         batch = [chunk for chunk in batch if chunk.data]
         size = sum(chunk.size for chunk in batch)
         self._fresh_size = sum(chunk.size for chunk in self._fresh)
-        if not batch or spools.stored + size > spools.most_stored:
+        if not batch:
+            return
+        if spools.stored + size > spools.most_stored:
+            spools.failed(f"they have {spools.most_stored} bytes already")
             return
         self._writing = True
         spools.stored += size
@@ -283,21 +323,14 @@ class Spool:
         self._writing = False
         self._end -= size
         self.spools.stored -= size
-        self.spools.failed(failure)
+        self.spools.failed(failure.value)
         if self._closed:
             self._close_file()
 
     def _close_file(self) -> None:
         file, self._file = self._file, -1
-        if file < 0:
-            return
-        self.spools.stored -= self._end
+        self.spools.give_back(0, file, self._end)
         self._end = 0
-        # Giving a large file back to the system takes milliseconds.
-        if self.spools.running:
-            self.spools.threads.run(lambda: os.close(file))
-        else:
-            os.close(file)
 
 
 def _append(folder: Path, file: int, at: int, parts: Sequence[bytes]) -> int:

@@ -107,6 +107,10 @@ def nobody_follows(percent: float, remaining: float | None = None, message: str 
     del percent, remaining, message
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 def part_of(progress: Progress, begin: float, end: float) -> Progress:
     """Give the progress of work that is the part from ``begin`` to ``end`` percent of another."""
     if progress is nobody_follows:
@@ -130,7 +134,8 @@ class RestRequest:
     for resources to which it matters where something stands.
     ``document`` is the parsed JSON body, if there was one; ``structured`` names its first member
     that is no plain value or list of such and hence in no parameter (empty for a body that is a
-    list), None when there is none. ``progress`` takes how far the handler is.
+    list), None when there is none. ``progress`` takes how far the handler is. ``flows``: who asks
+    reads rows of the answer piece by piece, so that they may be made meanwhile.
     """
 
     method: str
@@ -149,6 +154,7 @@ class RestRequest:
     request_id: str = ""
     caller: Caller = Caller()
     progress: Progress = field(default=nobody_follows, eq=False, repr=False)
+    flows: bool = False
 
 
 ColumnType: TypeAlias = Literal["string", "number", "boolean", "time", "array_of_strings", "object"]
@@ -264,13 +270,15 @@ class Rows(Answer):
     ``further`` are those of keys that only ``expand`` gives, as far as they are declared.
     Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
     keys of a row (performance data and custom variables) and is None when there are none.
-    The rows belong to the renderer, which may let go of them as it goes.
+    The rows belong to the renderer, which may let go of them as it goes. ``gone`` is called when
+    all of them are written.
     """
 
     columns: tuple[Column, ...]
     rows: RowList
     expand: Expand | None = None
     further: tuple[Column, ...] = ()
+    gone: Callable[[], None] = field(default=nothing, eq=False, repr=False)
 
 
 @frozen(kw_only=True)

@@ -5,6 +5,8 @@ from twisted.internet.task import Clock
 
 from monrest import garbage
 from monrest.garbage import FEW, INTERVAL, MANY, PATIENCE, SELDOM, SHORT, WHOLE, Garbage
+from monrest.spool import Room
+from tests.fakes.threads import Reactor
 
 
 class Collector:
@@ -31,11 +33,16 @@ class Collector:
 
 
 @pytest.fixture
-def made(monkeypatch):
+def room():
+    return Room(Reactor(), most=100, free=0)
+
+
+@pytest.fixture
+def made(monkeypatch, room):
     collector, clock = Collector(), Clock()
     monkeypatch.setattr(garbage, "gc", collector)
     busy = []
-    service = Garbage(clock, lambda: bool(busy), timer=lambda: collector.now)
+    service = Garbage(clock, room, lambda: bool(busy), timer=lambda: collector.now)
     service.startService()
     assert collector.calls == [2, "freeze", "disable"]
     collector.calls.clear()
@@ -57,44 +64,40 @@ def test_few_new_objects_are_left_alone(made):
     assert collector.calls == []
 
 
-def test_new_objects_are_looked_at_once(made):
+def test_new_objects_are_looked_at_once(made, room):
     collector, clock, busy = made
     busy.append("a request")
+    room.share().grow(50)
     collector.fresh = FEW
     seconds(clock, 3)
     assert collector.calls == [1]
 
 
-def test_very_many_wait_until_nobody_is_served(made):
+def test_very_many_are_looked_at_when_no_rows_are_among_them(made, room):
     collector, clock, busy = made
     busy.append("a large answer")
+    holder, later = room.share(), room.share()
+    holder.grow(50)
     collector.fresh = MANY
     seconds(clock, 20)
     assert collector.calls == []
-    busy.clear()
-    seconds(clock, 1)
+    # Whoever comes now waits until it is done.
+    assert not later.grow(1)
+    holder.release()
     assert collector.calls == [1]
+    assert later.grow(1)
 
 
-def test_very_many_do_not_wait_for_ever(made):
-    collector, clock, busy = made
-    busy.append("always")
+def test_very_many_do_not_wait_for_ever(made, room):
+    collector, clock, _ = made
+    holder = room.share()
+    holder.grow(50)
     collector.fresh = MANY
     seconds(clock, PATIENCE)
     assert collector.calls == []
-    seconds(clock, 2)
+    seconds(clock, 1)
     assert collector.calls == [1]
-
-
-def test_very_many_that_are_gone_again_are_nothing(made):
-    collector, clock, busy = made
-    busy.append("always")
-    for _ in range(5):
-        collector.fresh = MANY
-        seconds(clock, PATIENCE / 2)
-        collector.fresh = 0
-        seconds(clock, 1)
-    assert collector.calls == []
+    assert room.held == 50
 
 
 def test_everything_is_looked_at_now_and_then(made):
@@ -109,6 +112,13 @@ def test_everything_is_looked_at_now_and_then(made):
     assert collector.calls == [2, 2]
 
 
+def test_everything_is_looked_at_where_somebody_is_always_served(made):
+    collector, clock, busy = made
+    busy.append("always")
+    seconds(clock, WHOLE + PATIENCE)
+    assert collector.calls == [2]
+
+
 def test_everything_is_looked_at_seldom_where_that_takes_long(made):
     collector, clock, _ = made
     collector.takes = SHORT * 2
@@ -118,3 +128,19 @@ def test_everything_is_looked_at_seldom_where_that_takes_long(made):
     assert collector.calls == [2]
     seconds(clock, WHOLE + 1)
     assert collector.calls == [2, 2]
+
+
+def test_a_stop_while_it_waits_collects_nothing(monkeypatch, room):
+    collector, clock = Collector(), Clock()
+    monkeypatch.setattr(garbage, "gc", collector)
+    service = Garbage(clock, room, lambda: False)
+    service.startService()
+    holder = room.share()
+    holder.grow(50)
+    collector.fresh = MANY
+    seconds(clock, 2)
+    collector.calls.clear()
+    service.stopService()
+    holder.release()
+    assert collector.calls == ["enable"]
+    assert (room.held, clock.getDelayedCalls()) == (0, [])

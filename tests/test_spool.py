@@ -142,7 +142,7 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path):
 
 @pytest.fixture
 def room():
-    return Room(Reactor(), most=100)
+    return Room(Reactor(), most=100, free=0)
 
 
 def test_room_is_taken_and_given_back(room):
@@ -180,12 +180,32 @@ def test_what_is_larger_than_the_room_gets_it_alone(room):
     assert not room.share().admit(1).called
 
 
-def test_who_has_some_never_waits(room):
+def test_what_is_small_needs_no_room():
+    room = Room(Reactor(), most=100, free=10)
     one, other = room.share(), room.share()
-    one.grow(50)
-    other.grow(50)
-    assert one.admit(50).called
-    assert other.admit(50).called
+    assert [one.grow(6), one.grow(4), other.grow(10)] == [True] * 3
+    assert room.held == 0
+    assert one.grow(1)
+    assert room.held == 1
+
+
+def test_one_at_a_time_gets_more_than_there_is(room):
+    one, other, third = (room.share() for _ in range(3))
+    one.grow(30)
+    other.grow(30)
+    third.grow(40)
+    assert one.admit(500).called
+    # What it needs later it gets as well.
+    assert one.admit(500).called
+    nobody = room.share().admit(1)
+    waiting = [other.admit(700), third.admit(5)]
+    assert [one.called for one in (nobody, *waiting)] == [False] * 3
+    one.release()
+    # Who has some goes first.
+    assert [one.called for one in (nobody, *waiting)] == [False, True, True]
+    third.release()
+    other.release()
+    assert nobody.called
 
 
 def test_who_gives_up_lets_others_pass(room):

@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 
 from monrest.livestatus.connection import Connection
 from monrest.livestatus.errors import BrokenConnectionError, LivestatusError, tls_error
-from monrest.livestatus.framing import AnswerReader, Transform
+from monrest.livestatus.framing import AnswerReader, PackedRows, Transform
 from monrest.livestatus.recall import Recall, RecallParser
 from monrest.values import Row
 
@@ -21,7 +21,7 @@ class Exchange:
 
     ``started`` is a time of the pool's clock and ``timeout`` counts from it. ``retried``: it was
     lost on a kept connection and now needs a new one. ``texts``: the request asks for CSV.
-    ``recall``: what was answered before.
+    ``recall``: what was answered before. ``packed``: where rows of a large answer may be kept.
     """
 
     request: bytes
@@ -33,6 +33,7 @@ class Exchange:
     urgent: bool = False
     texts: bool = False
     recall: Recall | None = None
+    packed: PackedRows | None = None
     done: Deferred[list[Row]] = field(init=False)
     connection: Connection | None = None
     retried: bool = False
@@ -46,7 +47,7 @@ class Exchange:
         """What reads the answer."""
         recall = self.recall
         parser = RecallParser(self.width, self.transform, recall) if recall is not None else None
-        return AnswerReader(self.width, self.transform, self.texts, parser)
+        return AnswerReader(self.width, self.transform, self.texts, parser, self.packed)
 
     def fail(self, error: LivestatusError) -> None:
         """Tell whoever waits, unless it was told already.

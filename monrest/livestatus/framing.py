@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import orjson
+from attrs import define, field
 
 from monrest.livestatus.errors import ProtocolError, RefusedError, first_line
+from monrest.spool import Chunk, Share, Spool, Spools
 from monrest.values import Row
 
 HEADER_SIZE = 16
@@ -156,17 +158,86 @@ def parse_texts(body: bytes | bytearray, width: int | None = None) -> list[Row]:
     return checked([line.split(value) for line in lines], width, None)
 
 
+@define(eq=False)
+class PackedRows:
+    """The rows of one large answer, kept as the core wrote them until somebody takes them.
+
+    An answer is packed when ``share`` has no room for its rows. What was packed has been parsed
+    once, so that taking it finds nothing wrong. ``count`` rows are packed, in ``size`` bytes; those
+    at the end of the answer are not among them. ``dropped``: the disk did not take them, and memory
+    must not.
+    """
+
+    share: Share
+    spools: Spools
+    count: int = field(default=0, init=False)
+    size: int = field(default=0, init=False)
+    dropped: bool = field(default=False, init=False)
+    _length: int = field(default=0, init=False)
+    _packs: bool = field(default=False, init=False)
+    _transform: Transform | None = field(default=None, init=False)
+    _spool: Spool | None = field(default=None, init=False)
+    _chunks: list[Chunk] = field(factory=list, init=False)
+
+    def begin(self, length: int, transform: Transform | None) -> None:
+        """Begin with an answer of ``length`` bytes, which may be the second one."""
+        self.forget()
+        self._transform = transform
+        self._length = length
+        self._packs = not self.share.grow(length)
+
+    async def admit_again(self) -> None:
+        """Have room for all rows, and for as much again."""
+        if self._packs:
+            await self.share.admit(2 * self._length)
+
+    def pack(self, piece: memoryview, count: int) -> bool:
+        """Keep a piece of ``count`` rows; False if they are to be kept as rows."""
+        if self._packs and (self.dropped or self.spools.crowded):
+            self.forget()
+            self.dropped = True
+        elif self._packs:
+            if self._spool is None:
+                self._spool = Spool(self.spools)
+            self._chunks.append(self._spool.add(bytes(piece)))
+            self.count += count
+            self.size += len(piece)
+        return self._packs
+
+    def forget(self) -> None:
+        """Let go of all that was packed."""
+        spool, self._spool = self._spool, None
+        if spool is not None:
+            spool.close()
+        self._chunks.clear()
+        self.count = self.size = 0
+        self.dropped = False
+
+    def batches(self) -> Iterator[list[Row]]:
+        """Give the rows in their order; each batch is parsed when it is asked for."""
+        for chunk in self._chunks:
+            assert self._spool is not None
+            yield checked(_load(self._spool.read(chunk)), None, self._transform)
+
+
 class RowParser:
     r"""Rows of one body, parsed in slices of about 64 KiB while the bytes arrive.
 
     A slice ends between two rows: at ``],\n[`` (Naemon) or ``], [`` (Icinga 2). Text that looks
     like this inside a string or a nested list does not parse as a slice, because a quote or a
     bracket is left open there; then an earlier cut is tried and after that twice as much text.
+    Rows that ``packed`` takes are not among those that ``finish`` gives.
     """
 
-    def __init__(self, width: int | None = None, transform: Transform | None = None) -> None:
+    def __init__(
+        self,
+        width: int | None = None,
+        transform: Transform | None = None,
+        packed: PackedRows | None = None,
+    ) -> None:
         self._width = width
         self._transform = transform
+        self._packed = packed
         self._rows: list[Row] = []
         self._buffer = bytearray()
         self._threshold = SLICE
@@ -214,12 +285,14 @@ class RowParser:
         buffer[end + 1] = ord("]")
         try:
             with memoryview(buffer) as view, view[: end + 2] as piece:
-                rows = _load(piece)
+                rows = checked(_load(piece), self._width, None)
+                packed = self._packed is not None and self._packed.pack(piece, len(rows))
         except _Incomplete:
             buffer[end + 1] = ord(",")
             return False
         self._look()
-        self._rows += checked(rows, self._width, self._transform)
+        if not packed:
+            self._rows += rows if self._transform is None else self._transform(rows)
         buffer[end + 2] = ord("[")
         del buffer[: end + 2]
         return True
@@ -240,15 +313,16 @@ class TextParser(RowParser):
 class AnswerReader:
     """One answer: header, then rows or a refusal; fed with bytes as they come.
 
-    ``texts``: the rows come as CSV. ``parser`` reads them, if it is not the usual one. ``started``:
-    some byte was seen. ``surplus``: more bytes came than were announced, so that the connection
-    cannot be used again.
+    ``texts``: the rows come as CSV. ``parser`` reads them, if it is not the usual one. ``packed``
+    may keep rows of a large answer, and gives them itself. ``started``: some byte was seen.
+    ``surplus``: more bytes came than were announced, so that the connection cannot be used again.
     """
 
     __slots__ = (
         "_head",
         "_left",
         "_own",
+        "_packed",
         "_parser",
         "_refused",
         "started",
@@ -264,8 +338,10 @@ class AnswerReader:
         transform: Transform | None = None,
         texts: bool = False,
         parser: RowParser | None = None,
+        packed: PackedRows | None = None,
     ) -> None:
         self._own = parser
+        self._packed = packed
         self.width = width
         self.transform = transform
         self.texts = texts
@@ -293,10 +369,11 @@ class AnswerReader:
             self._left = length
             if status == _OK:
                 if len(data) == length and not self.texts and self._own is None:
+                    if self._packed is not None:
+                        self._packed.forget()
                     rows = parse_rows(data, self.width, self.transform)
                     return Damaged(rows) if looks_damaged(data) else rows
-                parser = TextParser if self.texts else RowParser
-                self._parser = self._own or parser(self.width, self.transform)
+                self._parser = self._own or self._new_parser(length)
             else:
                 self._refused = status
                 self._head = b""
@@ -314,6 +391,13 @@ class AnswerReader:
                 f"no header but {first_line(str(self._head, 'utf-8', 'replace'))!r}"
             )
         return None
+
+    def _new_parser(self, length: int) -> RowParser:
+        if self.texts:
+            return TextParser(self.width, self.transform)
+        if self._packed is not None:
+            self._packed.begin(length, self.transform)
+        return RowParser(self.width, self.transform, self._packed)
 
     def _more(self, data: bytes) -> list[Row] | None:
         parser = self._parser

@@ -35,7 +35,7 @@ from monrest.livestatus.errors import (
     tls_error,
 )
 from monrest.livestatus.exchange import Exchange, Opening, why_lost
-from monrest.livestatus.framing import Transform
+from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
 from monrest.unixpeer import credentials
 from monrest.values import Row
@@ -98,17 +98,20 @@ class Pool:
         urgent: bool = False,
         texts: bool = False,
         recall: Recall | None = None,
+        packed: PackedRows | None = None,
     ) -> Deferred[list[Row]]:
         """Send ``request`` and give its rows; ``timeout`` seconds include waiting and connecting.
 
         Every row must have ``width`` columns; ``transform`` is applied while they arrive.
         ``log``: one of the queries that run one at a time. ``urgent``: goes first and may exceed
         the limit by one connection, so that a busy site can still be probed. ``texts``: asks for
-        CSV. ``recall``: what was answered before. Fails with LivestatusError. Cancelling closes
-        the connection at work on it.
+        CSV. ``recall``: what was answered before. ``packed``: where rows of a large answer may be
+        kept. Fails with LivestatusError. Cancelling closes the connection at work on it.
         """
         started = self.clock.seconds()
-        exchange = Exchange(request, timeout, started, width, transform, log, urgent, texts, recall)
+        exchange = Exchange(
+            *(request, timeout, started, width, transform, log, urgent, texts, recall, packed)
+        )
         done: Deferred[list[Row]] = Deferred(partial(self._cancelled, exchange))
         exchange.done = done
         if self._stopped is not None:

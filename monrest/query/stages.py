@@ -6,9 +6,9 @@ time. Everything here is a generator that yields wherever something else may run
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
@@ -28,13 +28,35 @@ from monrest.values import Column, Document, Expand, Row, Rows
 _TURN = 500
 
 
+class Packed(Protocol):
+    """So many rows that are made when they are read."""
+
+    count: int
+
+    def batches(self) -> Iterator[list[Row]]:
+        """Give the rows in their order."""
+        ...  # the body of a protocol
+
+    def forget(self) -> None:
+        """Let go of the rows."""
+
+
 @frozen(kw_only=True)
 class Part:
-    """The rows of one site in the common layout (or its Stats) and what is constant for it."""
+    """The rows of one site in the common layout (or its Stats) and what is constant for it.
+
+    ``packed`` are rows that come before ``rows``; only ``flow`` takes them as they are.
+    """
 
     plan: SitePlan
     rows: list[Row]
     constants: Mapping[str, Any]
+    packed: Packed | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows there are in all."""
+        return len(self.rows) + (self.packed.count if self.packed is not None else 0)
 
 
 @define(eq=False)
@@ -243,12 +265,20 @@ def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Step
     return (yield from _selected(bound, reader, rows))
 
 
+def is_plain(bound: Bound, shape: Layout) -> bool:
+    """Whether the answer has nothing but columns of the core and of its site."""
+    index = shape.index
+    return bound.selected is None or all(
+        _position(bound, index, one.inner) is not None for one in bound.selected
+    )
+
+
 def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
     assert bound.selected is not None
     last = {one.item.key: at for at, one in enumerate(bound.selected)}
     chosen = [bound.selected[at] for at in last.values()]
     columns = tuple(_measured(bound, reader, one, rows) for one in chosen)
-    positions = [_position(bound, reader, one.inner) for one in chosen]
+    positions = [_position(bound, reader.index, one.inner) for one in chosen]
     result: list[Row] = []
     if positions == list(range(reader.width)):
         result = rows
@@ -296,15 +326,15 @@ _MEASURED = 100
 """Rows that are looked at for the type and unit of a label."""
 
 
-def _position(bound: Bound, reader: Reader, expression: Any) -> int | None:
+def _position(bound: Bound, index: Mapping[str, int], expression: Any) -> int | None:
     """Where a plain, unmasked column stands in the row; None for everything computed."""
     if not isinstance(expression, Ref):
         return None
     source = bound.names.find(expression.name)
     if isinstance(source, Core) and not bound.view.masks(source.name):
-        return reader.index[source.name]
+        return index[source.name]
     if isinstance(source, Peer):
-        return reader.index[source.column.name]
+        return index[source.column.name]
     return None
 
 

@@ -44,7 +44,9 @@ def rows_of(schema: TableSchema, conditions: Conditions = lambda _arguments: ())
     """A handler that answers rows of ``schema``, limited by what the path says."""
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
-        return await fetch(context, request, schema, extra=conditions(arguments))
+        return await fetch(
+            context, request, schema, extra=conditions(arguments), late=request.flows
+        )
 
     return handler
 

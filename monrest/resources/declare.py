@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from monrest.query.schema import TableSchema
     from monrest.reports.service import Reports
     from monrest.sites.registry import Sites
-    from monrest.spool import Spools
+    from monrest.spool import Room, Spools
     from monrest.store.database import Database
 
 
@@ -71,6 +71,7 @@ class Context:
     staging: Staging
     threads: Threads
     spools: Spools
+    room: Room
     jobs: Jobs
     bp: Processes
     cluster: Cluster

@@ -19,6 +19,7 @@ from monrest.concurrency import sliced
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import finish
+from monrest.query.flow import flow, flows, unpacked
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, stats_layout
@@ -37,6 +38,7 @@ from monrest.query.totals import (
 )
 from monrest.resources.declare import Context, Parameter
 from monrest.resources.loglines import LogReading
+from monrest.resources.packing import Packing
 from monrest.resources.prepared import known_cores, names_of, prepared, view_of
 from monrest.resources.zones import moment_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
@@ -57,12 +59,14 @@ async def fetch(
     extra: tuple[FilterTree, ...] = (),
     forced: CoreFilter | None = None,
     push_down: bool = True,
+    late: bool = False,
 ) -> Rows | Document:
     """The rows of a collection as the request wants them.
 
     ``extra`` are conditions of the path, ``forced`` a core filter in core terms, both joined by
-    and. A Document comes back for an aggregation without groups. Raises BadRequest for anything
-    wrong with the parameters and SitesFailed when no selected site answered.
+    and. ``late``: rows may be made while they are read (docs/spec/memory.md). A Document comes back
+    for an aggregation without groups. Raises BadRequest for anything wrong with the parameters,
+    SitesFailed when no selected site answered and Unavailable when a large answer cannot be kept.
     """
     query = parse_query(request.parameters)
     sites = context.sites.select(request.sites or query.backends)
@@ -93,45 +97,47 @@ async def fetch(
         one = plans.of(capabilities)
         return None if one is None else one.pushed
 
-    gathered = await fan_out(
-        sites, planned, shape.columns, context.clock, part_of(request.progress, 0, 80)
-    )
-    parts = [
-        Part(
-            plan=one,
-            rows=answer.rows,
-            constants=constants_of(context, request.identity, answer.site),
+    packing = Packing(context.room.share(), context.spools)
+    with packing:
+        gathered = await fan_out(
+            *(sites, planned, shape.columns, context.clock, part_of(request.progress, 0, 80)),
+            packed=packing.of,
         )
-        for answer in gathered.answers
-        if (one := plans.of(answer.capabilities)) is not None
-    ]
-    missing = await sliced(absent_labels(bound, shape, parts), context.clock)
-    unseen = await _unseen(context, sites, schema, seen, missing)
-    if unseen:
-        raise typo(unseen)
-    result = await sliced(finish(bound, shape, parts), context.clock, aside=context.threads.run)
-    if context.config.display.expose_custom_variables and isinstance(result, Rows):
-        result = _with_exposed(context, request, result)
-    return _answered(result, gathered)
+        packing.check()
+        parts = [
+            Part(
+                plan=one,
+                rows=answer.rows,
+                constants=constants_of(context, request.identity, answer.site),
+                packed=packing.of(answer.site),
+            )
+            for answer in gathered.answers
+            if (one := plans.of(answer.capabilities)) is not None
+        ]
+        result: Rows | Document
+        if packing.size and late and flows(bound, shape, parts):
+            result = flow(bound, shape, parts)
+        else:
+            if packing.size:
+                await packing.share.admit(packing.size)
+                parts = await sliced(unpacked(parts), context.clock)
+            missing = await sliced(absent_labels(bound, shape, parts), context.clock)
+            unseen = await _unseen(context, sites, schema, seen, missing)
+            if unseen:
+                raise typo(unseen)
+            steps = finish(bound, shape, parts)
+            result = await sliced(steps, context.clock, aside=context.threads.run)
+    if isinstance(result, Rows):
+        if context.config.display.expose_custom_variables:
+            result = _with_exposed(context, request, result)
+        result = evolve(result, gone=packing.let_go)
+    return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
 
 
 def wants_cache(context: Context, request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
     value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
     return context.logcache is not None and (not value.strip() or flag("logcache", value))
-
-
-def _answered(result: Rows | Document, gathered: Gathered) -> Rows | Document:
-    if isinstance(result, Rows):
-        return Rows(
-            columns=result.columns,
-            rows=result.rows,
-            expand=result.expand,
-            failed_sites=gathered.problems,
-            backend_seconds=gathered.seconds,
-            warnings=result.warnings,
-        )
-    return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
 
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:

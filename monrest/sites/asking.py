@@ -7,7 +7,7 @@ from functools import partial
 from attrs import evolve, frozen
 
 from monrest.livestatus.errors import ProtocolError
-from monrest.livestatus.framing import Transform
+from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.lql import build
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
@@ -24,7 +24,7 @@ class Ask:
 
     ``width``: values per row as the core sends them. ``transform`` makes the wanted rows of them.
     ``log``: takes long and must not run beside another of its kind. ``recall``: what was answered
-    before, for rows that are kept.
+    before, for rows that are kept. ``packed``: where rows of a large answer may be kept.
     """
 
     request: bytes
@@ -32,6 +32,7 @@ class Ask:
     transform: Transform | None = None
     log: bool = False
     recall: Recall | None = None
+    packed: PackedRows | None = None
 
 
 _MOST_KEPT = 512

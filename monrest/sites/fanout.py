@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 
 from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.framing import PackedRows
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.asking import Ask, prepare
@@ -58,6 +59,7 @@ async def fan_out(
     clock: IReactorTime,
     progress: Progress = nobody_follows,
     recalls: Callable[[Site], Recall] | None = None,
+    packed: Callable[[Site], PackedRows] | None = None,
 ) -> Gathered:
     """Ask all ``sites`` at once, each within its own time-out.
 
@@ -65,9 +67,10 @@ async def fan_out(
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
     raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
     ``recalls`` have the rows of the time before: those that are the same are given again.
+    ``packed`` keep rows of large answers, which come before those that are given here.
     """
     require_sites(sites)
-    return await _Gathering(sites, plan, layout, clock, progress, recalls).start()
+    return await _Gathering(sites, plan, layout, clock, progress, recalls, packed).start()
 
 
 def require_sites(sites: Sequence[Site]) -> None:
@@ -84,6 +87,7 @@ class _Gathering:
     clock: IReactorTime
     progress: Progress
     recalls: Callable[[Site], Recall] | None = None
+    packed: Callable[[Site], PackedRows] | None = None
     done: Deferred[Gathered] = field(init=False)
     answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
@@ -131,6 +135,8 @@ class _Gathering:
             recall = self.recalls(site)
             recall.use(ask.request, ask.transform)
             ask = evolve(ask, recall=recall)
+        if self.packed is not None:
+            ask = evolve(ask, packed=self.packed(site))
         sent = self.clock.seconds()
         running = site.query(ask)
         self.open[at] = running

@@ -261,6 +261,7 @@ class Site:
             transform=ask.transform,
             log=ask.log,
             recall=ask.recall,
+            packed=ask.packed,
         )
 
     def problem(self, error: LivestatusError) -> SiteProblem:
@@ -288,6 +289,8 @@ class Site:
 
     async def _mended(self, rows: list[Row], ask: Ask) -> list[Row]:
         """The rows with their emoji; as they are when they cannot be read once more."""
+        if ask.packed is not None:
+            await ask.packed.admit_again()
         timeout, width = max(0.0, self.timeout), ask.width
         try:
             whole = await self.pool.query(ask.request, timeout, width=width)
@@ -296,6 +299,8 @@ class Site:
         except LivestatusError:
             return rows
         await sliced(mend(whole, texts), self.reactor)
+        if ask.packed is not None:
+            ask.packed.forget()
         return whole if ask.transform is None else ask.transform(whole)
 
     def _failed(self, failure: Failure) -> Failure:

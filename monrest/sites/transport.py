@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.livestatus.command_channel import Outcome
 from monrest.livestatus.errors import LivestatusError
-from monrest.livestatus.framing import Transform
+from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
 from monrest.values import Row
 
@@ -44,6 +44,7 @@ class Queries(Protocol):
         urgent: bool = False,
         texts: bool = False,
         recall: Recall | None = None,
+        packed: PackedRows | None = None,
     ) -> Deferred[list[Row]]:
         """Give the rows of an answer; fails with LivestatusError."""
 

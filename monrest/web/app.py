@@ -202,6 +202,7 @@ class Api:
             identity=identity,
             request_id=request.request_id,
             caller=caller,
+            flows=True,
         )
 
     async def _body(self, request: ApiRequest, headers: Mapping[str, str], method: str) -> Body:

@@ -89,7 +89,7 @@ class Body:
             return False
         if not self._paused:
             return True
-        return self._ahead and not self._made and not cast("Spool", self.spool).spools.full
+        return self._ahead and not self._made and not cast("Spool", self.spool).spools.crowded
 
     def _make_ahead(self) -> None:
         self._hurry, self._ahead = None, True

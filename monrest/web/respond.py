@@ -18,7 +18,7 @@ from monrest.concurrency import Threads
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
 from monrest.spool import Spool, Spools
-from monrest.values import Document, Rows, Stream
+from monrest.values import Document, LateRows, Rows, Stream
 from monrest.web.flow import Flow
 from monrest.web.producer import Body
 
@@ -101,8 +101,12 @@ class Responder:
             rendered = render(answer, options)
         if self._escapes(rendered.content_type):
             rendered = evolve(rendered, pieces=ascii_only(rendered.pieces))
+        flows = False
+        if isinstance(answer, Rows):
+            flows = isinstance(answer.rows, LateRows)
+            rendered = evolve(rendered, pieces=_and_then(rendered.pieces, answer.gone))
         request.answered()
-        sending = self.send(request, rendered)
+        sending = self.send(request, rendered, flows=flows)
         if sending is not None:
             await sending
 
@@ -160,8 +164,14 @@ class Responder:
         pieces = ascii_only(rendered.pieces) if escapes else rendered.pieces
         self._whole(request, b"".join(pieces))
 
-    def send(self, request: ApiRequest, rendered: Rendered) -> Deferred[None] | None:
-        """Send a body: at once if it is small, else while it is made (None: all is written)."""
+    def send(
+        self, request: ApiRequest, rendered: Rendered, *, flows: bool = False
+    ) -> Deferred[None] | None:
+        """Send a body: at once if it is small, else while it is made (None: all is written).
+
+        What ``flows`` is made as it is read; of anything else the rest is made ahead for a client
+        that takes its time.
+        """
         compress = self._headers(request, rendered)
         pieces, first, size = rendered.pieces, [], 0
         end = self.timer() + _GATHER_SECONDS
@@ -186,7 +196,8 @@ class Responder:
         if compress:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
             whole = gzipped(whole)
-        return Body(self.clock, request, whole, Spool(self.spools), timer=self.timer).send()
+        spool = None if flows else Spool(self.spools)
+        return Body(self.clock, request, whole, spool, timer=self.timer).send()
 
     def _escapes(self, content_type: str) -> bool:
         """Whether a body of this type must be in ASCII."""
@@ -213,6 +224,13 @@ class Responder:
 def _add_headers(request: ApiRequest, headers: Iterable[tuple[str, str]]) -> None:
     for name, value in headers:
         request.responseHeaders.addRawHeader(name.encode("ascii"), value.encode("ascii"))
+
+
+def _and_then(pieces: Iterator[bytes], done: Callable[[], None]) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    finally:
+        done()
 
 
 def _joined(first: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:

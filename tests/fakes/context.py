@@ -14,7 +14,7 @@ from monrest.figures import Figures
 from monrest.names import Names
 from monrest.resources.declare import Context
 from monrest.sites.registry import SiteList
-from monrest.spool import Spools
+from monrest.spool import Room, Spools
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor
 
@@ -70,5 +70,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "threads": NoThreads(),
         "users": NoUsers(),
         "spools": Spools(Reactor(), Path("not started, so nothing is written")),
+        "room": Room(Reactor()),
     }
     return Context(**{**known, **given})

@@ -176,7 +176,7 @@ def test_a_client_that_takes_its_time_holds_up_nothing(clock, spool):
 def test_where_the_disk_is_full_the_work_waits(clock, spool):
     consumer, work = Consumer(room=2), Work(9)
     body, _ = sending(clock, work, consumer, spool)
-    spool.spools.full = True
+    spool.spools.full, spool.spools.most_held = True, -1
     clock.advance(QUICK)
     assert work.left == 7
     body.resumeProducing()

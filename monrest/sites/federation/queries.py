@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
 from monrest.concurrency import sliced
 from monrest.livestatus.errors import StoppedError
-from monrest.livestatus.framing import Transform
+from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
 from monrest.sites.federation.answers import records
 from monrest.sites.federation.questions import Reading
@@ -98,9 +98,10 @@ class RestQueries:
         urgent: bool = False,
         texts: bool = False,
         recall: Recall | None = None,
+        packed: PackedRows | None = None,
     ) -> Deferred[list[Row]]:
         """Give the rows of a question (``questions.question``)."""
-        del width, urgent, texts, recall  # words of Livestatus
+        del width, urgent, texts, recall, packed  # words of Livestatus
         assert isinstance(transform, Reading)
         return self.running.begin(self._query(request.decode(), timeout, transform, log))
 

@@ -21,7 +21,7 @@ def asked(monkeypatch):
     """The (schema, extra) or (schema, spec, extra) of every fetch."""
     seen = []
 
-    async def fetch(context, request, schema, *, extra=()):
+    async def fetch(context, request, schema, *, extra=(), late=False):
         seen.append((schema, extra))
         return Rows(columns=(), rows=[])
 

@@ -51,7 +51,7 @@ def test_background(context, asked, started, value, starts):
 def test_a_job_is_the_same_request_without_its_time_limit(context, monkeypatch, started):
     seen = []
 
-    async def fetch(context, request, schema, *, extra=()):
+    async def fetch(context, request, schema, *, extra=(), late=False):
         seen.append((context, request))
         return Rows(columns=(), rows=[])
 

@@ -1,0 +1,184 @@
+"""Large answers that are kept as bytes are the same as those that are rows in memory."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from pytest_twisted import blockon
+from twisted.internet import reactor
+from twisted.internet.defer import CancelledError, Deferred
+
+from monrest.concurrency import pause
+from monrest.config import Config, SiteConfig
+from monrest.demo.service import DemoCore
+from monrest.errors import BadRequest, Unavailable
+from monrest.livestatus import framing
+from monrest.render.formats import RenderOptions, render
+from monrest.resources.columns import SCHEMAS
+from monrest.resources.fetch import fetch
+from monrest.sites.registry import Registry
+from monrest.spool import Room
+from monrest.values import ADMIN, Document, Identity, LateRows, RestRequest, Rows
+from tests.fakes.clocks import Wall
+from tests.fakes.context import make_context
+from tests.fakes.standstill import Standstill
+from tests.fakes.threads import Reactor
+
+ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
+SOMEBODY = Identity(user="nobody", roles=frozenset({"authorized_for_all_services"}))
+
+FLOW = (
+    (),
+    (("limit", "70"),),
+    (("offset", "90"),),
+    (("offset", "95"), ("limit", "130")),
+    (("offset", "100000"),),
+    (("columns", "description,plugin_output,state,description"),),
+    (("columns", "peer_key,plugin_output,display_name"),),
+    (("state[ne]", "0"),),
+    (("backends", "a"), ("sort", "-description")),
+    (
+        ("backends", "a"),
+        ("sort", "state"),
+        ("columns", "state,plugin_output,description,display_name"),
+    ),
+)
+"""What needs no look at all rows together."""
+REST = (
+    (("sort", "-plugin_output"),),
+    (("sort", "state"), ("offset", "20"), ("limit", "30")),
+    (("columns", "count(*),state,upper(host_name)"),),
+    (("columns", "avg(latency)"),),
+    (("columns", "upper(description):d,rta,rta_unit"),),
+    (("q", "rta > 0 or state = 2"),),
+    (("columns", "to_rows(contacts),description"),),
+    (("rta[gt]", "0"),),
+    (("nosuch", "0"),),
+    (("columns", "host_name,description,nosuch,display_name"),),
+)
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("core")
+    standstill = Standstill()
+    core = DemoCore(
+        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=1500
+    )
+    address = f"unix:{folder / 'live'}"
+    sites = [SiteConfig(id=name, name=name.upper(), address=address) for name in "ab"]
+    registry = Registry(reactor, sites)
+    core.startService()
+    registry.startService()
+    yield make_context(standstill, sites=registry, zone=Config().display.zone())
+    blockon(registry.stopService())
+    blockon(core.stopService())
+
+
+@pytest.fixture
+def packing(context, monkeypatch):
+    """The context of a daemon that has no room for any rows."""
+    monkeypatch.setattr(framing, "SLICE", 5000)
+    context = evolve(context, room=Room(Reactor(), most=0, free=0))
+    yield context
+    blockon(pause(reactor))
+    assert (context.room.held, context.spools.held) == (0, 0)
+
+
+async def answered(context, pairs, table="services", *, flows=False, identity=ADMINISTRATOR):
+    request = RestRequest(
+        method="GET",
+        path=f"/{table}",
+        segments=(table,),
+        parameters=pairs,
+        identity=identity,
+    )
+    return await fetch(context, request, SCHEMAS[table], late=flows)
+
+
+def written(answer, form="json"):
+    body = b"".join(render(answer, RenderOptions(format=form)).pieces)
+    if isinstance(answer, Rows):
+        answer.gone()
+    return body, answer.warnings
+
+
+async def test_rows_that_flow_are_the_same(context, packing):
+    for pairs in FLOW:
+        for form in ("json", "wrapped_json", "csv", "text"):
+            flowing = await answered(packing, pairs, flows=True)
+            assert isinstance(flowing.rows, LateRows), pairs
+            expected = await answered(context, pairs)
+            assert isinstance(expected.rows, list)
+            assert len(flowing.rows) == len(expected.rows), pairs
+            assert written(flowing, form) == written(expected, form), (pairs, form)
+
+
+async def test_what_somebody_may_see_is_the_same(context, packing):
+    flowing = await answered(packing, (), flows=True, identity=SOMEBODY)
+    expected = await answered(context, (), identity=SOMEBODY)
+    assert isinstance(flowing.rows, LateRows)
+    assert written(flowing) == written(expected)
+
+
+async def test_what_cannot_flow_is_the_same(context, packing):
+    for pairs in REST:
+        for flows in (True, False):
+            try:
+                expected = written(await answered(context, pairs))
+            except BadRequest as error:
+                with pytest.raises(BadRequest, match=error.message):
+                    await answered(packing, pairs, flows=flows)
+                continue
+            found = await answered(packing, pairs, flows=flows)
+            assert isinstance(found, Document) or isinstance(found.rows, list), pairs
+            assert written(found) == expected, pairs
+
+
+async def test_merged_groups_are_the_same(context, packing):
+    expected = written(await answered(context, (), "hostgroups"))
+    assert written(await answered(packing, (), "hostgroups", flows=True)) == expected
+
+
+async def test_who_does_not_flow_waits_for_room(context, packing):
+    holder = packing.room.share()
+    await holder.admit(1)
+    waiting = Deferred.fromCoroutine(answered(packing, ()))
+    flowing = await answered(packing, (), flows=True)
+    assert written(flowing)[0]
+    assert not waiting.called
+    holder.release()
+    assert written(await waiting) == written(await answered(context, ()))
+
+
+async def test_who_leaves_while_waiting_for_room_leaves_nothing(context, packing):
+    holder = packing.room.share()
+    await holder.admit(1)
+    waiting = Deferred.fromCoroutine(answered(packing, ()))
+    await answered(packing, (("limit", "1"),), flows=True)
+    waiting.addErrback(lambda failure: failure.trap(CancelledError))
+    waiting.cancel()
+    await waiting
+    holder.release()
+    assert packing.room.held == 0
+
+
+async def test_rows_that_nobody_takes_leave_nothing(context, packing):
+    flowing = await answered(packing, (), flows=True)
+    assert packing.spools.held > 0
+    assert next(iter(flowing.rows))
+    del flowing
+    # What has just come from a core is on the stack until the reactor turns.
+    await pause(reactor)
+    assert packing.spools.held == 0
+
+
+async def test_a_full_disk_refuses_what_memory_cannot_hold(context, packing):
+    packing.spools.full, packing.spools.most_held = True, 0
+    try:
+        with pytest.raises(Unavailable, match="no room for large answers") as caught:
+            await answered(packing, (), flows=True)
+        assert caught.value.headers == (("Retry-After", "10"),)
+    finally:
+        packing.spools.full, packing.spools.most_held = False, 1 << 30
+    assert written(await answered(packing, (), flows=True)) == written(await answered(context, ()))
