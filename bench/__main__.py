@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import bp, cluster, identity, lines, logs, objects, reload, reports
+from bench import bp, cluster, identity, lines, logs, objects, readers, reload, reports
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -117,6 +117,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
     measures = (
         lambda p: near(p, hosts, services, broken),
         far,
+        lambda p: readers.readers(p, hosts, services),
         commanded,
         reload.reloads,
         cached,

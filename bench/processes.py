@@ -129,11 +129,12 @@ class Daemon:
         extra: Sequence[str] = (),
         port: int = 0,
         key_file: Path | None = None,
+        starter: Sequence[str] = TWISTD,
     ) -> None:
         """Start it and wait until every site but the ``dead`` ones answers.
 
         ``extra`` are further lines of its configuration. Without a ``port`` it is a free one,
-        without a ``key_file`` it makes a key of its own.
+        without a ``key_file`` it makes a key of its own. ``starter`` is what starts twistd.
         """
         folder = processes.folder / name
         folder.mkdir(mode=0o700)
@@ -161,7 +162,7 @@ class Daemon:
         config = folder / "monrest.toml"
         config.write_text("\n".join(lines) + "\n")
         options = ("--nodaemon", "--pidfile=", "monrest", "--config", str(config))
-        self.process = processes.python(name, *TWISTD, *options, ready=False)
+        self.process = processes.python(name, *starter, *options, ready=False)
         self._wait(set(sites) - set(dead), lambda: processes.log(name))
 
     def _wait(self, alive: set[str], log: object) -> None:
@@ -194,6 +195,13 @@ class Daemon:
             if line.startswith(field + ":"):
                 return int(line.split()[1]) * 1024
         raise BrokenRunError(f"no {field} in /proc")
+
+    def proportional(self) -> int:
+        """The bytes of the process, with its share of what it shares with others."""
+        for line in Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+        raise BrokenRunError("no Pss in /proc")
 
     def forget_peak(self) -> None:
         """Let ``VmHWM`` begin anew at the present size, where the machine allows it."""
