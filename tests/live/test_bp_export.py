@@ -10,8 +10,9 @@ import threading
 import pytest
 from harness.configured import ConfiguredCore
 from harness.cores import ICINGA2_SITE, Icinga2Core
-from harness.daemon import REPOSITORY, site
+from harness.daemon import site
 from harness.expect import refused
+from harness.forks import REPOSITORY
 from harness.waiting import until
 
 SHOP = {

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from harness.daemon import Daemon, site
+from harness.demo import Demo
 from harness.waiting import until
 
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
@@ -186,25 +187,13 @@ def test_errors(monrest):
 
 
 def test_the_demo_tells_commands_that_work(tmp_path):
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
-            *("--nodaemon", "--pidfile=", "monrest", "--demo", "--port", "0"),
-        ],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    demo = Demo(tmp_path)
     try:
-        exports, commands = [], []
-        for line in process.stdout:
-            if line.startswith("export "):
-                exports.append(line.partition("#")[0].partition(", or")[0])
-            elif "/monrest r " in line:
-                commands.append(line[line.index("monrest r ") :].strip())
-            if len(commands) == 2:
-                break
+        exports = [
+            line.partition("#")[0].partition(", or")[0]
+            for line in demo.lines()
+            if line.startswith("export ")
+        ]
         environment = [dict(word.split("=", 1) for word in line.split()[1:]) for line in exports]
         assert [set(one) for one in environment] == [
             {"MONREST_URL"},
@@ -218,5 +207,4 @@ def test_the_demo_tells_commands_that_work(tmp_path):
             )
             assert monrest.json("r", "/hosts/totals")["total"] == 20
     finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        demo.stop(signal.SIGINT)

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-
 import pytest
 from harness.client import Client
-from harness.daemon import REPOSITORY
+from harness.demo import Demo
 from harness.staging import post
 from harness.waiting import until
 
@@ -22,38 +14,16 @@ from monrest.demo.service import demo_objects
 @pytest.fixture
 def demo(tmp_path):
     """The client of a running demo; at its end nothing of it may be left."""
-    output = tmp_path / "output"
-    # Near the root: the path of a socket has room for a hundred letters.
-    scratch = Path(tempfile.mkdtemp(prefix="monrest-"))
-    with output.open("wb") as stream:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
-                *("--nodaemon", "--pidfile=", "monrest", "--demo", "--port", "0"),
-            ],
-            cwd=REPOSITORY,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": str(scratch)},
-        )
+    running = Demo(tmp_path)
     try:
-        said = until(
-            lambda: re.search(
-                r"monrest demo: http://127.0.0.1:(\d+)/mon/r/ +key (\S+)", output.read_text()
-            ),
-            "the demo says where it is",
-            seconds=120.0,
-        )
-        with Client(int(said[1]), said[2]) as client:
+        _address, port, key = running.found()
+        with Client(port, key) as client:
             until(
                 lambda: client.rows("/sites")[0]["connected"] == 1, "the embedded core is connected"
             )
             yield client
     finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(40) in (0, -signal.SIGTERM)
-    scratch.rmdir()
-    assert "Traceback" not in output.read_text()
+        running.stop()
 
 
 def reloaded(client):

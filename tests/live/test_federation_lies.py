@@ -168,7 +168,6 @@ def test_the_key_goes_to_no_other_host(near, pretender):
     try:
         location = f"http://127.0.0.1:{thief.port}/mon/r/v1/sites/x/hosts"
         pretender.tell("/sites/x/hosts", b"", 307, Location=location)
-        near.start()
         with near.client() as client:
             assert "redirects are not followed" in client.get("/sites/p/hosts").text
             answer = client.post_form("/sites/p/system/cmd/log", {"log": "x"})

@@ -1,11 +1,17 @@
 """The tools of this suite: the recorder notices injected lines, the lying site lies."""
 
 import contextlib
+import signal
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from harness.forks import REPOSITORY
 from harness.lying import DEEDS, LyingSite
 from harness.recorder import problems
+from harness.waiting import until
 
 GOOD = (
     b"GET hosts\nResponseHeader: fixed16\nKeepAlive: on\nOutputFormat: json\n"
@@ -109,3 +115,27 @@ def test_the_lying_site_lies_and_is_honest_again(core, tmp_path):
         assert len(answer(site.path)) == len(honest)
     finally:
         site.close()
+
+
+STARTS = """
+import signal, sys, time
+sys.path.insert(0, "tests/live")
+from harness.forks import start
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+script = "setsid sleep 600 & echo child $!; exec sleep 600"
+found = start(["sh", "-c", script], sys.stdout)
+print("started", found.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_was_started_ends_with_who_started_it():
+    """Also the child of a child that went into a session of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTS], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    ) as process:
+        pids = dict(process.stdout.readline().split() for _ in range(2))
+        status = Path(f"/proc/{pids['started']}/status").read_text()
+        process.kill()
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids.values()), "they are gone")
+    assert int(status.split("SigIgn:")[1].split()[0], 16) >> (signal.SIGINT - 1) & 1 == 0

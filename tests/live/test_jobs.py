@@ -11,8 +11,9 @@ import time
 
 import pytest
 from harness.client import InFlight, segment
-from harness.daemon import REPOSITORY, site
+from harness.daemon import site
 from harness.expect import ODD, refused
+from harness.forks import REPOSITORY
 from harness.lying import LyingSite
 from harness.waiting import until
 

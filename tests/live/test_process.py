@@ -9,7 +9,9 @@ import sys
 import pytest
 from harness.client import Client
 from harness.cores import EmbeddedCore
-from harness.daemon import REPOSITORY, free_port, site
+from harness.daemon import command_line, free_port, site
+from harness.demo import Demo
+from harness.forks import CLIENT, REPOSITORY, TWISTD, ran
 from harness.lying import LyingSite
 from harness.waiting import until
 
@@ -72,32 +74,25 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), WRONG.values(), ids=WRONG)
-def test_wrong_configurations_are_refused_by_both(tmp_path, text, words):
+def test_wrong_configurations_are_refused_by_both(tmp_path, subtests):
     config = tmp_path / "wrong.toml"
-    config.write_text(text)
-    checked = run("-c", MAIN, "check-config", str(config))
-    assert checked.returncode not in (0, None), checked
-    started = run(
-        *("-c", "from twisted.scripts.twistd import run; run()", "--nodaemon", "--pidfile="),
-        *("monrest", "--config", str(config)),
-    )
-    assert started.returncode not in (0, None), started
-    for output in (checked.stdout + checked.stderr, started.stdout + started.stderr):
-        assert "Traceback" not in output
-        for word in words:
-            assert word in output, output
+    for name, (text, words) in WRONG.items():
+        config.write_text(text)
+        checked = ran([sys.executable, "-c", MAIN, "check-config", str(config)], program=CLIENT)
+        started = ran(command_line("--config", str(config)), program=TWISTD)
+        for status, output in (checked, started):
+            with subtests.test(name):
+                assert status not in (0, None)
+                assert "Traceback" not in output
+                assert [word for word in words if word not in output] == [], output
 
 
 @pytest.mark.parametrize("arguments", [[], ["--config", "/nonexistent/x.toml"], ["--nope"]])
 def test_wrong_options_are_refused(arguments):
-    started = run(
-        *("-c", "from twisted.scripts.twistd import run; run()", "--nodaemon", "--pidfile="),
-        *("monrest", *arguments),
-    )
-    assert started.returncode != 0
-    assert "Traceback" not in started.stdout + started.stderr
-    assert (started.stdout + started.stderr).strip()
+    status, output = ran(command_line(*arguments), program=TWISTD)
+    assert status != 0
+    assert "Traceback" not in output
+    assert output.strip()
 
 
 def test_check_config_of_a_missing_file():
@@ -234,33 +229,16 @@ def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
 
 
 def test_the_demo_serves_and_leaves_nothing_behind(tmp_path):
-    port = free_port()
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
-            *("--nodaemon", "--pidfile=", "monrest", "--demo", "--port", str(port)),
-        ],
-        cwd=REPOSITORY,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    demo = Demo(tmp_path, program="")
     try:
-        for line in process.stdout:
-            if line.startswith("monrest demo:"):
-                break
-        _monrest, _demo, address, _key, key, _user, user = line.split()
+        address, port, key = demo.found()
         assert address == f"http://127.0.0.1:{port}/mon/r/"
-        with Client(port, key, user) as client:
+        with Client(port, key) as client:
             until(lambda: client.rows("/sites")[0]["connected"] == 1, "the demo core is up")
             assert client.rows("/hosts/totals")["total"] == 20
             assert client.rows("/services/totals")["total"] == 100
             assert client.rows("/logs?limit=5")
             assert client.rows("/hostgroups")
-        assert list(tmp_path.iterdir())
+        assert list(demo.scratch.iterdir())
     finally:
-        process.send_signal(signal.SIGINT)
-        rest, _nothing = process.communicate(timeout=30)
-    assert "Traceback" not in rest
-    assert list(tmp_path.iterdir()) == []
+        demo.stop(signal.SIGINT)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .cores import OBJECTS, EmbeddedCore
-from .daemon import REPOSITORY
+from .forks import REPOSITORY
 
 PROGRAM = f"PYTHONPATH={shlex.quote(str(REPOSITORY))} {shlex.quote(sys.executable)} -m monrest.demo"
 

@@ -20,6 +20,7 @@ from typing import ClassVar
 
 from monrest.demo.__main__ import ENDED
 
+from .forks import DEMO, start
 from .waiting import until
 
 HERE = Path(__file__).resolve().parent.parent
@@ -122,6 +123,8 @@ class Core:
     """What both cores share: a folder, a process, a socket."""
 
     name = ""
+    program = ""
+    """What a fork calls instead of executing the command line."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -140,9 +143,7 @@ class Core:
     def start(self):
         """Start the process and wait until it answers."""
         self.log = (self.folder / "output").open("wb")
-        self.process = subprocess.Popen(
-            self.arguments(), stdout=self.log, stderr=subprocess.STDOUT, cwd=self.folder
-        )
+        self.process = start(self.arguments(), self.log, program=self.program, cwd=self.folder)
         until(self.answers, f"the {self.name} core answers")
 
     def answers(self):
@@ -219,6 +220,7 @@ class EmbeddedCore(Core):
     """``python -m monrest.demo`` over the suite's object files."""
 
     name = "embedded"
+    program = DEMO
     started: ClassVar = []
     """Those that run, so that ``deaths`` can look after them."""
 

@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 from .client import Client
+from .forks import TWISTD, start
 from .waiting import until
-
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def free_port():
@@ -40,6 +39,14 @@ def toml_value(value):
         return "{" + ", ".join(f"{key} = {toml_value(one)}" for key, one in value.items()) + "}"
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
+
+
+def command_line(*options):
+    """``twistd monrest`` with these options."""
+    return [
+        *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
+        *("--nodaemon", "--pidfile=", "monrest", *options),
+    ]
 
 
 class Daemon:
@@ -87,21 +94,16 @@ class Daemon:
         """The secret key that the daemon made."""
         return (self.folder / "secret.key").read_text().strip()
 
-    def arguments(self):
-        """The command line."""
-        return [
-            *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
-            *("--nodaemon", "--pidfile=", "monrest", "--config", str(self.config)),
-        ]
-
     def spawn(self, **environment):
         """Start the process without waiting for it."""
+        assert self.process is None or self.process.poll() is not None, "it runs already"
         self.output = (self.folder / "twistd.log").open("ab")
-        self.process = subprocess.Popen(
-            [*self.prefix, *self.arguments()],
-            cwd=REPOSITORY,
-            stdout=self.output,
-            stderr=subprocess.STDOUT,
+        # Who is started in another way, or runs with other modules, is no fork.
+        forked = not self.prefix and "PYTHONPATH" not in environment
+        self.process = start(
+            [*self.prefix, *command_line("--config", str(self.config))],
+            self.output,
+            program=TWISTD if forked else "",
             env={**os.environ, **environment},
         )
 
