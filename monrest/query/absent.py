@@ -1,6 +1,8 @@
-"""Labels of performance data that a filter names and no row has: typing errors (section 4.3).
+"""Labels of performance data that a filter names and no row has: typing errors.
 
 Only the rows can tell, and all of them may have to be read, so this is done in slices.
+
+Rules: docs/spec/query.md, "Filters".
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from monrest.values import Row
 
 
 def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[tuple[str, ...]]:
-    """Labels of performance data that a filter names and that no fetched row has (section 4.3)."""
+    """Labels of performance data that a filter names and that no fetched row has."""
     wanted: dict[str, PerfValue] = {}
     for check in _checks(bound.row_filter):
         if isinstance(check.source, PerfValue):

@@ -142,7 +142,7 @@ def _handles(kind: Any) -> bool:
 
 
 def cut_command(text: Any) -> Any:
-    """A check command without its arguments (query-engine.md, section 12)."""
+    """A check command without its arguments."""
     return text.split("!", 1)[0] if isinstance(text, str) else text
 
 
@@ -209,7 +209,7 @@ def expander(
 ) -> Callable[[Row], Mapping[str, Any]]:
     """The further keys of a row without a column list: performance data and custom variables.
 
-    Declared columns always win over these keys (query-engine.md, sections 11.3 and 12).
+    Declared columns always win over these keys.
     """
     perf_at = [(index[name], prefix) for name, prefix in perf if name in index]
     custom_at = [(index[name], prefix) for name, prefix in custom if name in index]

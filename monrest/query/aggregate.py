@@ -1,4 +1,4 @@
-"""Aggregation as mergeable groups (query-engine.md, section 7).
+"""Aggregation as mergeable groups (docs/spec/query.md, "Aggregation").
 
 Groups are fed with rows, or with the Stats answers of cores that could aggregate themselves;
 both kinds of one query meet in the same groups, so sites with different cores add up.

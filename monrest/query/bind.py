@@ -1,8 +1,8 @@
 """A query bound to a collection: names resolved, operands turned into numbers, stages separated.
 
-Binding happens once a request and before anything is fetched, so that every mistake of the
-client is answered without asking a core. The result says which core columns the rows need and
-how each stage of the evaluation (query-engine.md, section 3) reads them.
+Binding happens once a request and before anything is fetched, so that every mistake of the client
+is answered without asking a core. The result says which core columns the rows need and how each
+stage of the evaluation (docs/spec/query.md, "Order of evaluation") reads them.
 """
 
 from __future__ import annotations
@@ -151,8 +151,7 @@ def bind(
 ) -> Bound:
     """Resolve all of ``query``; ``extra`` are conditions that the path adds.
 
-    Raises BadRequest for unknown filter columns, aliases in filters and unusable operands
-    (query-engine.md, sections 4.3, 4.5 and 4.6).
+    Raises BadRequest for unknown filter columns, aliases in filters and unusable operands.
     """
     return _Binder(query, names, view, moment).bound(extra)
 
@@ -373,7 +372,7 @@ class _Binder:
         return pattern
 
     def _duration(self, condition: Condition) -> CheckTree:
-        """``duration``: time since the last state change (query-engine.md, section 5.2)."""
+        """``duration``: time since the last state change."""
         source = self.names.find("last_state_change")
         seconds = parse_duration(condition.value)
         flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -439,7 +438,7 @@ def _comparable(item: Item) -> bool:
 
 
 def typo(names: Iterable[str]) -> BadRequest:
-    """The error for filter columns that no row has (query-engine.md, section 4.3)."""
+    """The error for filter columns that no row has."""
     listed = ", ".join(dict.fromkeys(names))
     return BadRequest(TYPO, f"no data row has attribute(s) named: {listed}")
 

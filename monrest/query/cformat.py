@@ -1,4 +1,4 @@
-"""C-like formats for the function ``fmt`` (query-engine.md, section 6.3), done without C.
+"""C-like formats for the function ``fmt`` (docs/spec/query.md, "Functions"), done without C.
 
 The format comes from a client. It is cut into pieces once; each conversion is then made by
 Python's own formatting of one value, so that no format can read or write what it should not.

@@ -1,8 +1,10 @@
-"""The ``columns`` parameter: items, renames, calculations and functions (query-engine.md, 6 to 8).
+"""The ``columns`` parameter: items, renames, calculations and functions.
 
 A text that cannot be read as anything else is the name of a column, and an unknown column is
 null and no error. Errors are a function that does not exist, that misses arguments or that
 stands where it cannot work.
+
+Rules: docs/spec/query.md, "Columns".
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ from monrest.query.scan import (
 from monrest.values import Row
 
 MOST_ITEMS = 500
-"""Items of ``columns``, arguments of a function and operands of a calculation (section 20)."""
+"""Items of ``columns``, arguments of a function and operands of a calculation."""
 
 MOST_NESTED = 20
-"""Functions within functions (section 20)."""
+"""Functions within functions."""
 
 MOST_CALLS = 1000
 """Functions in all items together."""
@@ -105,11 +107,10 @@ def split_list(text: str) -> list[str]:
 
 
 def parse_columns(values: Sequence[str]) -> tuple[Item, ...]:
-    """The items of all ``columns`` parameters, in order (query-engine.md, section 6.1).
+    """The items of all ``columns`` parameters, in order.
 
-    Raises BadRequest for wrong calls (section 6.3), aggregations that are not outermost
-    (section 7), disaggregations that are not innermost or not alone (section 8), and for more
-    than 500 items, 1000 functions or 32 KiB.
+    Raises BadRequest for wrong calls, aggregations that are not outermost, disaggregations that are
+    not innermost or not alone, and for more than 500 items, 1000 functions or 32 KiB.
     """
     if sum(map(len, values)) > MOST_TEXT:
         raise _wrong(f"at most {MOST_TEXT} characters are accepted")

@@ -1,6 +1,6 @@
 """Custom variables: the columns that they make, and who may see them.
 
-The rules are those of query-engine.md, section 12.
+Rules: docs/spec/query.md, "Custom variables and secrets".
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Conditions to predicates: the local, authoritative meaning of a filter (query-engine.md, 4.2).
+"""Conditions to predicates: the local, authoritative meaning of a filter.
 
 Every predicate is a function of one value; trees of them become functions of one row.
+
+Rules: docs/spec/query.md, "Filters".
 """
 
 from __future__ import annotations
@@ -143,8 +145,7 @@ def mixed_test(condition: Condition, operand: Operand) -> ValueTest:
     """The test of a value that is a text in some rows, a list in others and missing in the rest.
 
     Case is ignored by ``=``. A list is compared as lists are; what is none is ordered only where
-    both sides are numbers, so that ``>=`` means "contains" and nothing else for texts
-    (object-config.md, section 8).
+    both sides are numbers, so that ``>=`` means "contains" and nothing else for texts.
     """
     op = condition.op
     if op in _NEGATED:
@@ -185,7 +186,7 @@ def _texts(element: Any) -> list[str]:
 
 
 def _plain(value: Any) -> bool:
-    """Elements that are lists themselves are never matched (query-engine.md, 4.2)."""
+    """Elements that are lists themselves are never matched."""
     return not isinstance(value, list | dict)
 
 

@@ -1,4 +1,7 @@
-"""Filters given as parameters: ``column=value`` and ``column[op]=value`` (query-engine.md, 4.1)."""
+"""Filters given as parameters: ``column=value`` and ``column[op]=value``.
+
+Rules: docs/spec/query.md, "Filters".
+"""
 
 from __future__ import annotations
 

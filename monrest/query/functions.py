@@ -1,4 +1,4 @@
-"""The functions of the column language (query-engine.md, sections 6.2, 6.3, 7 and 8).
+"""The functions of the column language (docs/spec/query.md, "Functions").
 
 A function is built once per request from its arguments, literal values or readers of a row, and
 is then called for every row. What is wrong with the literals is refused when it is built. Null
@@ -67,7 +67,7 @@ class Moment:
 
 
 def build(name: str, arguments: Sequence[Argument], moment: Moment) -> Reader:
-    """The row function ``name``, canonical or not, as a function of a row (section 6.3).
+    """The row function ``name``, canonical or not, as a function of a row.
 
     Raises BadRequest for an unknown function, for missing arguments and for literals that it
     cannot use; the reader itself raises it only for a text that grows beyond ``MOST_MADE``.
@@ -343,7 +343,7 @@ _OPERATIONS: Mapping[str, Callable[[int | float, int | float], int | float | Non
 
 
 def calculate(first: Argument, steps: Sequence[tuple[str, Argument]]) -> Reader:
-    """``first op operand …`` from left to right without precedence (section 6.2).
+    """``first op operand …`` from left to right without precedence.
 
     What is no number counts as 0, null included. The result is an integer when all operands are
     and every division is exact; it is empty text after a division by zero or an overflow.

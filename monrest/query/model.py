@@ -1,8 +1,8 @@
 """What a client asked for and what a core is asked, as values.
 
-The first half is the client's side (query-engine.md, sections 4 to 9): expressions, filter
-trees, sort keys. The second half is the core's side (livestatus.md, sections 2 to 4): the part
-of a query that is pushed down, in terms that every Livestatus core understands.
+The first half is the client's side (docs/spec/query.md, "Filters"): expressions, filter trees, sort
+keys. The second half is the core's side (docs/spec/livestatus.md, "Requests"): the part of a query
+that is pushed down, in terms that every Livestatus core understands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Literal_:
 
 @frozen
 class Calculation:
-    """``first op operand op operand …``, strictly left to right (section 6.2)."""
+    """``first op operand op operand …``, strictly left to right."""
 
     first: Expression
     steps: tuple[tuple[str, Expression], ...]
@@ -81,7 +81,7 @@ OPERATORS: dict[str, Operator] = {
     "<=": "<=", "lte": "<=",
     "!>=": "!>=", "notin": "!>=",
 }  # fmt: skip
-"""Every sign and alias of the operator table (section 4.2) to its sign."""
+"""Every sign and alias of the operator table to its sign."""
 
 
 @frozen
@@ -187,7 +187,7 @@ def columns_of(condition: CoreFilter | None) -> Iterable[str]:
 class Stat:
     """One Stats column: ``function`` over ``column``, or a count of rows matching ``filter``.
 
-    ``function`` is one of sum, min, max (never avg, std: livestatus.md, section 4).
+    ``function`` is one of sum, min, max (never avg, std).
     """
 
     function: Literal["count", "sum", "min", "max"]

@@ -1,4 +1,4 @@
-"""Sorting rows in slices, by the rules of query-engine.md, section 9.1.
+"""Sorting rows in slices, by the rules of docs/spec/query.md, "Sort".
 
 Sorting 200,000 rows in one go would hold the reactor, so long lists are sorted in runs that are
 merged afterwards; both are stable.

@@ -1,4 +1,4 @@
-"""All parameters of a list request as one value (query-engine.md, sections 2.2, 2.3 and 9)."""
+"""All parameters of a list request as one value (docs/spec/http.md, "Parameters")."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def parse_query(parameters: Parameters) -> Query:
     Columns and sort keys of repeated parameters are joined, every filter and every ``q`` has to
     hold, and of all other options the last value counts. A limit of 0 is none. Raises
     BadRequest, whose description names the parameter, for anything that cannot be understood,
-    for control characters anywhere and for more than section 20 allows.
+    for control characters anywhere and for more than the limits (docs/spec/query.md, "Limits").
     """
     length = sum(len(name) + len(value) for name, value in parameters)
     if length > MOST_PARAMETER_TEXT:
@@ -137,7 +137,7 @@ _cached = lru_cache(maxsize=256)(_query)
 
 
 def _sort(values: Sequence[str]) -> tuple[SortKey, ...]:
-    """The keys of section 9.1: ``-`` before a key is descending, ``+`` or nothing ascending."""
+    """The keys: ``-`` before one is descending, ``+`` or nothing ascending."""
     if sum(map(len, values)) > MOST_TEXT:
         raise _wrong("sort", f"at most {MOST_TEXT} characters are accepted")
     keys: list[SortKey] = []

@@ -1,7 +1,7 @@
 """States of objects that were never checked, in the words of an Icinga 2.
 
 There a pending host is down and a pending service unknown, of a soft state; in the API both have
-state 0 and a hard state (icinga2-livestatus.md, "Values that differ").
+state 0 and a hard state (docs/spec/icinga2.md, "Values").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Performance data to columns (query-engine.md, section 11).
+"""Performance data to columns (docs/spec/query.md, "Performance data").
 
 The text comes from plugins, so anything may stand in it: nothing raises, and the time is linear
 in its length. A name of a template in brackets at the end needs no care, because nothing after
@@ -63,7 +63,7 @@ class PerfValue:
 
     @property
     def number(self) -> int | float | str:
-        """The value as a number when it looks like one, else its text (section 11.3)."""
+        """The value as a number when it looks like one, else its text."""
         return _scalar(self.value)
 
     def as_dict(self) -> dict[str, str]:
@@ -76,7 +76,7 @@ class PerfValue:
 
 
 def parse(text: str) -> tuple[PerfValue, ...]:
-    """All values in the order of the input, duplicates included (section 11.1)."""
+    """All values in the order of the input, duplicates included."""
     values = []
     for parent, name, label, match in _scan(text):
         value, unit, warn, crit, least, most = match.groups()
@@ -175,7 +175,7 @@ def _scan(text: str) -> tuple[_Found, ...]:
 
 
 def _read_label(label: str) -> tuple[str | None, str, bool]:
-    """Parent, name, and whether the parent stays for the labels that follow (section 11.2).
+    """Parent, name, and whether the parent stays for the labels that follow.
 
     A parent of None is that of the label before.
     """

@@ -3,7 +3,7 @@
 ``plan`` is a function of the bound query and the capabilities of one core, so two sites with
 different cores get different queries whose answers are finished together. Rows go up in a
 common layout; aggregations that a core can do come back as partial results (Stats).
-Rules: query-engine.md, section 10, "Ours"; livestatus.md, sections 3, 4 and 15.
+Rules: docs/spec/query.md, "Push-down".
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
     """The columns that the rows of this query carry.
 
     Without a column list these are the defaults that at least one of ``cores`` has (all of them
-    while none is known), query-engine.md, section 16.
+    while none is known).
     """
     wanted: dict[str, CoreType] = {}
     constants = {name: None for name in bound.needed if name in CONSTANTS}

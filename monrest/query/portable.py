@@ -1,4 +1,4 @@
-"""Which patterns a core may evaluate without changing an answer (livestatus.md, section 3.1).
+"""Which patterns a core may evaluate without changing an answer (docs/spec/query.md, "Push-down").
 
 Cores use POSIX extended expressions, ICU, PCRE, Boost or RE2, some of them byte by byte and with
 backtracking. Only a small language means the same in all of them; it is read here by a grammar

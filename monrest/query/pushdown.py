@@ -63,7 +63,7 @@ def _push(tree: CheckTree, table: str, capabilities: Capabilities, view: View) -
     source = tree.source
     if table == "log" and isinstance(source, Core) and source.name == "time":
         # Time bounds decide which files a core reads; inside an or they become an intersection
-        # there (livestatus.md, section 12), so only the plain ones are pushed, by the caller.
+        # there, so only the plain ones are pushed, by the caller.
         return NOTHING
     return _push_check(tree, table, capabilities, view)
 

@@ -1,4 +1,4 @@
-"""The ``q`` language: conditions joined by and, or and brackets (query-engine.md, section 5).
+"""The ``q`` language: conditions joined by and, or and brackets (docs/spec/query.md, "q").
 
 There is no precedence: connectors are applied strictly from left to right, and equal neighbours
 form one group. The parser keeps its own stack, so brackets cannot exhaust Python's.
@@ -18,13 +18,13 @@ from monrest.query.scan import UNPRINTABLE, printable
 Connector: TypeAlias = Literal["and", "or"]
 
 MOST_TEXT = 65_536
-"""Characters of one ``q`` (query-engine.md, section 20)."""
+"""Characters of one ``q``."""
 
 MOST_CONDITIONS = 1000
-"""Conditions of all filters of a request together (query-engine.md, section 20)."""
+"""Conditions of all filters of a request together."""
 
 MOST_BRACKETS = 20
-"""Brackets within brackets (section 20)."""
+"""Brackets within brackets."""
 
 MOST_PAIRS = 4 * MOST_CONDITIONS
 """Pairs of brackets side by side."""
@@ -49,7 +49,7 @@ EVERYTHING = Group("and", ())
 def parse_q(text: str) -> FilterTree:
     """The tree of a query; an empty query and empty brackets filter nothing.
 
-    Raises BadRequest with the reasons of section 5.3, and beyond 64 KiB, 1000 conditions, 20
+    Raises BadRequest with the place where reading stopped, and beyond 64 KiB, 1000 conditions, 20
     nested or 4000 pairs of brackets, or 100 levels. Quoted values keep their blanks; control
     characters are refused in them, and newlines and tabs are blanks between tokens.
     """

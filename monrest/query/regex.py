@@ -1,4 +1,4 @@
-"""Patterns of clients, matched in linear time (query-engine.md, sections 1.4, 4.2 and 20)."""
+"""Patterns of clients, matched in linear time (docs/spec/query.md, "Patterns")."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _bytes_folded(text: str) -> bytes:
 
 
 def wildcard(segment: str) -> tuple[Operator, str]:
-    """The operator and operand for a name in a path that may hold wildcards (section 1.4).
+    """The operator and operand for a name in a path that may hold wildcards.
 
     Without any of ``^ | * { } [ ]`` the name is meant exactly. Literals and ``*`` match the
     whole name, every other pattern anywhere in it, both ignoring case. Raises BadRequest for an

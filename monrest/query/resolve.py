@@ -1,8 +1,10 @@
-"""Names to sources: what a column name of a client means on a collection (query-engine.md, 4.4).
+"""Names to sources: what a column name of a client means on a collection.
 
 A name is, in this order: a declared column, the identity of the site, an alias, a name with the
 collection's own prefix, any other column that a selected core has, a custom variable, the
 expanded performance data, and at last a label of performance data, which only the rows can tell.
+
+Rules: docs/spec/query.md, "Names".
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ _CONTACT = re.compile(r"current_contact_(?!name$)\w+")
 
 @lru_cache(maxsize=4096)
 def secret(column: str) -> Secret:
-    """What of a core column is not for everybody (query-engine.md, section 12)."""
+    """What of a core column is not for everybody."""
     return next((kind for pattern, kind in _SECRETS if pattern.fullmatch(column)), "")
 
 
@@ -111,7 +113,7 @@ class Peer:
 
     column: Column
     listed: bool = False
-    """Merged groups carry lists of sites (query-engine.md, section 13)."""
+    """Merged groups carry lists of sites."""
 
 
 @frozen

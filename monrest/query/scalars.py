@@ -1,4 +1,4 @@
-"""What a value is as text and as a number (query-engine.md, section 4.2)."""
+"""What a value is as text and as a number (docs/spec/query.md, "Filters")."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Text with quotes and brackets: which parts of it stand at the top level (query-engine.md, 6.1).
+"""Text with quotes and brackets: which parts of it stand at the top level.
 
 Quotes of all three kinds protect everything inside them, brackets included. A quote sign without
 its partner is an ordinary character, because names may hold an apostrophe. All functions take
 time linear in the text, which comes from clients.
+
+Rules: docs/spec/query.md, "Columns".
 """
 
 from __future__ import annotations

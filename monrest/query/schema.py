@@ -57,13 +57,12 @@ class DerivedColumn:
 class TableSchema:
     """A collection of core rows.
 
-    ``columns``: every declared column by name. ``strip``: a prefix that clients may put before
-    a name (``host_`` on hosts). ``aliases``: further names (``service_groups``); ``q_aliases``
-    only inside ``q`` (``host``, ``service``). ``order``: columns of the default order.
-    ``perf``: (perf data column, prefix of its labels). ``custom``: (dictionary column, prefix of
-    its keys). ``merge``: how rows of several sites become one list.
-    ``folded``: ``=`` ignores case (front-end resources). ``mixed``: any value may be a text in one
-    row and a list in the next, or be missing (object-config.md, section 8).
+    ``columns``: every declared column by name. ``strip``: a prefix that clients may put before a
+    name (``host_`` on hosts). ``aliases``: further names (``service_groups``); ``q_aliases`` only
+    inside ``q`` (``host``, ``service``). ``order``: columns of the default order. ``perf``: (perf
+    data column, prefix of its labels). ``custom``: (dictionary column, prefix of its keys).
+    ``merge``: how rows of several sites become one list. ``folded``: ``=`` ignores case (front-end
+    resources). ``mixed``: any value may be a text in one row and a list in the next, or be missing.
     """
 
     name: str

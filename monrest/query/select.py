@@ -1,4 +1,4 @@
-"""Expressions and checks of a bound query as functions of a row (query-engine.md, 4.2 and 6)."""
+"""Expressions and checks of a bound query as functions of a row (docs/spec/query.md, "Filters")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of several sites as one row each (query-engine.md, section 13).
+"""Groups of several sites as one row each (docs/spec/query.md, "Groups of several sites").
 
 Host and service groups of the same name on several sites are one group to an operator: members
 joined, counters added, the worst state taken, everything else from the first site.

@@ -1,4 +1,4 @@
-"""What is done with rows one after the other (query-engine.md, section 3, with its "Ours").
+"""What is done with rows one after the other (docs/spec/query.md, "Order of evaluation").
 
 Filter, disaggregation, aggregation, sort and selection, each for as many rows as there are at a
 time. Everything here is a generator that yields wherever something else may run.

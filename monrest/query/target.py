@@ -1,4 +1,4 @@
-"""The path and the query string of a request (query-engine.md, sections 1.1, 1.2 and 2.1).
+"""The path and the query string of a request (docs/spec/http.md, "Routing").
 
 Pure functions over text. A path keeps its percent-encoding here, because a segment may hold an
 encoded slash; the router decodes each segment after splitting.

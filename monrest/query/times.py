@@ -251,7 +251,7 @@ def parse_duration(text: str) -> float | None:
 
 
 def format_duration(seconds: float) -> str:
-    """The two largest units, for example ``1m 30s`` (table of section 6.3).
+    """The two largest units, for example ``1m 30s``.
 
     Milliseconds show only below one second and one decimal only below ten.
     """
@@ -327,7 +327,7 @@ def _format(fmt: str) -> _Format:
 
 
 def format_time(seconds: float, fmt: str | None, zone: tzinfo) -> str:
-    """``seconds`` as a date in ``zone`` by a strftime format (section 6.3, ``utc``, ``date``).
+    """``seconds`` as a date in ``zone`` by a strftime format.
 
     ``%MILLI`` gives three digits of milliseconds; unknown directives stay as they are. A moment
     beyond the calendar is the number itself.

@@ -1,4 +1,4 @@
-"""Statistics resources: counts and sums that cores compute (query-engine.md, section 17).
+"""Statistics resources: counts and sums that cores compute (docs/spec/query.md, "Statistics").
 
 A specification is a list of named fields, each a count, sum, minimum or maximum over the rows
 that match a condition on core columns. A core that understands all of it gets Stats lines;
@@ -64,8 +64,8 @@ def started_spec(spec: StatsSpec, program_start: int) -> StatsSpec:
 def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
     """The fields split into queries: all counts together, functions by their condition.
 
-    A Stats line that sums cannot have a condition of its own (livestatus.md, section 4), so
-    those fields need the condition as the filter of a query.
+    A Stats line that sums cannot have a condition of its own, so those fields need the condition as
+    the filter of a query.
     """
     by_condition: dict[CoreFilter | None, list[StatsField]] = {}
     counts: list[StatsField] = []

@@ -1,4 +1,4 @@
-"""CSV (query-engine.md, section 14.3): ``;`` between fields, one line per row, UTF-8.
+"""CSV (docs/spec/render.md, "CSV"): ``;`` between fields, one line per row, UTF-8.
 
 The first line is ``#`` and the column names unless ``headers=0``. Names and joined lists are
 quoted by the same rule as texts. When sites failed, the last line is a comment that names them.

@@ -1,7 +1,6 @@
 """The one door of the room: an answer and a format give a content type and pieces of bytes.
 
-Formats are those of the section "Output formats" of the API description; details in
-query-engine.md, section 14.
+Rules: docs/spec/render.md.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def error_document(
 ) -> Rendered:
     """Render an error in the asked format: what ``error_value`` says.
 
-    Wrapped JSON gives the plain document: an error is never wrapped (section 14.2).
+    Wrapped JSON gives the plain document: an error is never wrapped.
     """
     document = Document(value=error_value(code, message, description, extra), status=code)
     plain: OutputFormat = "json" if options.format == "wrapped_json" else options.format

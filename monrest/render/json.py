@@ -1,4 +1,4 @@
-"""JSON (query-engine.md, section 14.1): keys sorted by code point, raw UTF-8, compact or indented.
+"""JSON (docs/spec/render.md, "JSON"): keys sorted by code point, raw UTF-8, compact or indented.
 
 Numbers that JSON does not have (nan, infinities) become null. What orjson refuses (integers
 beyond 64 bits, text that is no valid Unicode, nesting beyond its limit) is rewritten first, so

@@ -1,4 +1,4 @@
-"""Type and unit of a column of which only the name is known (query-engine.md, section 14.2).
+"""Type and unit of a column of which only the name is known (docs/spec/render.md, "Types by name").
 
 The rules bound to one resource (availability times, recurring downtimes, sessions) are not
 here: those resources declare their columns.

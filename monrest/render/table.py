@@ -1,4 +1,7 @@
-"""Any answer as a table of names and values, for CSV, Excel and text (sections 14.3 to 14.5)."""
+"""Any answer as a table of names and values, for CSV, Excel and text.
+
+Rules: docs/spec/render.md, "Tables".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text table (query-engine.md, section 14.5): bordered, left-aligned, UTF-8.
+"""Text table (docs/spec/render.md, "Text"): bordered, left-aligned, UTF-8.
 
 Width is counted in terminal cells, so that the lines of a table with wide characters are equal.
 Newlines are shown as backslash-n and other control characters by their number: what a plugin

@@ -1,4 +1,4 @@
-"""Wrapped JSON (query-engine.md, section 14.2): the result and what is known of its columns.
+"""Wrapped JSON (docs/spec/render.md, "Wrapped JSON"): the result and what is known of its columns.
 
 ``meta`` is ``{"columns": [{"name", "type", "config": {"unit"}}, …]}`` without the keys about
 which nothing is known. When sites failed, ``meta.failed_sites`` lists them as

@@ -1,4 +1,4 @@
-"""Excel (query-engine.md, section 14.4), as a real .xlsx workbook with one sheet ``data``.
+"""Excel (docs/spec/render.md, "Excel"), as a real .xlsx workbook with one sheet ``data``.
 
 Numbers are number cells, and so is text that is a number in its plain form of up to 15 digits.
 Text is only ever text: no formulas, no links. What Excel cannot hold is refused (rows, columns)

@@ -1,4 +1,4 @@
-"""The whole pure pipeline over the example hosts of query-engine.md: parse, bind, plan, finish."""
+"""The whole pure pipeline over example hosts: parse, bind, plan, finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom variables: columns and visibility (query-engine.md, section 12)."""
+"""Custom variables: columns and visibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters by parameter: names, operators, and names that cannot be read (section 4.1, 4.2)."""
+"""Filters by parameter: names, operators, and names that cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions, calculations and the text and number of values (query-engine.md, 4.2, 6.2, 6.3)."""
+"""Functions, calculations and the text and number of values."""
 
 from __future__ import annotations
 

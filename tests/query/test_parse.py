@@ -1,4 +1,4 @@
-"""All reserved parameters together (sections 2.2, 2.3, 9 and 20)."""
+"""All reserved parameters together."""
 
 from __future__ import annotations
 

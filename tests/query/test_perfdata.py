@@ -1,4 +1,4 @@
-"""Performance data (query-engine.md, section 11): the tables, and texts nobody would write."""
+"""Performance data: the tables, and texts nobody would write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TABLE: list[tuple[str, list[Entry]]] = [
         ("", "'", "1", "", "", "", "", ""),
     ]),
     (" =1", []), ("''=1", []),
-    # Ours: exponents, and a plus sign
+    # exponents, and a plus sign
     ("d=1e3", [("", "d", "1e3", "", "", "", "", "")]),
     ("b=+2 c=1,5e-3s;1", [
         ("", "b", "+2", "", "", "", "", ""), ("", "c", "1.5e-3", "s", "1", "", "", ""),

@@ -1,4 +1,4 @@
-"""What queries over the example hosts of query-engine.md find."""
+"""What queries over the example hosts find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The q language: every form, the order of connectors, every error, and its limits (section 5)."""
+"""The q language: every form, the order of connectors, every error, and its limits."""
 
 from __future__ import annotations
 

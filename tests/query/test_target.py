@@ -1,4 +1,4 @@
-"""Paths, prefixes and query strings (query-engine.md, sections 1.1, 1.2 and 2.1)."""
+"""Paths, prefixes and query strings."""
 
 import contextlib
 from urllib.parse import quote, quote_plus

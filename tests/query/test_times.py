@@ -1,4 +1,4 @@
-"""Time expressions, durations and dates as texts (query-engine.md, sections 4.5 and 6.3)."""
+"""Time expressions, durations and dates as texts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("5.25", 5.25),
         ("1e3", 1000.0),
         (" 60 ", 60),
-        # Ours: a leading plus, combined units, dates
+        # a leading plus, combined units, dates
         ("+10m", NOW + 600),
         ("-1h30m", NOW - 5400),
         ("1y", NOW + 365 * 86400),

@@ -1,4 +1,4 @@
-"""CSV output against section 14.3: header, fields, quoting, objects, errors."""
+"""CSV output: header, fields, quoting, objects, errors."""
 
 from __future__ import annotations
 

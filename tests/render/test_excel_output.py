@@ -1,4 +1,4 @@
-"""Excel output against section 14.4, read back with openpyxl."""
+"""Excel output, read back with openpyxl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON output against section 14.1: order of keys, odd values, pieces, memory."""
+"""JSON output: order of keys, odd values, pieces, memory."""
 
 from __future__ import annotations
 

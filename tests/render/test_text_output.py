@@ -1,4 +1,4 @@
-"""The text table against section 14.5: borders, widths, values, control characters."""
+"""The text table: borders, widths, values, control characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrapped JSON against section 14.2: meta of columns, name rules, failed sites, errors."""
+"""Wrapped JSON: meta of columns, name rules, failed sites, errors."""
 
 from __future__ import annotations
 
