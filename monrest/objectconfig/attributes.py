@@ -1,10 +1,9 @@
 """What the core knows of each object type: attributes, their types, spellings and defaults.
 
-The table follows object-config.md, sections 4, 6 and 19. One line per attribute: its name, its
-type, flags (``+`` a leading plus adds to the inherited value, ``0`` the word ``null`` cancels
-inheritance, ``*`` repeated lines are joined with a comma), then ``ref=`` the type it names,
-``aliases=``, ``letters=`` of an option list (``n`` none and ``a`` all are always accepted) and
-``default=`` (``=x`` copies attribute x).
+One line per attribute: its name, its type, flags (``+`` a leading plus adds to the inherited value,
+``0`` the word ``null`` cancels inheritance, ``*`` repeated lines are joined with a comma), then
+``ref=`` the type it names, ``aliases=``, ``letters=`` of an option list (``n`` none and ``a`` all
+are always accepted) and ``default=`` (``=x`` copies attribute x).
 """
 
 from __future__ import annotations

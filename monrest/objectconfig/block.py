@@ -1,4 +1,7 @@
-"""One definition of an object file, and what is wrong in files (object-config.md, 3, 10, 13)."""
+"""One definition of an object file, and what is wrong in files.
+
+Rules: docs/spec/objectconfig.md, "Grammar".
+"""
 
 from __future__ import annotations
 
@@ -33,12 +36,12 @@ class Problem:
 
     @property
     def message(self) -> str:
-        """The text as a precheck says it, with the place at its end (section 13)."""
+        """The text as a precheck says it, with the place at its end."""
         return f"{self.text} in {place(self.file, self.line, whole_path=self.whole_path)}"
 
 
 def place(path: str, line: int, *, whole_path: bool = False) -> str:
-    """``<file name>:<line>``; the file name alone for line 0 (section 13)."""
+    """``<file name>:<line>``; the file name alone for line 0."""
     name = path if whole_path else PurePosixPath(path).name
     return f"{name}:{line}" if line else name
 

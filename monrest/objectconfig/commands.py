@@ -1,7 +1,7 @@
 """Running the commands that a site's configuration names: checks, reloads, hooks around saving.
 
-Each runs through a shell; its output is caught and bounded, its time limited (object-config.md,
-sections 12, 14 and 15).
+Each runs through a shell; its output is caught and bounded, its time limited
+(docs/spec/objectconfig.md, "Commands of a site").
 """
 
 from __future__ import annotations

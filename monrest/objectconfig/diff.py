@@ -1,4 +1,4 @@
-"""The text of GET /config/diff: a unified diff of one file (object-config.md, section 11)."""
+"""The text of GET /config/diff: a unified diff of one file (docs/spec/objectconfig.md, "Diff")."""
 
 from __future__ import annotations
 

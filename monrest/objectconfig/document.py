@@ -1,7 +1,9 @@
-"""An object file that loses nothing: read, changed in places, written (object-config.md, 3 and 10).
+"""An object file that loses nothing: read, changed in places, written.
 
 Every byte of a file is kept: comments, blank lines, text that is no definition, line ends. A
 change touches the text of its own definition only.
+
+Rules: docs/spec/objectconfig.md, "Grammar".
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ class ConfigFile:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the form, by line (section 13, syntax)."""
+        """What is wrong with the form, by line."""
         faults = [*self.faults, *(fault for block in self.blocks for fault in block.faults)]
         return tuple(
             Problem(self.path, fault.line, fault.text, fault.fatal, fault.whole_path)

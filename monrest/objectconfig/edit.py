@@ -1,4 +1,7 @@
-"""Changes of a site's objects, on a copy of the files they touch (sections 8.3 to 8.7 and 9)."""
+"""Changes of a site's objects, on a copy of the files they touch.
+
+Rules: docs/spec/objectconfig.md, "Changes".
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,7 @@ class Editor:
         return self._change_all(items, values, new)
 
     def delete(self, item: ConfigObject) -> bool:
-        """Remove an object; False when it is read-only. References to it stay (section 9)."""
+        """Remove an object; False when it is read-only. References to it stay."""
         return self.delete_all([item]) == 1
 
     def delete_all(self, items: Iterable[ConfigObject]) -> int:

@@ -1,4 +1,7 @@
-"""Which files belong to a site, which may be changed, and where new ones may go (section 2)."""
+"""Which files belong to a site, which may be changed, and where new ones may go.
+
+Rules: docs/spec/objectconfig.md, "Files of a site".
+"""
 
 from __future__ import annotations
 

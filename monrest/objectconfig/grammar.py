@@ -1,4 +1,4 @@
-"""The grammar of object files, line by line (object-config.md, section 3).
+"""The grammar of object files, line by line (docs/spec/objectconfig.md, "Grammar").
 
 ``Reader`` walks over a text and finds one definition after the other with the offsets of its
 text, so that whoever keeps the text can change one definition and leave the rest alone.

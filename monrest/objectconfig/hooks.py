@@ -1,4 +1,4 @@
-"""The commands before and after a save (object-config.md, section 12)."""
+"""The commands before and after a save (docs/spec/objectconfig.md, "Saving")."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Ids of objects: a piece of a hash of where they stood, which lasts while they are edited.
 
-The rule is object-config.md, section 5. An id must never come to mean another object: one that is
-given up stays retired as long as the text beside which it is kept, and when two objects claim
-the same one (two people created something in one file), neither keeps it.
+An id must never come to mean another object: one that is given up stays retired as long as the text
+beside which it is kept, and when two objects claim the same one (two people created something in
+one file), neither keeps it. Rules: docs/spec/objectconfig.md, "Records and ids".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of a definition that was changed or created (object-config.md, section 10)."""
+"""The text of a definition that was changed or created (docs/spec/objectconfig.md, "Layout")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""All objects of a site as they stand in its files or in somebody's stash (section 5).
+"""All objects of a site as they stand in its files or in somebody's stash.
 
 Everything here blocks: it reads files and parses. It belongs into a thread.
+
+Rules: docs/spec/objectconfig.md, "Records and ids".
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ class ConfigObject:
 
     @property
     def place(self) -> str:
-        """``FILE:LINE`` without the folder, and without the line while that is 0 (section 13)."""
+        """``FILE:LINE`` without the folder, and without the line while that is 0."""
         return place(self.path, self.line)
 
 
@@ -134,8 +136,8 @@ class SiteModel:
     """The files of a site in the order of their paths, with their objects.
 
     Never changed after it was made: ``overlay`` and ``Editor`` make another one that shares what
-    is untouched. ``problems`` are texts of section 13 about files as a whole, ``unreadable`` the
-    paths of those that are there and could not be read.
+    is untouched. ``problems`` are texts of the precheck about files as a whole, ``unreadable``
+    the paths of those that are there and could not be read.
     """
 
     files: FileSet
@@ -197,12 +199,12 @@ class SiteModel:
         return SiteModel(self.files, _numbered(loaded, claims), self.problems, self.unreadable)
 
     def row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
-        """The raw row of an object: own attributes and meta attributes (section 5)."""
+        """The raw row of an object: own attributes and meta attributes."""
         own = item.attributes
         return _meta(item, site) | {name: to_json(item.type, name, own[name]) for name in own}
 
     def full_row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
-        """The row of an object with everything its templates give (section 6)."""
+        """The row of an object with everything its templates give."""
         found = self.resolver.resolve(item)
         values = {name: to_json(item.type, name, text) for name, text in found.values.items()}
         return _meta(item, site) | values | {":TEMPLATES": list(found.templates)}

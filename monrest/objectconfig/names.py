@@ -1,4 +1,4 @@
-"""What an object is called by its own attributes (section 5, Names)."""
+"""What an object is called by its own attributes (docs/spec/objectconfig.md, "Records and ids")."""
 
 from __future__ import annotations
 

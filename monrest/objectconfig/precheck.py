@@ -1,4 +1,7 @@
-"""What is wrong with a site's objects, as far as it shows without the core (section 13)."""
+"""What is wrong with a site's objects, as far as it shows without the core.
+
+Rules: docs/spec/objectconfig.md, "The precheck".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who names whom: the references in an object's own attributes (sections 9 and 13)."""
+"""Who names whom: the references in an object's own attributes.
+
+Rules: docs/spec/objectconfig.md, "Changes".
+"""
 
 from __future__ import annotations
 

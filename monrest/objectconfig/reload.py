@@ -1,4 +1,4 @@
-"""Reloading a core and waiting until it is back (object-config.md, section 15).
+"""Reloading a core and waiting until it is back (docs/spec/objectconfig.md, "Check and reload").
 
 The start time of the core tells: only a core that was started after the order has read the files.
 """

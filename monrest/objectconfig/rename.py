@@ -1,4 +1,4 @@
-"""References follow when an object gets another name (section 9)."""
+"""References follow when an object gets another name (docs/spec/objectconfig.md, "Changes")."""
 
 from __future__ import annotations
 

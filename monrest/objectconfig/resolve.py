@@ -1,7 +1,9 @@
-"""What templates give to an object, in the words of its file (section 6, fullobjects).
+"""What templates give to an object, in the words of its file.
 
 ``templates.resolve`` does the same for the core's values; here the texts stay as written, ``null``
 stays visible, and every object is asked for by itself.
+
+Rules: docs/spec/objectconfig.md, "Templates".
 """
 
 from __future__ import annotations

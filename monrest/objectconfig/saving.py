@@ -1,4 +1,7 @@
-"""A save from the view to the disk, with its hooks, alone for its site (section 12)."""
+"""A save from the view to the disk, with its hooks, alone for its site.
+
+Rules: docs/spec/objectconfig.md, "Saving".
+"""
 
 from __future__ import annotations
 

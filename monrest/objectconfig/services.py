@@ -1,4 +1,7 @@
-"""Which hosts a service definition applies to, by names, patterns and groups (section 8.7)."""
+"""Which hosts a service definition applies to, by names, patterns and groups.
+
+Rules: docs/spec/objectconfig.md, "Expansion".
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Staged changes of object files: per site and person, in the database, until saved or reverted.
 
-One person's changes of one site are made one after the other, several that wait in one
-transaction; another daemon on the same database that was faster is noticed by the version of
-the stash, and the change is made again on what it left (object-config.md, sections 7, 11, 12).
+One person's changes of one site are made one after the other, several that wait in one transaction;
+another daemon on the same database that was faster is noticed by the version of the stash, and the
+change is made again on what it left (docs/spec/objectconfig.md, "Staged changes and the disk").
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Staged files and ids in the database: rows, and work for its transactions.
 
-One person's stash of one site changes as a whole: whoever writes says which version he read,
-and reads again when another process was faster (object-config.md, section 7).
+One person's stash of one site changes as a whole: whoever writes says which version he read, and
+reads again when another process was faster
+(docs/spec/objectconfig.md, "Staged changes and the disk").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Template inheritance as the core does it (object-config.md, section 6)."""
+"""Template inheritance as the core does it (docs/spec/objectconfig.md, "Templates")."""
 
 from __future__ import annotations
 

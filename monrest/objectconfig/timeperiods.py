@@ -1,4 +1,7 @@
-"""Time periods: date rules and the question whether a moment lies inside (section 20)."""
+"""Time periods: date rules and the question whether a moment lies inside.
+
+Rules: docs/spec/objectconfig.md, "Time periods".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attribute values between the text of a file and JSON (section 4)."""
+"""Attribute values between the text of a file and JSON (docs/spec/objectconfig.md, "Values")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What one person sees of a site: the files on disk with his staged changes (section 7).
+"""What one person sees of a site: the files on disk with his staged changes.
 
 Everything here computes only, and may take a while: it belongs into a thread.
+
+Rules: docs/spec/objectconfig.md, "Staged changes and the disk".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading object files without losing anything: object-config.md, sections 3, 13 and 23.1."""
+"""Reading object files without losing anything."""
 
 import pytest
 

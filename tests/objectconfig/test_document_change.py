@@ -1,4 +1,4 @@
-"""Changing, adding and removing definitions: nothing else in the file moves (sections 3 and 10)."""
+"""Changing, adding and removing definitions: nothing else in the file moves."""
 
 import pytest
 

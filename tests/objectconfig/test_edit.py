@@ -1,4 +1,4 @@
-"""Creating, replacing, changing and deleting objects: object-config.md, sections 8.3 to 8.7."""
+"""Creating, replacing, changing and deleting objects."""
 
 import json
 

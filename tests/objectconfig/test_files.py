@@ -1,4 +1,4 @@
-"""Which files belong to a site, and where new ones may go: object-config.md, section 2."""
+"""Which files belong to a site, and where new ones may go."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The layout of written definitions: object-config.md, sections 10 and 23.1."""
+"""The layout of written definitions."""
 
 import pytest
 

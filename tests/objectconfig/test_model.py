@@ -1,4 +1,4 @@
-"""Objects of a site, their ids and rows, and what is read again: object-config.md, section 5."""
+"""Objects of a site, their ids and rows, and what is read again."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Object files to definitions: the grammar of object-config.md, section 3."""
+"""Object files to definitions: the grammar."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The precheck, text by text: object-config.md, section 13."""
+"""The precheck, text by text."""
 
 import pytest
 

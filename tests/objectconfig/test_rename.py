@@ -1,4 +1,4 @@
-"""References follow a rename: object-config.md, section 9."""
+"""References follow a rename."""
 
 import pytest
 from hypothesis import given, settings

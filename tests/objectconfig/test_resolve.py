@@ -1,4 +1,4 @@
-"""Full objects and the hosts of services: object-config.md, sections 6, 8.7 and 18.3."""
+"""Full objects and the hosts of services."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Expansion and checks of a whole site: object-config.md, sections 18, 19 and 23.3."""
+"""Expansion and checks of a whole site."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Template inheritance: the cases of object-config.md, section 6."""
+"""Template inheritance, as the core does it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Time periods: the test vectors of object-config.md, sections 20 and 23.4."""
+"""Time periods: which moments lie in which of them."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

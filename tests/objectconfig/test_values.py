@@ -1,4 +1,4 @@
-"""Values between JSON and the text of a file: object-config.md, section 4."""
+"""Values between JSON and the text of a file."""
 
 import pytest
 from hypothesis import given
