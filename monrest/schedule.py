@@ -1,4 +1,4 @@
-"""When something recurs: schedules of downtimes and reports (frontend-data.md, section 4.3).
+"""When something recurs: schedules of downtimes and reports (docs/spec/downtimes.md, "Schedule").
 
 Pure. Times are those of a zone, as its clocks show them: what falls into the hour that is left
 out in spring comes right after it, what falls into the hour that comes twice in autumn comes

@@ -1,4 +1,7 @@
-"""One calculation of a process: every node once, children first (frontend-data.md, section 2.7)."""
+"""One calculation of a process: every node once, children first.
+
+Rules: docs/spec/bp.md, "Calculation".
+"""
 
 from __future__ import annotations
 

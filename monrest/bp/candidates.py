@@ -1,4 +1,7 @@
-"""Which processes a file of objects is to have: all, or those that a core takes (section 2.10)."""
+"""Which processes a file of objects is to have: all, or those that a core takes.
+
+Rules: docs/spec/bp.md, "Export".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done around saving a process: commands of one's own, and files with it (section 2.9).
+"""What is done around saving a process: commands of one's own, and files with it.
 
 ``<nr>.tbp`` is the process as it is live, ``<nr>.tbp.bak`` as it was before, ``<nr>.tbp.edit`` as
 it is going to be while the first command looks at it. The database is what counts: these files

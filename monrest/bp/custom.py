@@ -1,4 +1,4 @@
-"""Functions and filters of one's own, in Python files of a folder (frontend-data.md, 2.5 and 2.8).
+"""Functions and filters of one's own, in Python files of a folder (docs/spec/bp.md, "Functions").
 
 ``def NAME_function(context, process, node, args, children, livedata)`` gives ``(status, short)``
 and, if wanted, a text and a dictionary of attributes of the node. ``def NAME_filter(stage,

@@ -1,4 +1,7 @@
-"""Giving results to a core: passive checks, and flags of nodes as downtimes (section 2.9)."""
+"""Giving results to a core: passive checks, and flags of nodes as downtimes.
+
+Rules: docs/spec/bp.md, "Results".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects of the cores that stand for processes and their nodes (frontend-data.md, 2.10).
+"""The objects of the cores that stand for processes and their nodes (docs/spec/bp.md, "Export").
 
 Pure: what is to be there.
 """

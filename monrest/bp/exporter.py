@@ -1,7 +1,9 @@
-"""Putting the objects of all processes into the configuration of a core (section 2.10).
+"""Putting the objects of all processes into the configuration of a core.
 
 The file is written as a whole, and only if it changes; it has a lock of its own and one on its
 folder, so that daemons of one machine do not write what another one has already replaced.
+
+Rules: docs/spec/bp.md, "Export".
 """
 
 from __future__ import annotations

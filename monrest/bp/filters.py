@@ -1,4 +1,4 @@
-"""Filters of nodes: what counts as OK although it is not (frontend-data.md, section 2.8)."""
+"""Filters of nodes: what counts as OK although it is not (docs/spec/bp.md, "Filters")."""
 
 from __future__ import annotations
 

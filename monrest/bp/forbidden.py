@@ -1,7 +1,7 @@
 """Characters that names of a core's objects must not have, and who has them all the same.
 
-One such name and a core refuses its whole configuration (object-config.md, section 13), so that
-nothing is written to it for such a process.
+One such name and a core refuses its whole configuration (docs/spec/bp.md, "Export"), so
+that nothing is written to it for such a process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What searches and groups have found: counts, flags and the text about them (section 2.5)."""
+"""What searches and groups have found: counts, flags and the text about them.
+
+Rules: docs/spec/bp.md, "Functions".
+"""
 
 from __future__ import annotations
 

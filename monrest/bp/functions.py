@@ -1,4 +1,4 @@
-"""The functions of nodes over their children: pure arithmetic (frontend-data.md, section 2.5)."""
+"""The functions of nodes over their children: pure arithmetic (docs/spec/bp.md, "Functions")."""
 
 from __future__ import annotations
 

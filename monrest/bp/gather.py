@@ -1,4 +1,7 @@
-"""Asking the cores for all that processes look at: each table once for each site (section 2.7)."""
+"""Asking the cores for all that processes look at: each table once for each site.
+
+Rules: docs/spec/bp.md, "Calculation".
+"""
 
 from __future__ import annotations
 
@@ -124,7 +127,7 @@ async def carriers(
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         if not core.has(table, "custom_variables"):
             return None
-        # Icinga 2 has no such list to search in (icinga2-livestatus.md): all rows are looked at.
+        # Icinga 2 has no such list to search in: all rows are looked at.
         limit = seen if core.kind == "icinga2" else both(seen, has)
         return Pushed(table=table, columns=columns, filter=limit)
 

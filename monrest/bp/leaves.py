@@ -1,7 +1,7 @@
 """The functions of nodes that look at the cores: status, groupstatus and statusfilter.
 
-frontend-data.md, section 2.5. What is of a wrong type in a row is 0, empty or unknown: a core that
-lies must not break a calculation.
+What is of a wrong type in a row is 0, empty or unknown: a core that lies must not break a
+calculation. Rules: docs/spec/bp.md, "Functions".
 """
 
 from __future__ import annotations

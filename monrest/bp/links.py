@@ -1,7 +1,9 @@
-"""Which process is about which other one, as far as their names tell (frontend-data.md, 2.5, 2.8).
+"""Which process is about which other one, as far as their names tell.
 
 A process links to another when a status node names a service that the other one exports. Works
 on stored documents, so that a whole database of them is looked at inside one transaction.
+
+Rules: docs/spec/bp.md, "Links".
 """
 
 from __future__ import annotations

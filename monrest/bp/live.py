@@ -1,8 +1,8 @@
 """What the cores say about hosts, services and groups, for all processes of one run.
 
-frontend-data.md, section 2.7: each table is asked at most once for each site, however many
-processes there are. Rows of hosts and services have the same layout, so that a node needs not
-know which it is about.
+Each table is asked at most once for each site, however many processes there are
+(docs/spec/bp.md, "Calculation"). Rows of hosts and services have the same layout, so that a node
+need not know which it is about.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of the file with the objects of all processes (frontend-data.md, section 2.10); pure."""
+"""The text of the file with the objects of all processes (docs/spec/bp.md, "Export"); pure."""
 
 from __future__ import annotations
 

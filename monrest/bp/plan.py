@@ -1,7 +1,7 @@
 """What a definition means for calculations, worked out once: steps, and what is asked for them.
 
-frontend-data.md, section 2.7. A run evaluates tens of thousands of nodes, so that nothing is taken
-apart there that stays the same.
+A run evaluates tens of thousands of nodes, so that nothing is taken apart there that stays the
+same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A business process as it is stored: reading what people send, and what is kept.
 
-frontend-data.md, sections 2.1 to 2.4. Only known attributes are kept; whatever has a wrong type
-or is outside of its enumeration is refused by name.
+Only known attributes are kept; whatever has a wrong type or is outside of its enumeration is
+refused by name. Rules: docs/spec/bp.md, "Record".
 """
 
 from __future__ import annotations

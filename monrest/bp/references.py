@@ -1,4 +1,4 @@
-"""Which hosts and services a process is about (frontend-data.md, section 2.2, objects); pure."""
+"""Which hosts and services a process is about (docs/spec/bp.md, "Record"); pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a calculation found: the states of all nodes and of the process (sections 2.1 and 2.3).
+"""What a calculation found: the states of all nodes and of the process (docs/spec/bp.md, "Record").
 
 A result is stored as one JSON text; what a node took over from the process is left out there.
 """

@@ -1,6 +1,6 @@
 """Calculating many processes together: what is asked once for all of them, then one by one.
 
-frontend-data.md, section 2.7.
+Rules: docs/spec/bp.md, "Calculation".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The searches of function statusfilter: checking them, and finding rows (frontend-data.md, 2.6).
+"""The searches of function statusfilter: checking them, and finding rows.
 
 A search is true for a row of which all text filters, states and properties are; several
 searches are joined by or. Everything is evaluated here, over the rows of one question for all

@@ -2,7 +2,7 @@
 
 They and their results are in the database, so that every daemon on it knows them; one daemon, the
 one that has the duty, calculates them regularly. All of them are calculated together, with one
-question for each table and site (frontend-data.md, sections 2.2, 2.7, 2.9 and 2.11).
+question for each table and site (docs/spec/bp.md, "Calculation").
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Processes(Service):
         return await carriers(sites, table, self.variable, seen, self.clock)
 
     async def statistics(self) -> dict[str, float]:
-        """Give the figures ``business_process_…`` of ``/mon/stats`` (section 11.3).
+        """Give the figures ``business_process_…`` of ``/mon/stats``.
 
         Those of runs are absent before the first one.
         """
@@ -388,7 +388,7 @@ def _usable(process: Stored) -> bool:
 
 
 def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
-    """Give a definition with a patch merged into it (section 2.2, PATCH).
+    """Give a definition with a patch merged into it.
 
     Where the patch has a function without arguments of its own, the old ones go.
     """

@@ -1,4 +1,4 @@
-"""Results as a file in the spool folder of a core (frontend-data.md, section 2.9)."""
+"""Results as a file in the spool folder of a core (docs/spec/bp.md, "Results")."""
 
 from __future__ import annotations
 

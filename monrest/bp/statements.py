@@ -1,4 +1,7 @@
-"""What business processes ask of the database: functions of a connection (section 1.4)."""
+"""What business processes ask of the database: functions of a connection.
+
+Rules: docs/spec/store.md, "Records".
+"""
 
 from __future__ import annotations
 

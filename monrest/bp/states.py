@@ -1,6 +1,6 @@
 """States of nodes: their words, their order, and what many of them are together.
 
-frontend-data.md, section 2.5, functions worst and best.
+The functions ``worst`` and ``best`` of docs/spec/bp.md, "Functions", stand on them.
 """
 
 from __future__ import annotations

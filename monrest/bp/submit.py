@@ -1,4 +1,7 @@
-"""Results as passive checks of the core, acknowledgements and downtimes (section 2.9); pure."""
+"""Results as passive checks of the core, acknowledgements and downtimes; pure.
+
+Rules: docs/spec/bp.md, "Results".
+"""
 
 from __future__ import annotations
 

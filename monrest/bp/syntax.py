@@ -1,4 +1,4 @@
-"""Functions of nodes as they are written: ``at_least('50%', 2)`` (frontend-data.md, 2.4)."""
+"""Functions of nodes as they are written: ``at_least('50%', 2)`` (docs/spec/bp.md, "Functions")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of node functions: numbers and percentages (frontend-data.md, section 2.5)."""
+"""Limits of node functions: numbers and percentages (docs/spec/bp.md, "Functions")."""
 
 from __future__ import annotations
 

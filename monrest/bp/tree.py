@@ -1,4 +1,4 @@
-"""All that is not OK below a node, as indented lines (add_recursive_output_filter, section 2.8)."""
+"""All that is not OK below a node, as indented lines (add_recursive_output_filter)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The record of a broadcast: what may be in one, who sees it, when it is shown (section 3). Pure.
+"""The record of a broadcast: what may be in one, who sees it, when it is shown. Pure.
 
 What is unknown here is kept and shown as it was given.
+
+Rules: docs/spec/broadcasts.md.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class Broadcast:
     version: int = 0
 
     def visible_to(self, user: str, groups: Collection[str]) -> bool:
-        """Whether somebody without the role sees it (section 3.4)."""
+        """Whether somebody without the role sees it."""
         contacts, contactgroups = (self.record[name] for name in _LISTS)
         members = {name for name in contactgroups if not name.startswith("!")}
         persons = {name for name in contacts if not name.startswith("!")}

@@ -1,6 +1,8 @@
-"""From the text of a broadcast to what is shown: front matter, macros, Markdown (section 3.3).
+"""From the text of a broadcast to what is shown: front matter, macros, Markdown.
 
 Pure. What people wrote is shown to others, so the HTML keeps nothing that could run.
+
+Rules: docs/spec/broadcasts.md, "Text".
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The cluster: nodes on one database that look at each other (frontend-data.md, section 8)."""
+"""The cluster: nodes on one database that look at each other (docs/spec/cluster.md)."""

@@ -75,7 +75,7 @@ class Pong:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What others are told of it (section 8.4)."""
+        """What others are told of it."""
         value = asdict(self)
         return {name: value[name] for name in _SHOWN}
 

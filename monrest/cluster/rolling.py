@@ -1,4 +1,4 @@
-"""Restarting all nodes one after another (frontend-data.md, section 8.3).
+"""Restarting all nodes one after another (docs/spec/cluster.md, "Restart").
 
 The steps are rows of the database. Whoever holds the duty drives them, which is another node when
 it is the driver's own turn, or when the driver dies. A node is told to restart by the state of its

@@ -99,7 +99,7 @@ class Cluster(Service):
         return self.duties.held(duty) is not None
 
     def urls(self) -> list[str]:
-        """Give the base URLs of all nodes in their order (section 8.3)."""
+        """Give the base URLs of all nodes in their order."""
         return sorted(self.config.nodes) if self.clustered else []
 
     def member_at(self, url: str) -> Member | None:
@@ -112,7 +112,7 @@ class Cluster(Service):
         return found
 
     def name_of(self, url: str) -> str:
-        """Give the id of the node at ``url``, or ``node<n>`` until it is known (section 8.1)."""
+        """Give the id of the node at ``url``, or ``node<n>`` until it is known."""
         if self.is_own(url):
             return str(self.own.id)
         member, pong = self.member_at(url), self.seen(url).pong

@@ -1,6 +1,6 @@
 """What the cores say about recurring downtimes: which of their objects there are.
 
-frontend-data.md, section 4.6.
+Rules: docs/spec/downtimes.md, "Check".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a core has followed already: the commands whose effect is there (section 4.5)."""
+"""What a core has followed already: the commands whose effect is there.
+
+Rules: docs/spec/downtimes.md, "Once".
+"""
 
 from __future__ import annotations
 

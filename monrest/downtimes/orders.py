@@ -1,4 +1,7 @@
-"""What cores are told for one occurrence, and how it is found again there (section 4.5). Pure."""
+"""What cores are told for one occurrence, and how it is found again there. Pure.
+
+Rules: docs/spec/downtimes.md, "What a core is told".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of a recurring downtime, and what may be in one (section 4.1).
+"""The record of a recurring downtime, and what may be in one (docs/spec/downtimes.md, "Record").
 
 Pure. What is unknown here is kept and shown as it was given.
 """

@@ -1,8 +1,8 @@
 """The scheduler of recurring downtimes: every time that comes is told to the cores once.
 
-frontend-data.md, sections 4.5 and 4.6. It is the duty of one daemon of the database. A time that
-has come becomes a row, and who tells the cores takes that row before. After a failure, or where
-somebody else was at it, the cores are asked first what they have followed already.
+It is the duty of one daemon of the database. A time that has come becomes a row, and who tells the
+cores takes that row before. After a failure, or where somebody else was at it, the cores are asked
+first what they have followed already. Rules: docs/spec/downtimes.md, "Once".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One background job as it is stored (frontend-data.md, section 9)."""
+"""One background job as it is stored (docs/spec/jobs.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All background jobs: starting, doing, following, canceling, cleaning (section 9).
+"""All background jobs: starting, doing, following, canceling, cleaning (docs/spec/jobs.md).
 
 The records are in the database, so that every daemon on it knows all jobs; each is done by the
 daemon that was asked for it. Nothing is ever done twice: what a daemon left unfinished ends as

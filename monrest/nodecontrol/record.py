@@ -1,4 +1,4 @@
-"""What is known of a node, and the operations on one (frontend-data.md, section 7). Pure."""
+"""What is known of a node, and the operations on one (docs/spec/nodecontrol.md). Pure."""
 
 from __future__ import annotations
 

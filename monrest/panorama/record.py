@@ -1,4 +1,7 @@
-"""The record of a dashboard: what may be in one, who may do what with it (section 6). Pure."""
+"""The record of a dashboard: what may be in one, who may do what with it. Pure.
+
+Rules: docs/spec/panorama.md.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ def level(
     admin: bool,
     readonly: bool,
 ) -> Level:
-    """What ``user`` may do (section 6.3). ``readonly``: owners may only read."""
+    """What ``user`` may do. ``readonly``: owners may only read."""
     if admin:
         return Level.OWNER
     if user and record["user"] == user:

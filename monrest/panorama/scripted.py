@@ -1,4 +1,4 @@
-"""Scripted dashboards: programs that print one (frontend-data.md, section 6.4).
+"""Scripted dashboards: programs that print one (docs/spec/panorama.md, "Scripted dashboards").
 
 Lines of comment at the beginning of the file say whose it is and who may see it, so that nothing
 is run for who may not.

@@ -161,7 +161,7 @@ def former(nr: str) -> Work[list[tuple[int, Mapping[str, Any]]]]:
 
 
 def clean(now: float) -> Work[list[str]]:
-    """Delete what nobody has put anything on (section 6.5); which ones."""
+    """Delete what nobody has put anything on; which ones."""
 
     def work(connection: Connection) -> list[str]:
         query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)

@@ -1,4 +1,7 @@
-"""How available an object was, by what counts as unavailable (section 5.4, last part). Pure."""
+"""How available an object was, by what counts as unavailable. Pure.
+
+Rules: docs/spec/reports.md, "Availability of an object".
+"""
 
 from __future__ import annotations
 

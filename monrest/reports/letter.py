@@ -1,4 +1,7 @@
-"""The mail that brings a report to its readers (section 5.6). Pure."""
+"""The mail that brings a report to its readers. Pure.
+
+Rules: docs/spec/reports.md, "Schedule and mail".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The URL of a report over the API itself (section 5.4, report_from_url.tt). Pure."""
+"""The URL of a report over the API itself (docs/spec/reports.md, "A path of the API"). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates that operators write: a file in a folder of theirs (section 5.3, last sentence).
+"""Templates that operators write: a file in a folder of theirs (docs/spec/reports.md, "Templates").
 
 A file begins with a head in TOML between two lines ``+++``: ``like``, the built-in template whose
 data and parameters it has, and, if wanted, ``title`` and a table ``defaults`` of parameters. What

@@ -1,4 +1,4 @@
-"""The record of a report and what may be in one (sections 5.1 and 5.5). Pure.
+"""The record of a report and what may be in one (docs/spec/reports.md, "Record"). Pure.
 
 What is unknown here is kept and shown as it was given.
 """
@@ -89,7 +89,7 @@ class Report:
     def access(
         self, identity: Identity, groups: Collection[str], *, own: bool
     ) -> Literal["rw", "ro", ""]:
-        """What somebody in these contact groups may do with it (section 5.5).
+        """What somebody in these contact groups may do with it.
 
         ``own``: it is theirs, and made with no more than they come with.
         """

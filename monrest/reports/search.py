@@ -1,8 +1,8 @@
 """The search that chooses the objects of a report, as conditions of the query language. Pure.
 
 It comes as the fields of a search form: ``dfl_s0_type``, ``dfl_s0_op``, ``dfl_s0_value`` and so on,
-one or many of each; searches ``s0``, ``s1``, … are joined by or, the lines of one by and (sections
-2.6 and 5.4).
+one or many of each; searches ``s0``, ``s1``, … are joined by or, the lines of one by and
+(docs/spec/reports.md, "Parameters").
 """
 
 from __future__ import annotations

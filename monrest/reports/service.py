@@ -1,8 +1,8 @@
 """Making reports: when somebody asks for one, when its time has come, and sending them.
 
-frontend-data.md, section 5.6. What recurs is the duty of one daemon of the database. A time that
-has come becomes a row, which is taken before a report is made, before its mail is tried, and once
-more when the mail server wants to have the text: from then on nobody else sends it.
+What recurs is the duty of one daemon of the database. A time that has come becomes a row, which is
+taken before a report is made, before its mail is tried, and once more when the mail server wants to
+have the text: from then on nobody else sends it. Rules: docs/spec/reports.md, "Schedule and mail".
 """
 
 from __future__ import annotations

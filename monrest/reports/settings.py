@@ -1,4 +1,7 @@
-"""The parameters of a report: defaults, checks, and what they mean (section 5.4). Pure."""
+"""The parameters of a report: defaults, checks, and what they mean. Pure.
+
+Rules: docs/spec/reports.md, "Parameters".
+"""
 
 from __future__ import annotations
 

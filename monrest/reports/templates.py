@@ -1,4 +1,7 @@
-"""The templates of reports and the parameters that each takes (sections 5.3 and 5.4). Pure."""
+"""The templates of reports and the parameters that each takes. Pure.
+
+Rules: docs/spec/reports.md, "Templates".
+"""
 
 from __future__ import annotations
 

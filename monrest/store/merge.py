@@ -1,4 +1,4 @@
-"""Merging a patch into what is stored, deep inside (frontend-data.md, section 1.3).
+"""Merging a patch into what is stored, deep inside (docs/spec/store.md, "Merging a patch").
 
 Pure: business processes, broadcasts, recurring downtimes and reports are patched in this way.
 """

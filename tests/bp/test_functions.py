@@ -1,4 +1,4 @@
-"""The arithmetic of node functions, value by value (frontend-data.md, section 2.5)."""
+"""The arithmetic of node functions, value by value."""
 
 from __future__ import annotations
 

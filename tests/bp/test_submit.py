@@ -1,4 +1,4 @@
-"""Results as passive checks, acknowledgements and downtimes (frontend-data.md, section 2.9)."""
+"""Results as passive checks, acknowledgements and downtimes."""
 
 from __future__ import annotations
 

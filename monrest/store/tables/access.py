@@ -20,7 +20,7 @@ api_keys = Table(
     Column("last_used", BigInteger),
     Column("last_from", Text),
 )
-"""API keys; ``roles`` is a list of full names or NULL (auth-and-commands.md, section 4.3)."""
+"""API keys; ``roles`` is a list of full names or NULL."""
 
 sessions = Table(
     "sessions",
@@ -34,7 +34,7 @@ sessions = Table(
     Column("active", BigInteger, nullable=False, index=True),
     Column("proof", Text),
 )
-"""Cookie sessions; ``active`` is the time of the last request (section 4.5).
+"""Cookie sessions; ``active`` is the time of the last request.
 
 ``proof`` is a digest of the session's value and of the password that it began with.
 """
@@ -50,4 +50,4 @@ users = Table(
     Column("tz", Text),
     Column("created", BigInteger, nullable=False),
 )
-"""Profiles: ``failed`` logins in a row, the last ones as ``{time, ip, …}`` (section 4.7)."""
+"""Profiles: ``failed`` logins in a row, the last ones as ``{time, ip, …}``."""

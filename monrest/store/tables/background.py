@@ -41,7 +41,7 @@ jobs = Table(
     Column("failed_sites", DOCUMENT, nullable=False),
     Column("size", BigInteger, nullable=False),
 )
-"""Background jobs (frontend-data.md, section 9): ``started`` and ``ended`` are NULL until then,
+"""Background jobs: ``started`` and ``ended`` are NULL until then,
 ``status`` is NULL without a result, ``run`` the daemon's. No ``user``: for everybody."""
 
 job_output = Table(

@@ -16,7 +16,7 @@ bp_processes = Table(
     Column("version", BigInteger, nullable=False),
     Column("changed", BigInteger, nullable=False),
 )
-"""Business processes (frontend-data.md, section 2): ``version`` is another one with each change."""
+"""Business processes: ``version`` is another one with each change."""
 
 bp_results = Table(
     "bp_results",
@@ -33,4 +33,4 @@ bp_figures = Table(
     Column("name", Text, primary_key=True),
     Column("value", Double, nullable=False),
 )
-"""Figures of the last complete run (section 11.3)."""
+"""Figures of the last complete run."""

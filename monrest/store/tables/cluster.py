@@ -35,7 +35,7 @@ cluster_nodes = Table(
     Column("version", Text, nullable=False),
     Column("maintenance", BigInteger, nullable=False),
 )
-"""Nodes of the cluster (frontend-data.md, section 8.2), each of which writes its own line; ``url``
+"""Nodes of the cluster, each of which writes its own line; ``url``
 is empty until somebody has reached it, ``maintenance`` the time when it began, 0 for none."""
 
 cluster_restarts = Table(

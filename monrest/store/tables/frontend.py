@@ -17,7 +17,7 @@ recurring_downtimes = Table(
     Column("next_at", BigInteger, index=True),
     Column("version", BigInteger, nullable=False),
 )
-"""Recurring downtimes (frontend-data.md, section 4): ``sites`` are ids with the names they had.
+"""Recurring downtimes: ``sites`` are ids with the names they had.
 
 ``error`` is what a check found, ``failure`` what went wrong when it came last, ``next_at`` the
 first time that has no occurrence yet; ``version`` grows with every change.
@@ -50,7 +50,7 @@ broadcasts = Table(
     Column("changed", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),
 )
-"""Broadcasts (frontend-data.md, section 3); ``changed`` is the time of the last change."""
+"""Broadcasts; ``changed`` is the time of the last change."""
 
 dashboards = Table(
     "dashboards",
@@ -60,7 +60,7 @@ dashboards = Table(
     Column("changed", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),
 )
-"""Dashboards (frontend-data.md, section 6), without what is shown at present."""
+"""Dashboards, without what is shown at present."""
 
 dashboard_backups = Table(
     "dashboard_backups",

@@ -21,7 +21,7 @@ controlled_nodes = Table(
     Column("claimed", BigInteger, nullable=False),
     Column("last_job", BigInteger),
 )
-"""Nodes of node-control by ``peer_key`` (frontend-data.md, section 7).
+"""Nodes of node-control by ``peer_key``.
 
 ``data`` is what was gathered; somebody gathers until ``gathering_until`` at most. ``operation`` is
 what is done there at present, empty for nothing, by ``job``, which is NULL from ``claimed`` until

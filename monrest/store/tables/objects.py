@@ -28,7 +28,7 @@ config_stash = Table(
     Column("objects", LargeBinary, nullable=False),
     Column("staged", BigInteger, nullable=False),
 )
-"""Staged files (object-config.md, section 7): the file on disk when it was changed first, and
+"""Staged files: the file on disk when it was changed first, and
 what it is to be; NULL for a file that is not there. Files are compressed, hashes are SHA-256 in
 hexadecimal digits. ``objects`` are the ids and lines of the objects in ``content``."""
 

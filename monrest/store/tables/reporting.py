@@ -20,7 +20,7 @@ reports = Table(
     Column("next_at", BigInteger, index=True),
     Column("version", BigInteger, nullable=False),
 )
-"""Reports (frontend-data.md, section 5): ``limit`` are the roles to which its owner was restricted.
+"""Reports: ``limit`` are the roles to which its owner was restricted.
 
 ``failure`` is what went wrong when it was made last, ``unsent`` when it was sent last; ``job`` is
 the last job that made it, ``next_at`` the first time of its schedule that has no run yet.
