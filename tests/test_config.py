@@ -1,4 +1,4 @@
-"""Reading and refusing configurations (the configuration contract of DESIGN.md)."""
+"""Reading and refusing configurations."""
 
 import contextlib
 import json

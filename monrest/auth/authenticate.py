@@ -1,7 +1,7 @@
-"""From a caller to an identity (auth-and-commands.md, section 4).
+"""From a caller to an identity (docs/spec/accounts.md, "Who is nobody").
 
-One method decides, in the order of section 4.1: key, session cookie, basic authentication, the
-user header of a trusted proxy, the user of a Unix socket, the default user. A key that is
+One method decides, in this order: key, session cookie, basic authentication, the user header of a
+trusted proxy, the user of a Unix socket, the default user. A key that is
 presented decides alone: a wrong one is refused whatever else the request carries.
 """
 

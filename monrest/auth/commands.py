@@ -1,4 +1,4 @@
-"""Who may send which external command (auth-and-commands.md, section 1.9).
+"""Who may send which external command (docs/spec/commands.md, "Permissions").
 
 Roles decide at once; where being a contact decides, the cores are asked with the filters given
 here, which are strict: what somebody may merely see does not count.

@@ -1,7 +1,7 @@
 """What the cores say about a user: contact groups, and what his contact entry holds.
 
 Read from all sites and kept for 300 s; a site that cannot be asked leaves in force what it said
-before (auth-and-commands.md, section 2).
+before (docs/spec/accounts.md, "Users").
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Changes that another site's page makes in the name of its visitor are refused.
 
 Browsers send cookies along with such requests; the session's token is what the page cannot know
-(auth-and-commands.md, section 4.6, "Ours": whatever the client's address). They send passwords
-along as well, and proxies and ``auth.default_user`` name a user whoever made the request: there
-is no token then, and what counts is what the browser says about the page.
+(docs/spec/accounts.md, "Pages of other sites"). They send passwords along as well, and proxies and
+``auth.default_user`` name a user whoever made the request: there is no token then, and what counts
+is what the browser says about the page.
 """
 
 from __future__ import annotations

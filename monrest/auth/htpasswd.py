@@ -1,7 +1,9 @@
-"""The password file: its lines, and the kinds of hashes in them (auth-and-commands.md, 4.4).
+"""The password file: its lines, and the kinds of hashes in them.
 
 Pure but for reading the file. bcrypt, apr1 and {SHA} are what ``htpasswd`` writes, ``$5$`` and
 ``$6$`` what newer ones can.
+
+Rules: docs/spec/accounts.md, "Passwords".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""API keys: only their hashes are stored (auth-and-commands.md, section 4.3).
+"""API keys: only their hashes are stored (docs/spec/accounts.md, "Keys").
 
 What was read is kept for a few seconds, so that a request with a key costs a hash and a look-up.
 A key that is deleted through this daemon is refused at once, one that another daemon on the same
@@ -248,7 +248,7 @@ _USED = (
 
 
 def hashed_key(plain: str) -> str:
-    """Give the hash by which a key is known; it covers the suffix (section 4.3)."""
+    """Give the hash by which a key is known; it covers the suffix."""
     return hashlib.sha256(plain.encode("ascii")).hexdigest()
 
 

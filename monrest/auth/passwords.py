@@ -1,4 +1,4 @@
-"""Passwords, checked against the password file (auth-and-commands.md, section 4.4).
+"""Passwords, checked against the password file (docs/spec/accounts.md, "Passwords").
 
 Comparing takes long on purpose, so it is done in threads, two at a time, and results are good
 for 30 s. What is remembered is a keyed hash of the password, by a key that this process made.

@@ -1,7 +1,7 @@
 """Which neighbours may speak for others, and who the client behind them is.
 
-Forwarded headers count only from ``auth.trusted_proxies`` (auth-and-commands.md, section 4.8):
-what anybody else says about addresses is made up.
+Forwarded headers count only from ``auth.trusted_proxies`` (docs/spec/http.md, "The caller"): what
+anybody else says about addresses is made up.
 """
 
 from __future__ import annotations

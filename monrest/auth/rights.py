@@ -1,4 +1,4 @@
-"""What an identity may do beside what its roles say (auth-and-commands.md, section 2)."""
+"""What an identity may do beside what its roles say (docs/spec/accounts.md, "Roles")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Roles: who has which by configuration, and what a restriction leaves of them.
 
-Rules: auth-and-commands.md, sections 2 and 4.3.
+Rules: docs/spec/accounts.md, "Roles" and "Limits".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The secret key: one line in a file that only the daemon may read (auth-and-commands.md, 4.2)."""
+"""The secret key: one line in a file that only the daemon may read.
+
+Rules: docs/spec/accounts.md, "Keys".
+"""
 
 from __future__ import annotations
 

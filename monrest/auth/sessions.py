@@ -1,4 +1,4 @@
-"""Sessions by cookie: made at a login, kept by the hash of their value (section 4.5).
+"""Sessions by cookie: made at a login, kept by the hash of their value.
 
 A session ends when it was not used for a while, and after a fixed time in any case; both are
 looked at whenever one is presented, and what is over is removed from time to time. The value
@@ -167,7 +167,7 @@ class Sessions(Service):
         return [session for session in found if self._lives(session)]
 
     async def figures(self) -> dict[str, float]:
-        """Count the sessions and their users (section 11.3 of frontend-data.md), in one query."""
+        """Count the sessions and their users, in one query."""
         await self.flush()
         now = self.wall.now()
         query = _counts(now).where(

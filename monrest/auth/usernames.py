@@ -1,6 +1,6 @@
 """Names of users as they come in: checked, then changed as the configuration says.
 
-Rules: auth-and-commands.md, sections 4.1 (what is changed) and 4.7 (what is no name).
+Rules: docs/spec/accounts.md, "Users".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Profiles of users: who is locked, how many logins failed (auth-and-commands.md, section 4.7).
+"""Profiles of users: who is locked, how many logins failed (docs/spec/accounts.md, "Users").
 
 Who is locked is read in one go and kept for a few seconds, so that every request can ask. A user
 who is locked through this daemon is refused at once, one whom another daemon on the same
@@ -70,7 +70,7 @@ class Profile:
         return zone_called(self.tz or "")
 
     def outlived(self, now: float) -> bool:
-        """Whether it can be forgotten (section 11.2 of frontend-data.md); locked ones never.
+        """Whether it can be forgotten; locked ones never.
 
         A day after the last failed login where there is nothing else in it, else after a year.
         """

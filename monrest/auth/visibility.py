@@ -1,6 +1,8 @@
-"""Which sites and which rows of a core's table an identity may see (auth-and-commands.md, 3.1).
+"""Which sites and which rows of a core's table an identity may see.
 
 The filters are sent to the cores with every query; what is invisible is simply absent.
+
+Rules: docs/spec/accounts.md, "Visibility".
 """
 
 from __future__ import annotations

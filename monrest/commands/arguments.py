@@ -1,6 +1,6 @@
 """Arguments of commands: from what a client sent to the texts that a core gets.
 
-auth-and-commands.md, sections 1.4 to 1.6, as "Ours" says.
+Rules: docs/spec/commands.md, "Arguments".
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _COMMENTED = (
     Argument(name="comment_author", type="string", default="current user", aliases=("author",)),
     Argument(name="comment_data", type="string", aliases=("comment",)),
 )
-"""What a command takes besides that wants a comment (section 1.8)."""
+"""What a command takes besides that wants a comment."""
 
 
 @frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""All external commands, read from ``commands.json`` (auth-and-commands.md, section 1.4).
+"""All external commands, read from ``commands.json`` (docs/spec/commands.md, "Arguments").
 
 The templates are those of the cores; braces are placeholders, and ``[|{x}]`` is left out when
 ``x`` is empty.
@@ -76,10 +76,9 @@ class Command:
     """One command of one kind of object.
 
     ``number``: the type number of the command in Nagios, which older front ends configure with;
-    several commands that send the same one share it.
-    ``wants_comment``: a comment goes with it where the configuration requires one (section 1.8).
-    ``lookup``: sent once for every comment or downtime found (section 1.7). ``frontend``: its
-    name is none of the core's.
+    several commands that send the same one share it. ``wants_comment``: a comment goes with it
+    where the configuration requires one. ``lookup``: sent once for every comment or downtime found.
+    ``frontend``: its name is none of the core's.
     """
 
     kind: Kind

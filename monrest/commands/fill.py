@@ -1,4 +1,7 @@
-"""From a command with its arguments to what a core is told (auth-and-commands.md, 1.7, 1.8)."""
+"""From a command with its arguments to what a core is told.
+
+Rules: docs/spec/commands.md, "Commands resolved by look-up".
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What texts of commands may hold (auth-and-commands.md, section 1.5): the injection defence.
+"""What texts of commands may hold, which is what keeps injected commands out.
 
 A line below a command is a request of its own to a core, and a semicolon ends a field.
+
+Rules: docs/spec/commands.md, "What goes into a line".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Moments and spans in arguments of commands (auth-and-commands.md, section 1.6, "Ours").
+"""Moments and spans in arguments of commands (docs/spec/commands.md, "Arguments").
 
 Stricter than the times of filters: what may mean two things is refused, because a downtime that
 lies in the wrong year is found out too late.

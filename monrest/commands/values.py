@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from attrs import frozen
 
 Last: TypeAlias = Literal["field", "text", "output"]
-"""What the last field of a command may hold (auth-and-commands.md, section 1.5).
+"""What the last field of a command may hold.
 
 ``field``: no semicolon, like every field before it. ``text``: semicolons too. ``output``: as
 ``text``, and the two characters backslash and n stand for a newline, so they reach a core that

@@ -42,7 +42,7 @@ class Address:
 
     @property
     def federated(self) -> bool:
-        """Whether another instance is there and not a core (livestatus.md, section 17)."""
+        """Whether another instance is there and not a core."""
         return self.kind in ("http", "https")
 
     @property
@@ -52,7 +52,7 @@ class Address:
 
     @property
     def local(self) -> bool:
-        """Whether the site selection ``LOCAL`` means this site (query-engine.md, 1.3)."""
+        """Whether the site selection ``LOCAL`` means this site."""
         return self.kind == "unix"
 
 

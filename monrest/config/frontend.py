@@ -27,7 +27,7 @@ class JobsConfig:
 
 @frozen(kw_only=True)
 class BpConfig:
-    """The table ``[bp]``: business processes (frontend-data.md, section 2).
+    """The table ``[bp]``: business processes.
 
     ``refresh_interval`` in minutes, 0: never by itself. ``result_backend`` is the site that gets
     the results; empty: the only one there is. ``default_filter`` are filters of every process.

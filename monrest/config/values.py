@@ -2,9 +2,8 @@
 
 The tables of the front end are in ``monrest.config.frontend``.
 
-Keys and defaults are the configuration contract of DESIGN.md; ``etc/monrest.toml`` shows every
-one of them with its meaning. Whatever is a path, an address or a pattern stays text here and is
-checked by ``monrest.config.check``.
+``etc/monrest.toml`` shows every key with its default and its meaning. Whatever is a path, an
+address or a pattern stays text here and is checked by ``monrest.config.check``.
 """
 
 from __future__ import annotations
@@ -65,12 +64,12 @@ class DatabaseConfig:
 class AuthConfig:
     """The table ``[auth]``.
 
-    ``roles`` maps full role names to user names, ``contactgroup_roles`` to contact groups;
-    ``*`` alone is everybody, ``*`` inside a name any text (auth-and-commands.md, section 2).
-    ``user_replace`` is a pattern and what replaces it in the names of users. Lifetimes are
-    seconds: ``session_idle`` since the last request, ``session_lifetime`` since the login.
-    0 failed logins never lock a user. ``grace`` are the seconds for which keys and sessions may
-    still read after the database was asked about them last.
+    ``roles`` maps full role names to user names, ``contactgroup_roles`` to contact groups; ``*``
+    alone is everybody, ``*`` inside a name any text. ``user_replace`` is a pattern and what
+    replaces it in the names of users. Lifetimes are seconds: ``session_idle`` since the last
+    request, ``session_lifetime`` since the login. 0 failed logins never lock a user. ``grace`` are
+    the seconds for which keys and sessions may still read after the database was asked about them
+    last.
     """
 
     secret_key_file: str = field(default="{var_dir}/secret.key")
@@ -97,7 +96,7 @@ class AuthConfig:
 
 @frozen(kw_only=True)
 class CommandsConfig:
-    """The table ``[commands]``; durations in seconds (auth-and-commands.md, section 1.4).
+    """The table ``[commands]``; durations in seconds.
 
     ``can_submit_commands`` is for users who are no contact. A ``downtime_max_duration`` of 0 is
     no limit. ``disabled`` holds names of commands, their type numbers and ranges of them; with
@@ -164,7 +163,7 @@ def _zone_name(localtime: Path) -> str | None:
 
 @frozen(kw_only=True)
 class ConfigTool:
-    """The table ``[sites.configtool]`` (object-config.md, section 1).
+    """The table ``[sites.configtool]``.
 
     ``obj_exclude`` and ``obj_readonly`` are regular expressions searched in the full path.
     """
@@ -198,7 +197,7 @@ class ConfigToolDefaults:
 
 @frozen(kw_only=True)
 class EditorFiles:
-    """One ``[[editor.files]]`` (object-config.md, section 17).
+    """One ``[[editor.files]]``.
 
     ``filter`` are regular expressions searched in the path; none means all files of ``folder``.
     """
@@ -282,7 +281,7 @@ class Config:
     def tool_of(self, site: SiteConfig) -> ConfigTool | None:
         """Give the settings of a site's object configuration, those for all sites included.
 
-        None for a site that takes no part in it (object-config.md, section 1).
+        None for a site that takes no part in it.
         """
         tool = site.configtool
         if tool is None or tool.disable or tool == ConfigTool():

@@ -1,4 +1,4 @@
-"""The permission table of external commands, row by row (auth-and-commands.md, section 1.9)."""
+"""The permission table of external commands, row by row."""
 
 import json
 from itertools import product

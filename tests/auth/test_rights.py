@@ -1,4 +1,4 @@
-"""Who may submit commands, and who may only read (section 2)."""
+"""Who may submit commands, and who may only read."""
 
 import pytest
 from twisted.internet.defer import Deferred

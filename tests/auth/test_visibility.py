@@ -1,4 +1,4 @@
-"""Which rows an identity sees: the filters of section 3.1, evaluated over little tables."""
+"""Which rows an identity sees: the filters of each table, evaluated over little tables."""
 
 import itertools
 

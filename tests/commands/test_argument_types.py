@@ -1,4 +1,4 @@
-"""Section 1.5: what arguments of each type may be."""
+"""What arguments of each type may be."""
 
 import pytest
 

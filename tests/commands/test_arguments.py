@@ -1,4 +1,4 @@
-"""Section 1.4: which arguments there are, their defaults, and in which shapes they come."""
+"""Which arguments there are, their defaults, and in which shapes they come."""
 
 import pytest
 from attrs import evolve

@@ -179,7 +179,7 @@ def _check_texts(command, sent, arguments):
             assert arguments[one.name] in (sent[one.name], default)
 
 
-# ---------------------------------------------------------------- section 1.8
+# ---------------------------------------------------------------- comments that go with a command
 
 
 def test_the_comment_of_a_disabling_command():
@@ -226,7 +226,7 @@ def test_only_comments_of_the_command_are_taken_away():
     )
 
 
-# ---------------------------------------------------------------- section 1.7
+# ---------------------------------------------------------------- resolved by look-up
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Section 1.6: what a time and a duration may be, row by row, on both sides of a clock change."""
+"""What a time and a duration may be, row by row, on both sides of a clock change."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo

@@ -1,7 +1,7 @@
 """How to see in a core that a command had its effect, declared for every command.
 
-Cores acknowledge a command before it acts, and most say nothing at all; what they show
-afterwards is in their tables (livestatus.md, section 13; icinga2-livestatus.md).
+Cores acknowledge a command before it acts, and most say nothing at all; what they show afterwards
+is in their tables (docs/spec/commands.md, "Effects").
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ _FILTERS = (
 
 
 def _matching(sent: Sent) -> Effect:
-    """No downtime is left of those that fit the filters (section 1.7)."""
+    """No downtime is left of those that fit the filters."""
     arguments = sent.arguments
     tests: tuple[CoreFilter, ...] = tuple(
         Test(column, op, arguments[name]) for name, column, op in _FILTERS if arguments.get(name)
