@@ -159,7 +159,7 @@ class LoopDetected(RestError):
 
 
 class NotClustered(RestError):
-    """A question to a cluster where there is none (frontend-data.md, section 8.3)."""
+    """A question to a cluster where there is none."""
 
     code = 501
 

@@ -317,7 +317,7 @@ class Capabilities:
     """
 
     kind: Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
-    """``rest``: another instance of monrest in front of a core (livestatus.md, section 17.2)."""
+    """``rest``: another instance of monrest in front of a core."""
     program_version: str = ""
     livestatus_version: str = ""
     tables: Mapping[str, Mapping[str, str]] = field(factory=dict, eq=False)
@@ -330,5 +330,5 @@ class Capabilities:
 
     @property
     def sorts(self) -> bool:
-        """Whether the Sort header works (livestatus.md, section 2)."""
+        """Whether the Sort header works."""
         return self.kind in ("naemon", "lmd", "rest")

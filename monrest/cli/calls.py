@@ -109,7 +109,7 @@ def _call(given: Given) -> Call:
 
 
 def _kind(source: str, names: set[str]) -> Kind:
-    """What a URL is (section 6.1); a file of that name counts only if nothing is sent."""
+    """What a URL is; a file of that name counts only if nothing is sent."""
     if source.lower().startswith(("http://", "https://")):
         return "url"
     if source.startswith(("{", "[")) and _is_json(source):

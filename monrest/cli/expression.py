@@ -1,7 +1,9 @@
-"""Arithmetic of output templates: ``+ - * /``, brackets, numbers and names (section 6.2).
+"""Arithmetic of output templates: ``+ - * /``, brackets, numbers and names.
 
 Precedence is the usual one and operators of one rank go from left to right. A name that must
 contain other characters is written in quotes.
+
+Rules: docs/spec/cli.md, "Output templates".
 """
 
 from __future__ import annotations

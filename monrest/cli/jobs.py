@@ -1,4 +1,4 @@
-"""Following a background job until its result is there (frontend-data.md, section 9).
+"""Following a background job until its result is there (docs/spec/jobs.md).
 
 With a terminal on standard error the state of the job is asked again and again and shown as a
 progress bar. Without one the output is asked at once: the daemon holds that request until the job

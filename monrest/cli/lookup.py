@@ -1,4 +1,7 @@
-"""Names in decoded JSON: nested look-up and the sum over several results (section 6.2)."""
+"""Names in decoded JSON: nested look-up and the sum over several results.
+
+Rules: docs/spec/cli.md, "Output templates".
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _FRONT = (HELP, VERSION, *MONREST.options)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand and return the exit status (auth-and-commands.md, section 6.4)."""
+    """Run a subcommand and return the exit status."""
     output.prepare()
     words = [_utf8(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     try:

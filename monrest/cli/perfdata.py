@@ -1,4 +1,4 @@
-"""Performance data behind the output of ``-o`` (auth-and-commands.md, section 6.2)."""
+"""Performance data behind the output of ``-o`` (docs/spec/cli.md, "Performance data")."""
 
 from __future__ import annotations
 

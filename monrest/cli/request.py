@@ -1,4 +1,4 @@
-"""``monrest r``: fetch, check, print (auth-and-commands.md, section 6)."""
+"""``monrest r``: fetch, check, print (docs/spec/cli.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output templates of ``-o`` (auth-and-commands.md, section 6.2)."""
+"""Output templates of ``-o`` (docs/spec/cli.md, "Output templates")."""
 
 from __future__ import annotations
 

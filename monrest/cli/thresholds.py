@@ -1,4 +1,4 @@
-"""Thresholds of ``-w`` and ``-c`` (auth-and-commands.md, section 6.3)."""
+"""Thresholds of ``-w`` and ``-c`` (docs/spec/cli.md, "Thresholds")."""
 
 from __future__ import annotations
 

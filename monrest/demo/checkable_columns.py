@@ -1,4 +1,7 @@
-"""Columns that the tables hosts and services have in common (livestatus.md, section 13)."""
+"""Columns that the tables hosts and services have in common.
+
+Rules: docs/spec/livestatus.md, "Tables and columns".
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """External commands: reading a line as Naemon does, and finding the function that obeys it.
 
-Success is silent; what is wrong with a command is answered as text (livestatus.md, 7.1).
+Success is silent; what is wrong with a command is answered as text
+(docs/spec/livestatus.md, "Commands on the wire").
 """
 
 from __future__ import annotations

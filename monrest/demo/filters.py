@@ -1,4 +1,7 @@
-"""Filters as Naemon evaluates them (livestatus.md, section 3): per type, per operator, bytewise."""
+"""Filters as Naemon evaluates them: per type, per operator, bytewise.
+
+Rules: docs/spec/demo.md, "What it does as a Naemon does".
+"""
 
 from __future__ import annotations
 
@@ -277,8 +280,8 @@ def misread(filters: list[Node], table: Table) -> bool:
 def time_bounds(node: Node) -> tuple[float | None, float | None]:
     """The span of log times that is looked at: the intersection of all conditions on ``time``.
 
-    Naemon takes them from anywhere in the filter, so two ranges joined by Or lose rows
-    (livestatus.md, section 12); a client that is tested against this core must cope.
+    Naemon takes them from anywhere in the filter, so two ranges joined by Or lose rows; a client
+    that is tested against this core must cope.
     """
     if isinstance(node, Test):
         return _bounds_of(node)

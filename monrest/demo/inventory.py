@@ -81,7 +81,7 @@ def build(site: ConfiguredSite) -> Inventory:
 
 
 def expand(text: str, target: Target) -> str:
-    """Replace the macros of configuration texts; unknown ones stay (section 22.1)."""
+    """Replace the macros of configuration texts; unknown ones stay."""
 
     def value(match: re.Match[str]) -> str:
         name = match[1]

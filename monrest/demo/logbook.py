@@ -1,6 +1,6 @@
 """The core's log: lines with their time, and what the Livestatus module reads out of a line.
 
-Line formats and the module's parsing, its peculiarities included, are availability.md, 7.2-7.4.
+The module's parsing has its peculiarities, which are kept (docs/spec/demo.md).
 """
 
 from __future__ import annotations

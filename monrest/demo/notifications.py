@@ -132,7 +132,7 @@ def _dependency_fails(core: Core, links: list[DependsOn]) -> bool:
 
 
 def dependency_fails(core: Core, link: DependsOn) -> bool:
-    """Whether a dependency holds back its dependent now (object-config.md, section 21)."""
+    """Whether a dependency holds back its dependent now."""
     master = link.master
     if not core.in_period(link.period):
         return False

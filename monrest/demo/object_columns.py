@@ -1,4 +1,4 @@
-"""Columns of hosts, services and their groups (livestatus.md, section 13)."""
+"""Columns of hosts, services and their groups (docs/spec/livestatus.md, "Tables and columns")."""
 
 from __future__ import annotations
 

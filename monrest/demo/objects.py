@@ -1,7 +1,7 @@
 """The embedded core's objects: configuration and present state of hosts, services and the rest.
 
-Attribute names are those of the Livestatus columns (livestatus.md, section 13) wherever a column
-shows the attribute as it is, so that a column needs no code of its own.
+Attribute names are those of the Livestatus columns (docs/spec/livestatus.md, "Tables and columns")
+wherever a column shows the attribute as it is, so that a column needs no code of its own.
 """
 
 from __future__ import annotations

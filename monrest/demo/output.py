@@ -1,4 +1,4 @@
-"""Rows to text in Naemon's output formats, column by column (livestatus.md, sections 5 and 10)."""
+"""Rows to text in Naemon's output formats, column by column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client connection: lines to requests, answers in order (livestatus.md, 1, 6, 7 and 8)."""
+"""One client connection: lines to requests, answers in order."""
 
 from __future__ import annotations
 

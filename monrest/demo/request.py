@@ -1,4 +1,4 @@
-"""A GET request's lines to a value (livestatus.md, sections 1, 2 and 8)."""
+"""A GET request's lines to a value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading the object files again while the core runs, and what survives that.
 
-object-config.md, section 15: with errors the running configuration stays; else all objects are
-new ones, and those that were there before keep their state, comments and downtimes.
+All objects are new ones, and those that were there before keep their state, comments and
+downtimes (docs/spec/demo.md, "Objects").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stats with Naemon's results, the odd ones included (livestatus.md, section 4)."""
+"""Stats with Naemon's results, the odd ones included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that wait for something to happen (livestatus.md, section 8)."""
+"""Requests that wait for something to happen."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Finding out what a core is and which columns it has.
 
-livestatus.md, section 14 ("Detecting the core") and icinga2-livestatus.md. Naemon, MK Livestatus
-and LMD are asked (``GET columns``); Icinga 2 and Shinken have no such table and get fixed lists.
+Naemon, MK Livestatus and LMD are asked (``GET columns``); Icinga 2 and Shinken have no such table
+and get fixed lists. Rules: docs/spec/livestatus.md, "Which core it is".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sending commands to many sites at the same time, and what became of each line.
 
-auth-and-commands.md, sections 1.10 and 1.11; livestatus.md, sections 7.1 and 15.
+Rules: docs/spec/livestatus.md, "Commands on the wire".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Emoji that a Naemon destroys in JSON, read again as text (livestatus.md, section 10).
+"""Emoji that a Naemon destroys in JSON, read again as text (docs/spec/livestatus.md, "Emoji").
 
 There every character from U+1F000 to U+1FFFF arrives as one letter of an alphabet that few
 people write. Where such letters turn up the same rows are asked for once more, as JSON and as

@@ -1,9 +1,9 @@
 """Rows of one core in the common layout: what it lacks is empty, what it says otherwise is fixed.
 
-icinga2-livestatus.md, "Values that differ" and "Rules for the service". Of a Naemon that was asked
-for the whole layout in its order only those columns are looked at that are taken apart later;
-everything else happens while the rows arrive, column by column, so that the work per value is
-done by the interpreter's own loops.
+Of a Naemon that was asked for the whole layout in its order only those columns are looked at that
+are taken apart later; everything else happens while the rows arrive, column by column, so that the
+work per value is done by the interpreter's own loops. Rules: docs/spec/sites.md, "Rows of different
+cores", and docs/spec/icinga2.md, "Values".
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class SiteList:
         return tuple(site for site in self.sites if not site.hidden)
 
     def permitted(self, groups: frozenset[str]) -> SiteList:
-        """The sites for a member of these contact groups (auth-and-commands.md, section 3.1)."""
+        """The sites for a member of these contact groups."""
         return SiteList(
             tuple(
                 site
@@ -97,8 +97,8 @@ class SiteList:
     def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
         """The sites meant by ids, names, sections, ``ALL`` or ``LOCAL``, in configured order.
 
-        Nothing selected means all that are not hidden (query-engine.md, section 1.3). Raise
-        BadRequest naming every item that matches no site.
+        Nothing selected means all that are not hidden. Raise BadRequest naming every item that
+        matches no site.
         """
         wanted = dict.fromkeys(item for item in items if item)
         if not wanted:
@@ -126,7 +126,7 @@ class Registry(Service):
 
     An address of another instance stands for as many sites as that one has, so that the list may
     change at any time. ``instance`` is the random id by which instances notice that a request has
-    been here before (livestatus.md, section 17.2); it is looked at once sites are asked.
+    been here before; it is looked at once sites are asked.
     """
 
     log: ClassVar[Logger] = Logger()

@@ -155,7 +155,7 @@ class Site:
 
     @property
     def hops(self) -> Hops:
-        """The way to the core, which is right here (livestatus.md, section 17.2)."""
+        """The way to the core, which is right here."""
         version = self.capabilities.livestatus_version if self.capabilities else ""
         return Hops.of(self.id, self.name, self.address, self.kind, version)
 

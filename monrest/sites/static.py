@@ -1,9 +1,9 @@
 """The tables of cores that cannot be asked for their columns, and what they are made from.
 
 Icinga 2 and Shinken have no ``columns`` table, so their lists are kept here: the columns of a
-running Naemon (livestatus.md, section 13) minus what the other core lacks plus what it adds
-(icinga2-livestatus.md, "Tables"; livestatus.md, section 14). A column that is missing here is
-answered with an empty value; one too many makes Icinga 2 refuse the whole query.
+running Naemon (docs/spec/livestatus.md, "Tables and columns") minus what the other core lacks plus
+what it adds (docs/spec/icinga2.md, "Values"). A column that is missing here is answered with an
+empty value; one too many makes Icinga 2 refuse the whole query.
 """
 
 from __future__ import annotations

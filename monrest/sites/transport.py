@@ -86,7 +86,7 @@ class Orders(Protocol):
 
 @frozen(kw_only=True)
 class Hops:
-    """The instances and connections on the way to a core, the local one first (section 17.2).
+    """The instances and connections on the way to a core, the local one first.
 
     All of them have the same length. ``instances`` are the random ids of the instances behind
     this one.

@@ -275,7 +275,7 @@ _PRESENTATION = frozenset({"pretty", "headers"})
 
 
 def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters, RenderOptions]:
-    """Take out ``pretty`` and look at ``headers`` (query-engine.md, sections 1.2 and 14.3)."""
+    """Take out ``pretty`` and look at ``headers``."""
     if not any(name in _PRESENTATION for name, _ in given):
         return given, options
     chosen, headers, pretty = options.format, options.headers, options.pretty

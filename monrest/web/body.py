@@ -1,6 +1,8 @@
-"""Parameters from a request body: form, multipart or relaxed JSON (query-engine.md, section 2.1).
+"""Parameters from a request body: form, multipart or relaxed JSON.
 
 Pure, and linear in the size of the body; big bodies are read in a thread.
+
+Rules: docs/spec/http.md, "Parameters".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where a request comes from: the other end of the connection, and what trusted proxies say.
 
-Forwarded headers count only from ``auth.trusted_proxies`` (auth-and-commands.md, section 4.8).
+Forwarded headers count only from ``auth.trusted_proxies`` (docs/spec/http.md, "The caller").
 """
 
 from __future__ import annotations

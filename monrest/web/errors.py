@@ -1,7 +1,7 @@
 """The one place where an exception becomes a status, headers and three texts.
 
-Fields and texts: query-engine.md, section 15, "Ours". A traceback, a path of the program or an
-address of a core never gets into a document.
+A traceback, a path of the program or an address of a core never gets into a document
+(docs/spec/http.md, "Errors").
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The resource before Klein: finds the API's root in the undecoded path.
 
-Klein routes on decoded text and would lose an encoded slash, redirect a doubled one and answer
-odd bytes in HTML; it therefore only ever sees the root, and the rest travels beside it
-(query-engine.md, section 1.1; style-models.md, section 5.1).
+Klein routes on decoded text and would lose an encoded slash, redirect a doubled one and answer odd
+bytes in HTML; it therefore only ever sees the root, and the rest travels beside it
+(docs/spec/http.md, "Routing").
 """
 
 from __future__ import annotations

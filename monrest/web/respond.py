@@ -1,7 +1,7 @@
 """Writing an answer: status, headers, compression, and the choice between one write and many.
 
-Output formats: query-engine.md, section 14. Every answer carries ``Cache-Control: no-store`` and
-the request's id; a body whose size is known carries ``Content-Length``.
+Every answer carries ``Cache-Control: no-store`` and the request's id; a body whose size is known
+carries ``Content-Length``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Twisted's site and request with our limits, headers and log line.
 
-The traps behind each override are listed in style-models.md, sections 5.2 to 5.4.
+Why Twisted's own is not enough: docs/spec/http.md, "Klein and Twisted".
 """
 
 from __future__ import annotations

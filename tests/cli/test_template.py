@@ -1,4 +1,4 @@
-"""Output templates, the sum of results and performance data: section 6.2, rule by rule."""
+"""Output templates, the sum of results and performance data, rule by rule."""
 
 import json
 import time

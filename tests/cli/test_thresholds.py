@@ -1,4 +1,4 @@
-"""Thresholds: the forms of section 6.3."""
+"""Thresholds in all of their forms."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Tables and columns: livestatus.md, section 13."""
+"""Tables and columns of the embedded core."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""External commands: livestatus.md 7.1 and the command templates of the REST interface."""
+"""External commands: how they are answered, and the templates of all that the API has."""
 
 import re
 

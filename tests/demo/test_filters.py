@@ -1,4 +1,4 @@
-"""Filters: livestatus.md, section 3."""
+"""Filters, as a Naemon evaluates them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The log table: availability.md, section 7, and livestatus.md, section 12."""
+"""The log table: what is read out of a line, and which lines a query finds."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Output: livestatus.md, sections 2, 5 and 10."""
+"""Output formats, their headers and what they do to texts."""
 
 import json
 

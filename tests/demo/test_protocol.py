@@ -1,4 +1,4 @@
-"""Connections, framing and errors: livestatus.md, sections 1, 6, 7 and 8."""
+"""Connections, framing, errors and waiting."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Stats: livestatus.md, section 4."""
+"""Stats, with the odd results of a Naemon."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Availability and outages of primed cores, of several sites, of one that lies (availability.md)."""
+"""Availability and outages of primed cores, of several sites, of one that lies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attacks of auth-and-commands.md, section 1.5, through every way in; nothing of them arrives.
+"""Attacks with line ends and semicolons, through every way in; nothing of them arrives.
 
 Each attack ends in a command that the core would obey at once, so that its effect would show.
 """

@@ -1,4 +1,4 @@
-"""The log cache of a daemon before real cores (frontend-data.md, section 10)."""
+"""The log cache of a daemon before real cores."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""Reports and first imports of a daemon whose cores have days of log (frontend-data.md, 9 and 10)."""
+"""Reports and first imports of a daemon whose cores have days of log."""
 
 from __future__ import annotations
 

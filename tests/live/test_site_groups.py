@@ -1,4 +1,4 @@
-"""Sites for members of contact groups only: for everybody else they do not exist (section 3.1)."""
+"""Sites for members of contact groups only: for everybody else they do not exist."""
 
 import pytest
 from harness.daemon import Daemon, site

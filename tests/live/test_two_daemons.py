@@ -21,7 +21,7 @@ from tests.live.test_database_away import key_client, session_client, with_passw
 __all__ = ["postgres_server"]
 
 IN_FORCE = 5.0
-"""Seconds after which everybody knows; the page on accounts says so."""
+"""Seconds after which everybody knows (docs/spec/accounts.md, "How long a revocation takes")."""
 
 PATH = "/services"
 

@@ -134,7 +134,6 @@ def test_restarts(change, same):
 
 
 def test_naemon_lists_have_the_sizes_of_the_running_module():
-    # livestatus.md, section 13
     sizes = {table: len(columns) for table, columns in joined(NAEMON).items()}
     assert sizes == {
         "commands": 3, "comments": 221, "contactgroups": 4, "contacts": 26, "downtimes": 221,

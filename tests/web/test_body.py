@@ -1,4 +1,4 @@
-"""Parameters in bodies: form, multipart, relaxed JSON (query-engine.md, section 2.1)."""
+"""Parameters in bodies: form, multipart, relaxed JSON."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What another instance tells of its sites (livestatus.md, section 17.2, "discover").
+"""What another instance tells of its sites (docs/spec/sites.md, "Federation").
 
 An instance lists its sites under ``/sites``. What goes beyond the API's columns comes when it is
 named, from an instance that has it: the way to the core, what the core can do, who may use it.

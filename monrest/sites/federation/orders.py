@@ -223,7 +223,7 @@ def _refused(error: RefusedByRemoteError, count: int) -> Mapping[int, str]:
 
 
 def _verdict(result: Any) -> Verdict:
-    """Read the result of one command (auth-and-commands.md, section 1.11)."""
+    """Read the result of one command."""
     if not isinstance(result, dict):
         return Verdict(doubt="the other side did not say what became of it")
     code = result.get("code")

@@ -1,7 +1,8 @@
 """From what a core is asked to a request of another instance's API, and back to rows.
 
 The API takes the names of the cores for columns, and its filters mean what ours mean, so that
-everything that can be pushed to a core is pushed to the other side (livestatus.md, section 17.2).
+everything that can be pushed to a core is pushed to the other side
+(docs/spec/sites.md, "Federation").
 """
 
 from __future__ import annotations

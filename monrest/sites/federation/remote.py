@@ -1,6 +1,6 @@
 """HTTP with another instance: one request, in somebody's name, with a time-out and a limit.
 
-No redirect is followed, so that the key reaches no other host (livestatus.md, section 17.2).
+No redirect is followed, so that the key reaches no other host (docs/spec/sites.md, "Federation").
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Before the other side was asked for the first time there is one site with the configured id, which
 waits. What the other side lists is looked at as often as a core is; all sites of an address share
-one request (livestatus.md, section 17.2).
+one request (docs/spec/sites.md, "Federation").
 """
 
 from __future__ import annotations

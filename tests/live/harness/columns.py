@@ -45,7 +45,7 @@ NOT_HERE = {
 
 
 HELD = {("/lmd/sites", "status"): "number"}
-"""What a column holds whose label on the page of the API says something else."""
+"""What a column holds whose label says something else."""
 
 NEVER = re.compile(r"\Z.")
 OF_OTHERS = {

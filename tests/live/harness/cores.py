@@ -261,7 +261,7 @@ class EmbeddedCore(Core):
 
 
 class Icinga2Core(Core):
-    """The real thing, started as icinga2-livestatus.md says, in a folder of its own."""
+    """The real thing, started from a site file in a folder of its own."""
 
     name = "icinga2"
 
