@@ -1,4 +1,4 @@
-"""API keys: list, read, create, delete (auth-and-commands.md, sections 4.3 and 5.5)."""
+"""API keys: list, read, create, delete (docs/spec/accounts.md, "Keys")."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 
 
 async def _create(context: Context, request: RestRequest) -> tuple[ApiKey, str]:
-    """Check in the order of section 5.5, then make the key."""
+    """Check whether the asker may have such a key, then make it."""
     identity, auth = request.identity, context.config.auth
     if not auth.api_keys_enabled:
         raise BadRequest("api keys are disabled", "auth.api_keys_enabled is off")

@@ -1,4 +1,4 @@
-"""Reading what a request asks to be sent (auth-and-commands.md, sections 1.2 to 1.4 and 1.10)."""
+"""Reading what a request asks to be sent (docs/spec/commands.md, "Targets")."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MARGIN = 1.0
 
 
 class NoBackendError(RestError):
-    """The request means no site at all (section 1.10, point 2)."""
+    """The request means no site at all."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -129,7 +129,7 @@ def arguments(given: Given) -> dict[str, tuple[str, ...]]:
 
 
 def target_of(given: Given) -> tuple[Target, dict[str, tuple[str, ...]]]:
-    """The object that the parameters of ``/cmd`` name, and what is left of them (section 1.3).
+    """The object that the parameters of ``/cmd`` name, and what is left of them.
 
     Without any object the command is one for whole cores. A name that is there must not be
     empty: an empty variable in a script must not make a command global.

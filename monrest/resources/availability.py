@@ -1,4 +1,4 @@
-"""Availability and outages (api.md, "Availability and outages"; availability.md)."""
+"""Availability and outages (docs/spec/availability.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``background=1``: the request becomes a job (api.md, "Request conventions", point 4)."""
+"""``background=1``: the request becomes a job (docs/spec/jobs.md, "The request")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Business processes: list, read, write, calculate (frontend-data.md, section 2)."""
+"""Business processes: list, read, write, calculate (docs/spec/bp.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hosts and services of business processes (frontend-data.md, section 2.2, objects)."""
+"""The hosts and services of business processes (docs/spec/bp.md, "Links")."""
 
 from __future__ import annotations
 

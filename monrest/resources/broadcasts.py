@@ -1,4 +1,4 @@
-"""Broadcasts: messages of operators to users (frontend-data.md, section 3)."""
+"""Broadcasts: messages of operators to users (docs/spec/broadcasts.md)."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _read(
 
 
 def _given(entry: Any) -> dict[str, tuple[str, ...]]:
-    """An entry as parameters: null is absent, true is 1 (section 1.4)."""
+    """An entry as parameters: null is absent, true is 1."""
     if not isinstance(entry, dict):
         raise BadRequest("invalid command", "expected an object with cmd and its parameters")
     given: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""The nodes of a cluster, and whether this one should be asked (frontend-data.md, section 8)."""
+"""The nodes of a cluster, and whether this one should be asked (docs/spec/cluster.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The expanded check command of hosts and services (api.md, "Command-line display")."""
+"""The expanded check command of hosts and services.
+
+Rules: docs/spec/objectconfig.md, "Command lines".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""External commands: every path under which one can be sent (auth-and-commands.md, section 1).
+"""External commands: every path under which one can be sent (docs/spec/commands.md).
 
 The object comes from the path, or for ``/cmd`` from parameters; everything else goes the same
 way: ``orders`` finds out what each site is told, ``submit`` tells it, ``readback`` looks what came

@@ -1,7 +1,7 @@
 """What a request on the object configuration means: sites, attributes, filters, options.
 
-object-config.md, sections 1 and 8. Parameters that would be without effect are refused, since a
-filter that is not understood would widen what a change or a removal is for.
+Parameters that would be without effect are refused, since a filter that is not understood would
+widen what a change or a removal is for (docs/spec/objectconfig.md, "What a change is for").
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def selected_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
 
 
 def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
-    """The selected sites that have an object configuration here (section 1).
+    """The selected sites that have an object configuration here.
 
     Others are left out; those of other instances are asked there. Raise BadRequest for unknown
     sites and for an Icinga 2, whose configuration is in another language.
@@ -74,7 +74,7 @@ def _names(parameters: Parameters, name: str) -> tuple[str, ...]:
 
 
 def user_of(request: RestRequest) -> str:
-    """Whose stash it is: the user's, or the common one of keys without a user (section 7)."""
+    """Whose stash it is: the user's, or the common one of keys without a user."""
     return request.identity.user or "(system)"
 
 

@@ -1,7 +1,7 @@
 """Staged changes of objects on all selected sites: what they are for, and what is answered.
 
-object-config.md, sections 8 and 9. A change is looked at on every site before the first one is
-made, so that what is refused changes nothing anywhere.
+A change is looked at on every site before the first one is made, so that what is refused changes
+nothing anywhere (docs/spec/objectconfig.md, "Changes").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The object configuration of sites of other instances, which is kept there (section 17.2).
+"""The object configuration of sites of other instances, which is kept there.
 
 The other side stages, saves, checks and reloads for the same user; it is asked under the same path
 and says for each of its objects what we say for ours, with our names of the site.

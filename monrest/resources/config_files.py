@@ -1,6 +1,6 @@
 """Files, differences and the quick check, as the asker's staged changes make them.
 
-object-config.md, sections 8.1, 11 and 13.
+Rules: docs/spec/objectconfig.md, "Diff" and "The precheck".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects of the configuration: lists and staged changes (object-config.md, section 8)."""
+"""Objects of the configuration: lists and staged changes (docs/spec/objectconfig.md, "Changes")."""
 
 from __future__ import annotations
 

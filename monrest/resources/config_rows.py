@@ -1,7 +1,7 @@
 """Object records as rows: filters, columns and sorting on keys that differ from row to row.
 
-object-config.md, sections 5 and 8: a row has the meta keys and those attributes that the object
-has. A name that no row has is a typing error in a filter and null as a column.
+A row has the meta keys and those attributes that the object has. A name that no row has is a typing
+error in a filter and null as a column (docs/spec/objectconfig.md, "Records and ids").
 """
 
 from __future__ import annotations

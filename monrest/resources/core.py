@@ -1,4 +1,4 @@
-"""The core collections and their single objects (api.md, "Core data endpoints")."""
+"""The core collections and their single objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def exactly(column: str, value: str) -> Condition:
 
 
 def matching(column: str, segment: str) -> Condition:
-    """The condition for a path segment that may hold wildcards (query-engine.md, 1.4)."""
+    """The condition for a path segment that may hold wildcards."""
     op, value = wildcard(segment)
     return Condition(column, op, value, "path")
 

@@ -1,4 +1,4 @@
-"""How an endpoint is declared, and what its handler gets (api.md, "Endpoints").
+"""How an endpoint is declared, and what its handler gets (docs/spec/http.md, "Endpoints").
 
 Everything that lists, routes or describes endpoints reads these declarations: the router,
 ``/index``, the role checks and the reference page.
@@ -95,7 +95,7 @@ Handler: TypeAlias = Callable[[Context, RestRequest, tuple[str, ...]], Awaitable
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE"]
 
 METHOD_ORDER: tuple[Method, ...] = ("GET", "POST", "PATCH", "DELETE")
-"""The order of methods in listings and in the Allow header (query-engine.md, section 1.5)."""
+"""The order of methods in listings and in the Allow header."""
 
 
 @frozen(kw_only=True)
@@ -120,10 +120,10 @@ LIST_PARAMETERS = (
     Parameter(name="offset", description="number of rows to skip", type="integer"),
     Parameter(name="headers", description="0 leaves out the first line of CSV", type="integer"),
 )
-"""What every list takes (api.md, "Common query parameters")."""
+"""What every list takes."""
 
 OBJECT_PARAMETERS = LIST_PARAMETERS[:1]
-"""What every single object takes (query-engine.md, section 3)."""
+"""What every single object takes."""
 
 SITE_PARAMETERS = (
     Parameter(name="backends", description="comma list of sites by id, name or section"),

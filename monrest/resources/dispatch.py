@@ -1,4 +1,4 @@
-"""One request to its handler: route, roles, work (style-models.md, section 7.2)."""
+"""One request to its handler: route, roles, work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurring downtimes: reading and changing them (frontend-data.md, section 4)."""
+"""Recurring downtimes: reading and changing them (docs/spec/downtimes.md)."""
 
 from __future__ import annotations
 

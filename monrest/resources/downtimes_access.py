@@ -1,4 +1,4 @@
-"""Who may see and change which recurring downtimes (frontend-data.md, section 4.4)."""
+"""Who may see and change which recurring downtimes (docs/spec/downtimes.md, "Rights")."""
 
 from __future__ import annotations
 

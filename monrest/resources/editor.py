@@ -1,4 +1,4 @@
-"""What the file editor offers to whom (object-config.md, section 17)."""
+"""What the file editor offers to whom (docs/spec/objectconfig.md, "The file editor")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request says that comes from another instance (livestatus.md, section 17.2)."""
+"""What a request says that comes from another instance (docs/spec/sites.md, "Federation")."""
 
 from __future__ import annotations
 

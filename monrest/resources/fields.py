@@ -1,4 +1,7 @@
-"""The fields of a record that a client sends, from a form or as JSON (frontend-data.md, 1.2)."""
+"""The fields of a record that a client sends, from a form or as JSON.
+
+Rules: docs/spec/store.md, "Records".
+"""
 
 from __future__ import annotations
 

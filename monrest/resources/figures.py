@@ -1,4 +1,4 @@
-"""Figures about this instance, as JSON or for Prometheus (frontend-data.md, section 11.3)."""
+"""Figures about this instance, as JSON or for Prometheus (docs/spec/http.md, "Figures")."""
 
 from __future__ import annotations
 

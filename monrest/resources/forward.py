@@ -1,4 +1,4 @@
-"""Requests that sites of another instance answer there (livestatus.md, section 17.2).
+"""Requests that sites of another instance answer there (docs/spec/sites.md, "Federation").
 
 What is not a question to a core is sent to the same path below the site on the other side, in the
 name of the asker; what comes back is joined with what is said here.

@@ -1,4 +1,4 @@
-"""The list of all endpoints (api.md, "Index")."""
+"""The list of all endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instance itself (api.md, "Instance info")."""
+"""The instance itself."""
 
 from __future__ import annotations
 

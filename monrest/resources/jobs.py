@@ -1,4 +1,4 @@
-"""Background jobs: list, read, fetch the result, cancel (frontend-data.md, section 9)."""
+"""Background jobs: list, read, fetch the result, cancel (docs/spec/jobs.md)."""
 
 from __future__ import annotations
 

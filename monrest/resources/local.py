@@ -46,7 +46,7 @@ def local_schema(
 ) -> TableSchema:
     """A schema for records with these keys; ``=`` ignores case as on all front-end resources.
 
-    ``held`` says what the values of a column are where api.md labels them as something else.
+    ``held`` says what the values of a column are where they are labelled as something else.
     """
     return TableSchema(
         name=name,

@@ -1,4 +1,4 @@
-"""How the log cache is, and updating it on request (frontend-data.md, section 10.7)."""
+"""How the log cache is, and updating it on request (docs/spec/logcache.md, "Once more")."""
 
 from __future__ import annotations
 

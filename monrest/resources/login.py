@@ -1,4 +1,4 @@
-"""Logging in and out with a cookie (auth-and-commands.md, section 4.5)."""
+"""Logging in and out with a cookie (docs/spec/accounts.md, "Sessions")."""
 
 from __future__ import annotations
 

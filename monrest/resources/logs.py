@@ -1,4 +1,4 @@
-"""Log lines, alerts and notifications (query-engine.md, section 19).
+"""Log lines, alerts and notifications (docs/spec/logs.md).
 
 Older lines come from the log cache where it has them; the answer is the same without it.
 """

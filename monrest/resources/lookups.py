@@ -1,8 +1,9 @@
 """What the cores must say before commands can be sent: one query for each table and site.
 
-Which objects exist where, whose contact the user is (auth-and-commands.md, sections 1.9 and
-1.10), and which comments and downtimes belong to an object (sections 1.7 and 1.8). However many
-objects are asked about, a table is asked once.
+Which objects exist where, whose contact the user is (docs/spec/commands.md, "Permissions"), and
+which comments and downtimes belong to an object
+(docs/spec/commands.md, "Commands resolved by look-up"). However many objects are asked about, a
+table is asked once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Expanding a check command to its command line (object-config.md, section 22.2); pure.
+"""Expanding a check command to its command line (docs/spec/objectconfig.md, "Command lines"); pure.
 
 Only what rows of a host, a service and the list of commands tell is used; a macro that they do
 not tell stays as it is and is reported.

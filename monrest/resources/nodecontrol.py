@@ -1,4 +1,4 @@
-"""Node-control: facts about the hosts of sites, and operations there (section 7)."""
+"""Node-control: facts about the hosts of sites, and operations there (docs/spec/nodecontrol.md)."""
 
 from __future__ import annotations
 

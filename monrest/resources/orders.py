@@ -1,4 +1,4 @@
-"""From what a client asks for to what each core is told (auth-and-commands.md, 1.3 to 1.10).
+"""From what a client asks for to what each core is told (docs/spec/commands.md).
 
 One command or thousands: every step is done for all of them, so that a core is asked once for
 each table. What is wrong is collected for each command; nothing is sent from here.

@@ -1,4 +1,4 @@
-"""What became of a command, and how it is told (auth-and-commands.md, section 1.11)."""
+"""What became of a command, and how it is told (docs/spec/commands.md, "What a core answers")."""
 
 from __future__ import annotations
 

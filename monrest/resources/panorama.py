@@ -1,4 +1,4 @@
-"""Dashboards (frontend-data.md, section 6)."""
+"""Dashboards (docs/spec/panorama.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking in the cores what came of commands (api.md, "External commands", ``wait``).
+"""Looking in the cores what came of commands (docs/spec/commands.md, "Effects").
 
 Cores acknowledge a command before it acts, so what it should change is read again and again, one
 query for each table and site for everything that is still open. In a list of commands the effect

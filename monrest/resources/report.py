@@ -1,4 +1,4 @@
-"""A report over the logs of all sites that have any of its objects (availability.md).
+"""A report over the logs of all sites that have any of its objects (docs/spec/availability.md).
 
 The log of every site is read once, slice by slice, and nothing is kept of it but the numbers.
 """

@@ -1,7 +1,9 @@
-"""What a report is asked for: objects, time, rules (availability.md, sections 1.3 to 2.4).
+"""What a report is asked for: objects, time, rules.
 
 The same parameters hold arguments, conditions that choose objects and conditions on the rows of
 the result; here they are told apart.
+
+Rules: docs/spec/availability.md, "Span of a report".
 """
 
 from __future__ import annotations
@@ -193,7 +195,7 @@ class _Reader:
     # ------------------------------------------------------------ time
 
     def span(self) -> Span:
-        """Section 2.2: either a named range or bounds, never both."""
+        """From when to when: either a named range or bounds, never both."""
         given = {
             name: (name, self.given[name])
             for name in ("timeperiod", "start", "end")

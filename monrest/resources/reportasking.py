@@ -1,4 +1,7 @@
-"""A stored report while it is made: who asks, for what, of which sites (frontend-data.md, 5.4)."""
+"""A stored report while it is made: who asks, for what, of which sites.
+
+Rules: docs/spec/reports.md, "Rights".
+"""
 
 from __future__ import annotations
 

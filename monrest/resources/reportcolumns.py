@@ -1,4 +1,4 @@
-"""Columns of availability and outage rows (api.md, "Availability records", "Outage records")."""
+"""Columns of availability and outage rows."""
 
 from __future__ import annotations
 

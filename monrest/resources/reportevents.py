@@ -1,4 +1,4 @@
-"""Events of the log as a report (frontend-data.md, section 5.4, eventlog.tt)."""
+"""Events of the log as a report."""
 
 from __future__ import annotations
 

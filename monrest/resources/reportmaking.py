@@ -1,7 +1,6 @@
 """What stored reports say: asking the logs and the cores as their owners, and building sheets.
 
-frontend-data.md, sections 5.4 to 5.6. The questions are those of the availability, outage, log and
-status endpoints.
+The questions are those of the availability, outage, log and status endpoints.
 """
 
 from __future__ import annotations

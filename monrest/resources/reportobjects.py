@@ -1,7 +1,9 @@
-"""Which hosts and services a report is about, on which sites (availability.md, section 1.4).
+"""Which hosts and services a report is about, on which sites.
 
 Objects are chosen like the rows of any list, so that the asker's rights hold, and only then is
 the log read for them.
+
+Rules: docs/spec/availability.md, "Objects of a report".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Making reports and fetching them (frontend-data.md, sections 5.2 and 5.6)."""
+"""Making reports and fetching them (docs/spec/reports.md)."""
 
 from __future__ import annotations
 

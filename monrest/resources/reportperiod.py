@@ -1,7 +1,9 @@
-"""When a time period of a core holds, for reports that are limited to one (availability.md, 3.7).
+"""When a time period of a core holds, for reports that are limited to one.
 
 The log tells it where the core writes it there. Elsewhere it follows from the definition, in the
 time zone of the server.
+
+Rules: docs/spec/availability.md, "Where the time goes".
 """
 
 from __future__ import annotations
@@ -153,7 +155,7 @@ def _without(found: Intervals, away: Intervals) -> Intervals:
 
 
 def timeperiod_of(record: Mapping[str, Any]) -> Timeperiod:
-    """The definition that a row of the timeperiods table holds (livestatus.md, section 13)."""
+    """The definition that a row of the timeperiods table holds."""
     rules: list[DateRule] = []
     for kind, column in enumerate(_EXCEPTIONS, start=1):
         rules += [_rule(kind, one) for one in record.get(column) or ()]

@@ -1,4 +1,4 @@
-"""Reports: reading, changing, making and fetching them (frontend-data.md, section 5)."""
+"""Reports: reading, changing, making and fetching them (docs/spec/reports.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports over any address of this API (frontend-data.md, section 5.4, report_from_url.tt).
+"""Reports over any address of this API (docs/spec/reports.md, "A path of the API").
 
 What somebody gets who asks for the address is what the report says: the same request by the owner
 of the report, through the same door.

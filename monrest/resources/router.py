@@ -1,4 +1,4 @@
-"""From the segments of a path to an endpoint (query-engine.md, sections 1.1 and 1.5).
+"""From the segments of a path to an endpoint (docs/spec/http.md, "Routing").
 
 Literal segments are compared undecoded and case-sensitively and win over variables; variable
 segments are percent-decoded once, after splitting. A literal in the plural may be asked for in the

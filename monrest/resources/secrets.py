@@ -1,7 +1,9 @@
-"""Texts of the configuration as others may see them (frontend-data.md, section 12). Pure.
+"""Texts of the configuration as others may see them. Pure.
 
 A text is hidden whose own name sounds like a secret; inside of all others, commands above all,
 what is given as one: credentials of URLs, values of options, variables and headers.
+
+Rules: docs/spec/http.md, "The configuration that is shown".
 """
 
 from __future__ import annotations

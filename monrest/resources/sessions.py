@@ -1,4 +1,4 @@
-"""Sessions: list and read (auth-and-commands.md, section 5.3)."""
+"""Sessions: list and read (docs/spec/accounts.md, "Sessions")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The configuration that is in force, without its secrets (frontend-data.md, section 12)."""
+"""The configuration that is in force, without its secrets.
+
+Rules: docs/spec/http.md, "The configuration that is shown".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configured sites (api.md, "Index, sites, instance info"; query-engine.md, section 18)."""
+"""The configured sites (docs/spec/sites.md, "Selection")."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 from monrest.values import Answer, Column, Identity, RestRequest
 
-# Types are the labels of api.md, also where the values are lists. Only last_error is not labelled
-# as a time, which it is not: filters would read what they compare it with as one.
+# Types are the labels of the interface, also where the values are lists. Only last_error is not
+# labelled as a time, which it is not: filters would read what they compare it with as one.
 COLUMNS = (
     Column("addr", "string", "", "address, empty without the role for system information"),
     Column("connected", "boolean", "", "1 if the core answered last time"),

@@ -1,4 +1,4 @@
-"""What the statistics count (query-engine.md, sections 17.1 to 17.5), as data."""
+"""What the statistics count (docs/spec/query.md, "Statistics"), as data."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def _extremes(name: str, column: str, condition: CoreFilter) -> list[StatsField]
 
 
 def with_ratios(kind: str, sums: dict[str, float]) -> dict[str, float]:
-    """Averages and percentages of one table, from sums over all sites (section 17.5).
+    """Averages and percentages of one table, from sums over all sites.
 
     Averages divide by all active (or passive) objects, those never checked included.
     """

@@ -1,4 +1,4 @@
-"""Totals and statistics (api.md, "Statistics resources"; query-engine.md, section 17)."""
+"""Totals and statistics (docs/spec/query.md, "Statistics")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending what was prepared, and writing it down (auth-and-commands.md, sections 1.10 and 1.11).
+"""Sending what was prepared, and writing it down (docs/spec/commands.md).
 
 From the first byte to a core on, a command goes its way to the end and into the audit log, even
 if the client does not wait for it any more.

@@ -1,4 +1,4 @@
-"""Users: who is asking, profiles, locking (auth-and-commands.md, sections 5.1, 5.2 and 5.4)."""
+"""Users: who is asking, profiles, locking (docs/spec/accounts.md, "Users")."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
 
 
 async def figures(context: Context) -> dict[str, float]:
-    """Count all users and those who are locked, whoever asks (frontend-data.md, section 11.3)."""
+    """Count all users and those who are locked, whoever asks."""
     contacts, _ = await context.contacts.everybody(context.sites.sites)
     profiles = {profile.name: profile.locked for profile in await context.users.list()}
     known = _known(contacts, profiles, await _configured(context))

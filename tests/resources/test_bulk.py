@@ -67,7 +67,7 @@ def test_results_in_their_order(world):
 
 
 def test_json_values(world):
-    """null is absent, true is 1, numbers are themselves (section 1.4)."""
+    """null is absent, true is 1, numbers are themselves."""
     entry = {
         "cmd": "add_host_comment",
         "host": "h1",

@@ -1,4 +1,4 @@
-"""The catalogue of columns against the lists of query-engine.md 16, 18, 19 and livestatus.md 13."""
+"""The catalogue of columns against lists of what the interface and a Naemon have."""
 
 import pytest
 
@@ -129,7 +129,7 @@ DERIVED = {
 }
 
 SIZES = {
-    # What livestatus.md 13 counts in all; contacts have one that no core has.
+    # What a Naemon has in all; contacts have one that no core has.
     "hosts": 118, "services": 210, "hostgroups": 26, "servicegroups": 19, "contacts": 26 + 1,
     "contactgroups": 4, "commands": 3, "timeperiods": 11, "comments": 221, "downtimes": 221,
     "log": 254,

@@ -1,4 +1,4 @@
-"""Command lines of the commandline resource (object-config.md, sections 22.2 and 23.5)."""
+"""Command lines of the commandline resource."""
 
 import base64
 from datetime import UTC

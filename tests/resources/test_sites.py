@@ -1,4 +1,4 @@
-"""The list of sites: what it tells, to whom, and that it is a list like any other (section 18)."""
+"""The list of sites: what it tells, to whom, and that it is a list like any other."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the statistics count, field by field (query-engine.md, section 17)."""
+"""What the statistics count, field by field."""
 
 import pytest
 

@@ -1,8 +1,8 @@
 """The words in which the catalogue of columns is written.
 
-Each function takes ``{name: description}`` and gives the declared columns. Types are those of
-the field lists of api.md where these name a column, else they follow the core's type: numbers
-for int, float and 0/1, times as ``time`` (query-engine.md, section 14.2).
+Each function takes ``{name: description}`` and gives the declared columns. Types are the
+labels of the interface where it names a column, else they follow the core's type: numbers for int,
+float and 0/1, times as ``time`` (docs/spec/query.md, "Collections").
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def integer(described: Described, *, unit: str = "", default: bool = True) -> li
 
 
 def flag(described: Described, *, default: bool = True) -> list[AnyColumn]:
-    """Declare 0/1 columns that api.md labels as boolean."""
+    """Declare 0/1 columns that are labelled as boolean."""
     return _core(described, "int", "boolean", "", default)
 
 
@@ -76,7 +76,7 @@ def dictionary(described: Described, *, default: bool = True) -> list[AnyColumn]
 def labelled(
     described: Described, core_type: CoreType, type_: ColumnType, *, default: bool = True
 ) -> list[AnyColumn]:
-    """Declare columns whose label in api.md differs from what the core sends.
+    """Declare columns whose label differs from what the core sends.
 
     Values pass unchanged.
     """

@@ -1,4 +1,4 @@
-"""Columns that hosts and services have alike (query-engine.md, section 16)."""
+"""Columns that hosts and services have alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure computations behind derived columns (query-engine.md, sections 12, 16 and 18)."""
+"""Pure computations behind derived columns (docs/spec/query.md, "Collections")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of /contacts (query-engine.md, section 16; labels: api.md)."""
+"""Columns of /contacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of /comments and /downtimes (query-engine.md, section 16)."""
+"""Columns of /comments and /downtimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of /hostgroups, /servicegroups and /contactgroups (query-engine.md, section 16)."""
+"""Columns of /hostgroups, /servicegroups and /contactgroups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of /hosts (query-engine.md, section 16; labels: api.md)."""
+"""Columns of /hosts."""
 
 from __future__ import annotations
 

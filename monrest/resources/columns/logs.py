@@ -1,4 +1,4 @@
-"""Columns of /logs, /notifications and /alerts (query-engine.md, section 19; types: api.md)."""
+"""Columns of /logs, /notifications and /alerts (docs/spec/logs.md, "Columns")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of /commands and /timeperiods (query-engine.md, section 16)."""
+"""Columns of /commands and /timeperiods."""
 
 from __future__ import annotations
 

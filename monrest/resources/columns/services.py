@@ -1,4 +1,4 @@
-"""Columns of /services (query-engine.md, section 16; labels: api.md)."""
+"""Columns of /services."""
 
 from __future__ import annotations
 

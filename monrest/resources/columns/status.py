@@ -1,4 +1,4 @@
-"""Columns of /processinfo (query-engine.md, section 18; types: api.md)."""
+"""Columns of /processinfo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No key gives more than its maker has (auth-and-commands.md, section 5.5)."""
+"""No key gives more than its maker has."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""POST /mon/api_keys: checks and texts (auth-and-commands.md, section 5.5)."""
+"""POST /mon/api_keys: checks and texts."""
 
 import pytest
 from attrs import evolve

@@ -1,4 +1,4 @@
-"""Who sees and deletes which keys (auth-and-commands.md, section 5.5)."""
+"""Who sees and deletes which keys."""
 
 import pytest
 from attrs import evolve

@@ -1,4 +1,4 @@
-"""``POST /cmd`` and the parameters of all commands (auth-and-commands.md, sections 1.2 to 1.6)."""
+"""``POST /cmd`` and the parameters of all commands."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_cmd_is_malformed(world, one, parameters, message, description):
 
 
 def test_values_of_a_global_parameter_are_no_commands(world, one):
-    """The peer takes the value of ``system`` as the command (section 1.3)."""
+    """``system`` names no command, whatever its value is."""
     error = world.refused(
         BadRequest, "/cmd", ("cmd", "enable_notifications"), ("system", "disable_notifications")
     )

@@ -1,4 +1,4 @@
-"""What is looked up before commands are sent (auth-and-commands.md, sections 1.7 and 1.8)."""
+"""What is looked up before commands are sent."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_deletions_are_for_each_site(world, one):
 
 
 def test_names_with_backslashes_are_looked_up_as_they_are(world, one):
-    """The peer asks with the doubled name and finds nothing (section 1.2)."""
+    """Backslashes are doubled in the command line and nowhere else."""
     one.tables["hosts"].append(host("a\\b"))
     one.tables["downtimes"] = [{"id": 5, "host_name": "a\\b", "start_time": NOW - 1}]
     world.post("/hosts/a%5Cb/cmd/del_active_host_downtimes")

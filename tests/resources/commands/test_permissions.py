@@ -1,4 +1,4 @@
-"""Who may send which command (auth-and-commands.md, section 1.9)."""
+"""Who may send which command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of commands, and what nobody reads (auth-and-commands.md, section 1.1)."""
+"""Routes of commands, and what nobody reads."""
 
 from __future__ import annotations
 

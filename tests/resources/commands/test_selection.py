@@ -1,4 +1,4 @@
-"""To which sites commands go (auth-and-commands.md, section 1.10)."""
+"""To which sites commands go."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_contacts_command_only_where_they_are_contacts(world, one):
 
 
 def test_role_commands_need_no_visibility(world, one):
-    """Ours: who may command all hosts need not be allowed to see them (section 1.10)."""
+    """Who may command all hosts need not be allowed to see them."""
     world.site("s2")
     operator = Identity(user="op", roles=frozenset({"authorized_for_all_host_commands"}))
     world.post("/hosts/h2/cmd/enable_host_check", identity=operator)
