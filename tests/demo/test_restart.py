@@ -1,11 +1,9 @@
 """Reading the object files again: what is new, what stays, what becomes of wrong files."""
 
-import os
 import socket
 import subprocess
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from twisted.internet import reactor
@@ -17,6 +15,7 @@ from monrest.demo.restart import read, report, restart
 from monrest.demo.service import DemoCore, demo_objects
 from monrest.objectconfig.parser import ObjectConfigError, parse
 from monrest.objectconfig.site import build
+from tests.forks import DEMO, ran
 
 HOST = """
 define host {
@@ -224,15 +223,7 @@ def test_files_that_are_not_there(tmp_path):
 
 
 def program(*arguments):
-    root = Path(__file__).resolve().parents[2]
-    return subprocess.run(
-        [sys.executable, "-m", "monrest.demo", *arguments],
-        capture_output=True,
-        timeout=30,
-        check=False,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
-    )
+    return ran([sys.executable, "-m", "monrest.demo", *arguments], program=DEMO)
 
 
 def test_the_program_checks_and_tells_a_core_to_restart(files, tmp_path):
@@ -258,11 +249,11 @@ def test_the_program_checks_and_tells_a_core_to_restart(files, tmp_path):
 
 
 def test_the_program_does_not_restart_with_wrong_files_and_says_when_it_cannot(files, tmp_path):
-    found = program("--check-config", str(files), "--restart", str(tmp_path / "nothing"))
-    assert found.returncode == 1
-    assert "cannot restart the core: No such file" in found.stdout
+    status, output = program("--check-config", str(files), "--restart", str(tmp_path / "nothing"))
+    assert status == 1
+    assert "cannot restart the core: No such file" in output
     (files.parent / "objects" / "bad.cfg").write_text("define host {\nuse nothing\n}\n")
-    found = program("--check-config", str(files), "--restart", str(tmp_path / "nothing"))
-    assert found.returncode == 1
-    assert "cannot restart" not in found.stdout
-    assert "Total Errors: 2" in found.stdout
+    status, output = program("--check-config", str(files), "--restart", str(tmp_path / "nothing"))
+    assert status == 1
+    assert "cannot restart" not in output
+    assert "Total Errors: 2" in output

@@ -15,6 +15,7 @@ from twisted.internet.protocol import Protocol
 from monrest.clocks import MachineClock
 from monrest.demo.service import DemoCore
 from monrest.objectconfig.parser import ObjectConfigError
+from tests.forks import DEMO, ran
 
 REQUEST = b"GET hosts\nResponseHeader: fixed16\nOutputFormat: json\nStats: state >= 0\n\n"
 
@@ -96,7 +97,7 @@ def test_the_program_says_why_it_cannot_start(tmp_path):
     (tmp_path / "bad.cfg").write_text("define nonsense {\n}\n")
     command = [sys.executable, "-m", "monrest.demo", "--socket", str(tmp_path / "live"),
                "--objects", str(tmp_path)]  # fmt: skip
-    found = subprocess.run(command, capture_output=True, timeout=30, check=False, text=True)
-    assert found.returncode == 1
-    assert "bad.cfg:1: unknown object type 'nonsense'" in found.stderr
-    assert "Traceback" not in found.stderr
+    status, output = ran(command, program=DEMO)
+    assert status == 1
+    assert "bad.cfg:1: unknown object type 'nonsense'" in output
+    assert "Traceback" not in output

@@ -12,8 +12,9 @@ from harness.configured import ConfiguredCore
 from harness.cores import ICINGA2_SITE, Icinga2Core
 from harness.daemon import site
 from harness.expect import refused
-from harness.forks import REPOSITORY
 from harness.waiting import until
+
+from tests.forks import REPOSITORY
 
 SHOP = {
     "name": "Web Shop",

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness.forks import REPOSITORY
 from harness.lying import DEEDS, LyingSite
 from harness.recorder import problems
 from harness.waiting import until
+
+from tests.forks import REPOSITORY
 
 GOOD = (
     b"GET hosts\nResponseHeader: fixed16\nKeepAlive: on\nOutputFormat: json\n"
@@ -120,7 +121,7 @@ def test_the_lying_site_lies_and_is_honest_again(core, tmp_path):
 STARTS = """
 import signal, sys, time
 sys.path.insert(0, "tests/live")
-from harness.forks import start
+from tests.forks import start
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 script = "setsid sleep 600 & echo child $!; exec sleep 600"
 found = start(["sh", "-c", script], sys.stdout)

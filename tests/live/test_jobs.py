@@ -13,9 +13,10 @@ import pytest
 from harness.client import InFlight, segment
 from harness.daemon import site
 from harness.expect import ODD, refused
-from harness.forks import REPOSITORY
 from harness.lying import LyingSite
 from harness.waiting import until
+
+from tests.forks import REPOSITORY
 
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 

@@ -11,9 +11,10 @@ from harness.client import Client
 from harness.cores import EmbeddedCore
 from harness.daemon import command_line, free_port, site
 from harness.demo import Demo
-from harness.forks import CLIENT, REPOSITORY, TWISTD, ran
 from harness.lying import LyingSite
 from harness.waiting import until
+
+from tests.forks import CLIENT, REPOSITORY, TWISTD, ran
 
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 

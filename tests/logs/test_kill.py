@@ -1,6 +1,5 @@
 """A process killed anywhere in the import leaves neither gaps nor doubles to the next one."""
 
-import subprocess
 import sys
 from pathlib import Path
 from random import Random
@@ -10,20 +9,16 @@ from sqlalchemy import delete, update
 
 from monrest.logs import records
 from monrest.store.tables import logcache_lines, logcache_sites
+from tests import forks
 from tests.logs.child import filled
 from tests.logs.core import done, importer, stored
 
 LINES = 2000
-SCRIPT = Path(__file__).with_name("child.py")
+CHILD = Path(__file__).with_name("child.py")
 
 
 def start(url, seed, *more):
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), url, str(LINES), str(seed), *more],
-        cwd=SCRIPT.parents[2],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return forks.start([sys.executable, CHILD, url, LINES, seed, *more], program=forks.SCRIPT)
 
 
 def expire(connection):
@@ -41,9 +36,7 @@ def test_killed_at_random_points(database_url, clock, database, seed):
         # In the middle of the transactions that follow some slice, wherever they are by then.
         for _ in range(random.randint(1, 6)):
             child.stdout.readline()
-        child.kill()
-        child.stdout.close()
-        child.wait()
+        child.end()
         done(database.change(expire))
         found = stored(database)
         assert len(set(found)) == len(found)
@@ -59,8 +52,8 @@ def test_killed_at_random_points(database_url, clock, database, seed):
         progress.append(len(found))
     assert progress == sorted(progress)
     child = start(database_url, seed)
-    text, _ = child.communicate()
-    assert text.split()[-1] == "done"
+    assert child.stdout.read().split()[-1] == "done"
+    child.end()
     assert stored(database) == whole
 
 
@@ -84,16 +77,14 @@ def test_killed_while_lines_are_replaced(database_url, clock, database):
         child = start(database_url, 3, "again")
         for _ in range(random.randint(3, 20)):
             child.stdout.readline()
-        child.kill()
-        child.stdout.close()
-        child.wait()
+        child.end()
         done(database.change(expire))
         found = stored(database)
         assert len(set(found)) == len(found)
         assert set(right) <= set(found)
         right = [one for one in found if one in set(whole)]
     child = start(database_url, 3, "again")
-    text, _ = child.communicate()
-    assert text.split()[-1] == "done"
+    assert child.stdout.read().split()[-1] == "done"
+    child.end()
     assert stored(database) == whole
     assert done(database.run(records.record("a"))).items == len(whole) + odd

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 from sqlalchemy import func, insert, select, update
 
 from monrest.store.tables import api_keys, sessions, users
+from tests import forks
 
 
 def add(name, **values):
@@ -75,13 +75,7 @@ class Child:
 
     def __init__(self, *arguments):
         script = Path(__file__).with_name("child.py")
-        self.process = subprocess.Popen(
-            [sys.executable, str(script), *map(str, arguments)],
-            cwd=script.parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self.process = forks.start([sys.executable, script, *arguments], program=forks.SCRIPT)
 
     def line(self):
         """The next line; empty when the process has ended."""
@@ -104,7 +98,4 @@ class Child:
 
     def end(self):
         """Make sure that it is gone."""
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
+        self.process.end()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import tempfile
 from pathlib import Path
@@ -341,7 +340,7 @@ async def freeze(child, database):
     """Stop a process, but not while it has the file of the embedded database for itself."""
     while True:
         child.process.send_signal(signal.SIGSTOP)
-        os.waitpid(child.process.pid, os.WUNTRACED)
+        child.process.stopped()
         try:
             await database.change(
                 lambda connection: connection.execute(delete(table).where(false()))

@@ -7,8 +7,9 @@ import shlex
 import sys
 from pathlib import Path
 
+from tests.forks import REPOSITORY
+
 from .cores import OBJECTS, EmbeddedCore
-from .forks import REPOSITORY
 
 PROGRAM = f"PYTHONPATH={shlex.quote(str(REPOSITORY))} {shlex.quote(sys.executable)} -m monrest.demo"
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from monrest.demo.__main__ import ENDED
+from tests.forks import DEMO, start
 
-from .forks import DEMO, start
 from .waiting import until
 
 HERE = Path(__file__).resolve().parent.parent

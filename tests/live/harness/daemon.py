@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.forks import TWISTD, start
+
 from .client import Client
-from .forks import TWISTD, start
 from .waiting import until
 
 

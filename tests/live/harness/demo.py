@@ -8,8 +8,9 @@ import signal
 import tempfile
 from pathlib import Path
 
+from tests.forks import TWISTD, start
+
 from .daemon import command_line
-from .forks import TWISTD, start
 from .waiting import until
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.objectconfig.staging.editing import FILES, number
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,15 +46,9 @@ class Editing:
     def __init__(self, url, var_dir, site, name):
         self.name = name
         self.seen = {"edited": -1, "saved": -1}
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                str(Path(__file__).with_name("editing.py")),
-                *map(str, (url, var_dir, site.folder, name)),
-            ],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
+        script = Path(__file__).with_name("editing.py")
+        self.process = forks.start(
+            [sys.executable, script, url, var_dir, site.folder, name], program=forks.SCRIPT
         )
 
     def note(self, line):
@@ -71,8 +66,7 @@ class Editing:
         self.process.kill()
         for line in self.process.stdout.read().splitlines(keepends=True):
             self.note(line)
-        self.process.wait()
-        self.process.stdout.close()
+        self.process.end()
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ Importing the daemon takes twenty times as long as starting it. This process imp
 reactor and without threads, and forks for each request that comes over its control socket. The
 child looks like a fresh interpreter: command line, environment, folder, standard streams, signals.
 
-A request is JSON with ``program`` (``module:function``; empty: the command line is executed), ``argv``,
-``cwd`` and ``env``; with it come the file descriptors of the three standard streams and of a
-socket that gets the number of the new process and later its exit status. When the control socket
-is closed, everything that was started is killed, with all that it has started itself.
+A request is JSON with ``argv``, ``cwd``, ``env`` and ``program``: what of the command line is called
+(``module:function``, or ``script`` for the file that is its first argument); empty, it is executed.
+With it come the file descriptors of the three standard streams and of a socket that gets the
+number of the new process and later its exit status. When the control socket is closed, everything
+that was started is killed, with all that it has started itself.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
@@ -142,9 +144,12 @@ def run(program, argv, cwd, env):
     if not program:
         os.execvp(argv[0], argv)
     sys.orig_argv[:] = argv
-    sys.argv[:] = [argv[1], *argv[3:]]
+    sys.argv[:] = argv[1:] if program == "script" else [argv[1], *argv[3:]]
     if "COVERAGE_PROCESS_CONFIG" in env:
         write_down_coverage()
+    if program == "script":
+        runpy.run_path(argv[1], run_name="__main__")
+        return
     module, _, function = program.partition(":")
     sys.exit(getattr(importlib.import_module(module), function)())
 

@@ -13,18 +13,24 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
-from .forkserver import LONGEST
+from .server import LONGEST
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 TWISTD = "twisted.scripts.twistd:run"
 DEMO = "monrest.demo.__main__:main"
 CLIENT = "monrest.cli.main:main"
+SCRIPT = "script"
+"""A file of Python, the first of the arguments."""
 
 
 class Process:
     """A process that was started here, with the words of ``subprocess.Popen``."""
+
+    stdin = stdout = None
 
     def __init__(self, status):
         self._status = status
@@ -55,9 +61,10 @@ class Process:
         return self.returncode
 
     def send_signal(self, number):
-        """Send a signal unless it has ended."""
+        """Send a signal unless it has ended, which may not be known yet."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self):
         """Ask it to end."""
@@ -67,11 +74,25 @@ class Process:
         """End it."""
         self.send_signal(9)
 
+    def stopped(self):
+        """Wait until SIGSTOP has stopped it."""
+        state = Path(f"/proc/{self.pid}/stat")
+        while state.read_text().rpartition(") ")[2][0] != "T":
+            time.sleep(0.001)
 
-def start(argv, output, *, program="", cwd=REPOSITORY, env=None):
-    """Start a command line; ``output``: descriptor or file that gets all that is printed.
+    def end(self):
+        """Make sure that it is gone."""
+        self.kill()
+        self.wait()
+        for stream in (self.stdin, self.stdout):
+            if stream is not None:
+                stream.close()
 
-    ``program`` says what of it is called in a fork; without one it is executed as it stands.
+
+def start(argv, output=None, *, program="", cwd=REPOSITORY, env=None):
+    """Start a command line; ``program`` says what a fork calls, without one it is executed.
+
+    ``output``: a file that gets all that is printed; None: the process has ``stdin`` and ``stdout``.
     """
     request = {
         "program": program,
@@ -82,11 +103,17 @@ def start(argv, output, *, program="", cwd=REPOSITORY, env=None):
     message = json.dumps(request).encode()
     assert len(message) < LONGEST
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    written = output if isinstance(output, int) else output.fileno()
-    with far, Path(os.devnull).open() as nothing:
-        descriptors = [nothing.fileno(), written, written, far.fileno()]
-        socket.send_fds(_server(), [message], descriptors)
-    return Process(near)
+    if output is not None:
+        with far, Path(os.devnull).open() as nothing:
+            streams = [nothing.fileno(), output.fileno(), output.fileno()]
+            socket.send_fds(_server(), [message], [*streams, far.fileno()])
+        return Process(near)
+    (read, write), (heard, said) = os.pipe(), os.pipe()
+    with far, os.fdopen(read), os.fdopen(said, "w"):
+        socket.send_fds(_server(), [message], [read, said, 2, far.fileno()])
+    process = Process(near)
+    process.stdin, process.stdout = os.fdopen(write, "w"), os.fdopen(heard)
+    return process
 
 
 def ran(argv, *, program="", seconds=60, **more):
@@ -106,7 +133,7 @@ def _server():
     """The control socket of this process's fork server."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with far:
-        program = Path(__file__).with_name("forkserver.py")
+        program = Path(__file__).with_name("server.py")
         server = subprocess.Popen(
             [sys.executable, str(program), str(far.fileno())],
             cwd=REPOSITORY,
