@@ -121,6 +121,7 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
         commanded,
         reload.reloads,
         cached,
+        logs.straight,
         reported,
         cluster.heartbeat,
         lambda p: object_files(p, hosts, services),

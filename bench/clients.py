@@ -102,6 +102,20 @@ class Http:
             raise BrokenRunError(f"{path}: status {status.decode()}: {content[:300].decode()}")
         return content
 
+    def length(self, path: str) -> tuple[float, int]:
+        """Seconds and bytes of an answer that is not kept, headers and frames included."""
+        started, size, tail = time.perf_counter(), 0, b""
+        self.connection.settimeout(10 * TIMEOUT)
+        self.connection.sendall(self.request(path).replace(b"Host:", b"Connection: close\r\nHost:"))
+        status = b""
+        while data := self.connection.recv(READ):
+            status = status or data[:12]
+            size += len(data)
+            tail = (tail + data[-7:])[-7:]
+        if status != b"HTTP/1.1 200" or not tail.rstrip().endswith((b"]", b"0")):
+            raise BrokenRunError(f"{path}: {status!r}, {size} bytes, {tail!r} at the end")
+        return time.perf_counter() - started, size
+
     def seconds(self, path: str) -> float:
         """How long the answer to ``path`` takes; raises ``BrokenRunError`` unless it is a 200."""
         seconds, head, raw = self.fetch(path)

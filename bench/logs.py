@@ -1,6 +1,8 @@
-"""Lines about the log cache: how fast lines get into it, and how fast the newest come out.
+"""Lines about logs: how fast lines get into the cache, how fast they are found and counted there,
+and how much memory a month of log takes that comes straight from a core.
 
-Run by hand on more lines with ``python -m bench.logs 10000000``.
+Run by hand on other numbers of lines with ``python -m bench.logs 10000000`` for the cache, and with
+``python -m bench.logs 2000000 straight`` for the core.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from bench.processes import Daemon, Processes
 from bench.report import Line, milliseconds, plain
 from monrest.logs import partitions, records, thinning
 from monrest.logs.line import Line as LogLine
@@ -41,6 +44,17 @@ READ = 1_000_000
 
 PORTION = 5_000
 
+KINDS = ("SERVICE ALERT", "SERVICE NOTIFICATION", "PASSIVE SERVICE CHECK")
+COUNTED = 0.75
+"""Seconds that counting a million cached lines by a column may take in SQLite."""
+
+MONTH = 30
+STRAIGHT = 500_000
+"""Lines of a month that is read straight from a core."""
+
+MEMORY = 300 << 20
+"""Bytes above idle that such a month may need, however many lines it has."""
+
 
 def lines(first: int, count: int) -> list[LogLine]:
     """So many lines from the number ``first`` on, ten to a second or so, as a core has them."""
@@ -50,9 +64,10 @@ def lines(first: int, count: int) -> list[LogLine]:
         host, service = f"host-{at * 7 % 1000:05}", f"service {at % 20:02}"
         output = f"CRITICAL - Socket timeout after {at % 60} seconds on {host}"
         rest = f"{host};{service};CRITICAL;HARD;3;{output}"
-        message = f"[{moment}] SERVICE ALERT: {rest}"
+        kind = KINDS[at % len(KINDS)]
+        message = f"[{moment}] {kind}: {rest}"
         made.append(
-            kept([moment, at + 1, 1, "SERVICE ALERT", 2, "HARD", 3, host, service, "", "", output,
+            kept([moment, at + 1, 1, kind, 2, "HARD", 3, host, service, "", "", output,
                   "", message, rest])
         )  # fmt: skip
     return made
@@ -159,8 +174,18 @@ def asked(reader: Engine, question: Reading, end: int) -> tuple[float, list[Any]
     return time.perf_counter() - started, found[0]
 
 
-def newest(url: str, count: int) -> Iterator[Line]:
-    """The hundred newest of many lines, as a request wants them of the cache."""
+def prepared(parameters: tuple[tuple[str, str], ...], end: int) -> Reading:
+    """The question to the cache that a request about all of its time makes."""
+    moment = Moment(now=float(end), zone=UTC)
+    query = parse_query((*parameters, ("time[gte]", str(FIRST)), ("time[lt]", str(end - 600))))
+    bound = bind(query, Names(LOGS), View(), moment)
+    question = reading(bound, layout(bound, ()), None)
+    assert question is not None
+    return question
+
+
+def cached(url: str, count: int) -> Iterator[Line]:
+    """What requests want of many cached lines."""
     engine = opened(url)
     lease = lease_on(engine, "main")
     for start in range(0, count, 100_000):
@@ -172,12 +197,16 @@ def newest(url: str, count: int) -> Iterator[Line]:
         records.write(lease, time.time(), (), **covered)(connection)
         thinning.analyze(connection)
     reader = engines.reading(engines.parse(url), 1, 600.0)
+    yield from newest(reader, count, end)
+    yield counted(reader, count, end)
+    reader.dispose()
+    engine.dispose()
+
+
+def newest(reader: Engine, count: int, end: int) -> Iterator[Line]:
+    """The hundred newest of many lines."""
     for what, parameters in questions().items():
-        window = (("time[gte]", str(FIRST)),)
-        moment = Moment(now=float(end), zone=UTC)
-        bound = bind(parse_query((*parameters, *window)), Names(LOGS), View(), moment)
-        question = reading(bound, layout(bound, ()), None)
-        assert question is not None
+        question = prepared(parameters, end)
 
         def ask(question: Any = question) -> float:
             seconds, rows = asked(reader, question, end)
@@ -193,8 +222,56 @@ def newest(url: str, count: int) -> Iterator[Line]:
             target="< 50 ms",
             met=seconds < 0.05,
         )
-    reader.dispose()
-    engine.dispose()
+
+
+def counted(reader: Engine, count: int, end: int) -> Line:
+    """How many lines of each type there are."""
+    question = prepared((("columns", "type,count(*)"),), end)
+
+    def ask() -> float:
+        seconds, rows = asked(reader, question, end)
+        assert len(rows) == len(KINDS)
+        return seconds
+
+    seconds = median(ask() for _ in range(3))
+    most = COUNTED * count / 1e6
+    return Line(
+        what=f"/logs?columns=type,count(*) of {count:,} lines in {reader.dialect.name}",
+        ours=f"{seconds:.2f} s",
+        limit="-",
+        ratio=f"{seconds:.2f} s",
+        target=f"<= {most:g} s",
+        met=seconds <= most,
+    )
+
+
+def straight(processes: Processes, count: int = STRAIGHT) -> Iterator[Line]:
+    """The memory of a month of log that comes straight from a core."""
+    first = int(time.time()) - (MONTH + 1) * 86400
+    behind, socket = processes.core("logged", 10, 10), str(processes.folder / "long.live")
+    month = (f"--count={count}", f"--first={first}", f"--days={MONTH}")
+    processes.python("long", "-m", "bench.longlog", f"--site={socket}={behind}", *month)
+    extra = ("[logcache]", "enabled = false")
+    patient = ("request_timeout = 600",)
+    span = f"time[gte]={first}&time[lt]={first + MONTH * 86400}"
+    for what in ("", "&sort=host_name,-message", "&columns=type,host_name,count(*)"):
+        # A daemon of its own each time, because a process does not give back what it had.
+        daemon = Daemon(
+            processes, f"long{len(what)}", {"main": socket}, extra=extra, server=patient
+        )
+        daemon.http().body("/logs?limit=1000")
+        daemon.forget_peak()
+        idle = daemon.memory("VmRSS")
+        seconds, size = daemon.http().length(f"/logs?{span}{what}")
+        above = daemon.memory("VmHWM") - idle
+        yield Line(
+            what=f"{count:,} lines from a core{what and ', '}{what[1:]}: memory above idle",
+            ours=f"{above / 2**20:.0f} MiB, {seconds:.0f} s",
+            limit=f"{size / 2**20:.0f} MiB answer",
+            ratio=f"{above / MEMORY:.2f}x",
+            target=f"<= {MEMORY >> 20} MiB",
+            met=above <= MEMORY,
+        )
 
 
 def with_postgres(work: Callable[[str], Iterator[Line]]) -> Iterator[Line]:
@@ -214,13 +291,27 @@ def with_postgres(work: Callable[[str], Iterator[Line]]) -> Iterator[Line]:
 
 
 def cache(count: int = READ) -> Iterator[Line]:
-    """All lines of this module."""
+    """All lines about the log cache."""
     with tempfile.TemporaryDirectory(prefix="monrest-bench-") as folder:
         yield importing("SQLite", f"sqlite:///{folder}/import.sqlite")
-        yield from newest(f"sqlite:///{folder}/read.sqlite", count)
+        yield from cached(f"sqlite:///{folder}/read.sqlite", count)
     yield from with_postgres(lambda url: iter([importing("PostgreSQL", url)]))
-    yield from with_postgres(lambda url: newest(url, count))
+    yield from with_postgres(lambda url: cached(url, count))
+
+
+def main() -> None:
+    """Print the lines about the cache, or ``straight`` about a core, for so many log lines."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else READ
+    if sys.argv[2:] != ["straight"]:
+        print(plain(list(cache(count))))
+        return
+    with tempfile.TemporaryDirectory(prefix="monrest-bench-") as folder:
+        processes = Processes(Path(folder))
+        try:
+            print(plain(list(straight(processes, count))))
+        finally:
+            processes.stop()
 
 
 if __name__ == "__main__":
-    print(plain(list(cache(int(sys.argv[1]) if len(sys.argv) > 1 else READ))))
+    main()

@@ -127,14 +127,16 @@ class Daemon:
         hidden: Sequence[str] = (),
         dead: Sequence[str] = (),
         extra: Sequence[str] = (),
+        server: Sequence[str] = (),
         port: int = 0,
         key_file: Path | None = None,
         starter: Sequence[str] = TWISTD,
     ) -> None:
         """Start it and wait until every site but the ``dead`` ones answers.
 
-        ``extra`` are further lines of its configuration. Without a ``port`` it is a free one,
-        without a ``key_file`` it makes a key of its own. ``starter`` is what starts twistd.
+        ``extra`` are further lines of its configuration, ``server`` those of that table. Without
+        a ``port`` it is a free one, without a ``key_file`` it makes a key of its own. ``starter``
+        is what starts twistd.
         """
         folder = processes.folder / name
         folder.mkdir(mode=0o700)
@@ -144,6 +146,7 @@ class Daemon:
             "[server]",
             f'listen = ["tcp:{self.port}:interface=127.0.0.1"]',
             f'var_dir = "{folder}"',
+            *server,
             "[auth]",
             f'secret_key_file = "{self.key_file}"',
             "[auth.roles]",
