@@ -20,7 +20,7 @@ from monrest.logs.line import COLUMNS, DAY
 from monrest.logs.records import Record, Work
 from monrest.logs.sql import Builder, Visible, fetched
 from monrest.query.bind import Bound
-from monrest.query.lines import FEW
+from monrest.query.lines import FEW, MOST_GROUPS
 from monrest.query.model import CoreFilter
 from monrest.query.plan import Layout, SitePlan, plan, sort_keys, stats_of
 from monrest.query.pushdown import push_log_times
@@ -90,6 +90,9 @@ class Reading:
                 return None
             builder = Builder(connection=connection, visible=visible)
             pushed = self.plan.pushed
+            if pushed.stats:
+                # One more than there may be is refused.
+                pushed = evolve(pushed, limit=MOST_GROUPS + 1)
             if most is None or pushed.stats:
                 return builder.rows(builder.select(known.id, pushed, low, high), pushed), high
             return _page(builder, known.id, self.plan, low, high, most)

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
+from monrest.errors import BadRequest
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
@@ -30,6 +31,12 @@ from monrest.values import Document, LateRows, Row, Rows
 
 FEW = 20_000
 """Rows of an answer that are held in memory as they are."""
+
+MOST_HELD = 100_000
+"""Lines that are all held where only all of them tell how they are sorted: 100 MB."""
+
+MOST_GROUPS = 200_000
+"""Groups of log lines, of all sites together: 200 MB."""
 
 _TURN = 500
 
@@ -77,6 +84,7 @@ class Lines:
     unpacking: Unpacking | None = field(init=False)
     sorting: tuple[Cell, ...] = field(init=False)
     order: list[int] = field(init=False)
+    _held: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         bound = self.bound
@@ -93,7 +101,9 @@ class Lines:
             return "groups"
         if not all(_sorts(self.bound, key) for key in self.bound.sort):
             return "whole"
-        return "first" if self.first is not None and self.first <= FEW else "stored"
+        first = self.first
+        few = first is not None and first <= FEW and first * self.number <= MOST_HELD
+        return "first" if few else "stored"
 
     @property
     def first(self) -> int | None:
@@ -105,6 +115,22 @@ class Lines:
     def merged(self) -> bool:
         """Whether stored rows carry what they are merged by, because no run follows another."""
         return self.number > 1 or bool(self.bound.sort)
+
+    def hold(self, more: int) -> None:
+        """Count what has to be held until the end; raise BadRequest when it is too much."""
+        self._held += more
+        if self.manner == "groups" and self._held > MOST_GROUPS:
+            raise BadRequest(
+                "too many groups",
+                f"columns: log lines have more than {MOST_GROUPS} groups, "
+                "choose a shorter time or fewer columns",
+            )
+        if self.manner == "whole" and self._held > MOST_HELD:
+            raise BadRequest(
+                "too many log lines to sort",
+                f"sort: by what is computed at most {MOST_HELD} log lines are sorted, "
+                "choose a shorter time or sort by a column",
+            )
 
     def site(self) -> SiteLines:
         """Make room for the lines of one site."""
@@ -180,10 +206,15 @@ class SiteLines:
         self.groups = Groups(self.of.bound)
 
     def take(self, part: Part) -> Steps[None]:
-        """Take the next lines, or what a store of lines has made groups of."""
+        """Take the next lines, or what a store of lines has made groups of.
+
+        Raise BadRequest when that is more than is held at once.
+        """
         of = self.of
+        before = len(self.groups.groups)
         if part.plan.pushed.stats:
             yield from self.groups.stats_into(part.plan.pushed, part.rows, part.constants)
+            of.hold(len(self.groups.groups) - before)
             return
         rows = yield from stages.filtered(of.reader, of.shape, part, of.filtering)
         if of.manner != "groups":
@@ -193,6 +224,7 @@ class SiteLines:
         yield from of.doubts.look(rows)
         if of.manner == "groups":
             yield from self.groups.rows_into(of.reader, rows)
+            of.hold(len(self.groups.groups) - before)
             return
         for start in range(0, len(rows) if of.sorting else 0, _TURN):
             yield from of.reader.fill(rows[start : start + _TURN], of.sorting)
@@ -200,6 +232,7 @@ class SiteLines:
             yield from self._keep(rows)
             return
         self.rows += rows
+        of.hold(len(rows))
         if of.manner == "first" and of.first is not None and len(self.rows) > of.first:
             if of.bound.sort:
                 self.rows = (yield from stages.in_wanted_order(of.reader, self.rows))[: of.first]

@@ -257,7 +257,8 @@ TREES = st.recursive(
     ),
     max_leaves=4,
 )
-COLUMNS = ["time", "peer_key", *NUMBERS, *TEXT_COLUMNS, "upper(type) as u", "current_host_name"]
+COLUMNS = ["time", "peer_key", *NUMBERS, *TEXT_COLUMNS, "upper(type) as u", "state+1 as n",
+           "current_host_name"]  # fmt: skip
 
 
 @st.composite
@@ -277,8 +278,9 @@ def queries(draw):
         pairs.append(("columns", ",".join([*keys, "count(*)", *numbers])))
     if draw(st.booleans()):
         keys = draw(
-            st.lists(st.sampled_from(["time", *NUMBERS, *TEXT_COLUMNS]), min_size=1, max_size=3)
-        )
+            st.lists(st.sampled_from(["time", *NUMBERS, *TEXT_COLUMNS, "u", "n"]),
+                     min_size=1, max_size=3)
+        )  # fmt: skip
         pairs.append(("sort", ",".join(draw(st.sampled_from(["", "-"])) + key for key in keys)))
     if draw(st.booleans()):
         pairs.append(("limit", str(draw(st.integers(0, 60)))))
@@ -325,6 +327,7 @@ QUESTIONS = given(
     roles=ROLES,
     strict=st.booleans(),
     few=st.sampled_from([FEW, 300, 7]),
+    most=st.sampled_from([100_000, 100_000, 500, 10]),
 )
 
 
@@ -341,13 +344,19 @@ async def test_the_answer_is_the_same_with_postgresql(on_postgresql, where, user
     await same(on_postgresql, where, Identity(user=user, roles=frozenset(roles)), **more)
 
 
-async def same(context, where, identity, *, pairs, strict, few):
-    """With the cache and without, however many lines are held at once."""
+async def same(context, where, identity, *, pairs, strict, few, most):
+    """With the cache and without, however many lines are held at once.
+
+    What is refused because more than ``most`` would have to be held is refused both times.
+    """
     path, arguments = where
     context.config = Config(auth=AuthConfig(strict_host_authorization=strict))
     from_core = (*pairs, ("logcache", "0"))
-    whole = await answer(context, path, arguments, from_core, identity)
     with pytest.MonkeyPatch.context() as patch:
+        for module in (lines, reading):
+            patch.setattr(module, "MOST_GROUPS", most)
+        patch.setattr(lines, "MOST_HELD", most)
+        whole = await answer(context, path, arguments, from_core, identity)
         for module in (lines, loglines, reading):
             patch.setattr(module, "FEW", few)
         patch.setattr(loglines, "_FEWEST", few)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monrest.errors import BadRequest
 from monrest.query import lines as module
 from monrest.query.bind import Bound, bind
 from monrest.query.functions import Moment, text_of
@@ -202,3 +203,26 @@ def test_many_rows_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row[0] for row in found[1]] == [str(at) for at in range(1000)]
     assert stores[0]._spool is not None
     assert stores[0]._rows <= 100
+
+
+def test_what_cannot_be_held_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups, and lines that are sorted by something computed; of all sites together."""
+    monkeypatch.setattr(module, "MOST_GROUPS", 20)
+    monkeypatch.setattr(module, "MOST_HELD", 20)
+
+    def sites(each: int) -> list[list[list[Line]]]:
+        log = [{"time": at, "lineno": 1, "message": str(at), "state": 0} for at in range(each)]
+        return [in_batches(log, [3, 6])] * 2
+
+    groups = (("columns", "message,count(*)"),)
+    computed = (("columns", "time,state+1 as n"), ("sort", "n"))
+    for pairs, expected in ((groups, 10), (computed, 20)):
+        assert len(answered(pairs, sites(10))[1]) == expected
+        with pytest.raises(BadRequest) as caught:
+            answered(pairs, sites(11))
+        assert "choose a shorter time" in caught.value.description
+    # Plain lists, and counting with fewer groups, have no end.
+    assert len(answered((("sort", "message"), ("columns", "time")), sites(100))[1]) == 200
+    assert answered((("columns", "state,count(*)"),), sites(100))[1] == [[0, 200]]
+    # Of each site no more rows wait than are held altogether.
+    assert len(answered((("limit", "15"), ("columns", "time")), sites(100))[1]) == 15
