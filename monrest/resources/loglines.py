@@ -88,7 +88,7 @@ class LogReading:
         """The answer; raise SitesFailed when no site answered."""
         require_sites(self.sites)
         began = self.context.clock.seconds()
-        outcomes = await asked_in_time(self.context, self.sites, self._of_site)
+        outcomes = await asked_in_time(self.context, self.request, self.sites, self._of_site)
         told: list[_Told] = []
         problems: list[SiteProblem] = []
         for _, outcome in outcomes:

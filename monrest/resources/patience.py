@@ -12,7 +12,7 @@ from monrest.errors import SitesFailed, SitesTimedOut
 from monrest.livestatus.errors import LivestatusError
 from monrest.resources.declare import Context
 from monrest.sites.site import Site
-from monrest.values import SiteProblem
+from monrest.values import RestRequest, SiteProblem, nobody_follows
 
 T = TypeVar("T")
 
@@ -25,7 +25,10 @@ the time there is.
 
 
 async def asked_in_time(
-    context: Context, sites: Sequence[Site], ask: Callable[[Site], Awaitable[T]]
+    context: Context,
+    request: RestRequest,
+    sites: Sequence[Site],
+    ask: Callable[[Site], Awaitable[T]],
 ) -> list[tuple[Site, T | SiteProblem]]:
     """Ask all sites at once; the answer or the problem of each, in their order.
 
@@ -39,7 +42,8 @@ async def asked_in_time(
         except LivestatusError as error:
             return site.problem(error)
         except TooLate:
-            reason = f"its log was not read in {seconds:g} s, background=1 gives it more time"
+            more = ", background=1 gives it more time" if request.progress is nobody_follows else ""
+            reason = f"its log was not read in {seconds:g} s{more}"
             return SiteProblem(site.id, site.name, reason, timed_out=True)
 
     waiting = [Deferred.fromCoroutine(one(site)) for site in sites]

@@ -200,7 +200,7 @@ async def made(
     parts: list[list[Record]] = []
     problems = dict(chosen.problems)
     unknown: list[str] = []
-    for site, outcome in await asked_in_time(context, sites, ask):
+    for site, outcome in await asked_in_time(context, request, sites, ask):
         if isinstance(outcome, UnknownPeriodError):
             unknown.append(str(outcome))
             problems[site.id] = SiteProblem(site.id, site.name, str(outcome))

@@ -138,3 +138,84 @@ def test_a_daemon_that_never_met_the_core(told):
     daemon.stop()
     daemon.start(connected=set())
     check(told)
+
+
+# -------------------------------------------------------------------- one of several
+
+
+@pytest.fixture(scope="module")
+def one_of_two(tmp_path_factory):
+    """A daemon with two sites, of which ``b`` was killed when all was in the cache."""
+    folder = tmp_path_factory.mktemp("two")
+    cores = []
+    for key in "ab":
+        (folder / key).mkdir()
+        cores.append(EmbeddedCore(folder / key, objects=None, arguments=("--history", "3")))
+        cores[-1].start()
+    daemon = Daemon(
+        folder,
+        [site(key, f"unix:{core.socket}") for key, core in zip("ab", cores, strict=True)],
+        sections={"logcache": {"update_interval": 1.0, "first_import": 2.5 * DAY}},
+    )
+    try:
+        daemon.start()
+        with daemon.client() as client:
+            until(
+                lambda: {one["status"] for one in client.rows("/mon/logcache/stats")} == {"OK"},
+                "all is imported",
+            )
+            cores[1].process.kill()
+            until(lambda: not client.rows("/sites")[1]["connected"], "the core is missed")
+            yield client
+    finally:
+        for core in cores:
+            core.stop()
+        daemon.stop()
+
+
+def of_sites(client, query):
+    """Which sites have lines in the answer, and how many of each."""
+    counted = {**query, "columns": "peer_key,count(*)"}
+    response = client.get("/logs", counted)
+    assert response.status == 200, response
+    assert response.headers["x-mon-failed-sites"] == "b"
+    groups = {row["peer_key"]: row["count(*)"] for row in response.json}
+    rows = client.get("/logs", {**query, "columns": "peer_key,time"})
+    assert rows.headers["x-mon-failed-sites"] == "b"
+    each = [row["peer_key"] for row in rows.json]
+    assert groups == {key: each.count(key) for key in set(each)}
+    return sorted(groups)
+
+
+def test_one_of_several_sites_is_down(one_of_two, lines):
+    client = one_of_two
+    start = int(lines["time[gte]"])
+    old = {"time[gte]": str(start - 2 * DAY), "time[lt]": str(start - DAY)}
+    half = {"time[gte]": str(start - DAY), "time[lt]": lines["time[lt]"]}
+    recent = {"time[gte]": str(start), "time[lt]": str(int(time.time()) + 60)}
+    found = {
+        "wholly cached": of_sites(client, lines),
+        "begins before the cache": of_sites(client, half),
+        "ends behind the cache": of_sites(client, recent),
+        "no end": of_sites(client, {"time[gte]": str(start)}),
+        "not from the cache": of_sites(client, {**lines, "logcache": "0"}),
+    }
+    assert found.pop("wholly cached") == ["a", "b"]
+    assert set(map(tuple, found.values())) == {("a",)}, found
+    # The site that lives is asked beside what the cache has.
+    assert client.get("/logs", {**old, "backends": "a"}).status == 200
+    for query in (half, recent, {**lines, "logcache": "0"}):
+        refused(client.get("/logs", {**query, "backends": "b"}), 502, "no backend available", "b: ")
+    alone = client.get("/logs", {**lines, "backends": "b"})
+    assert (alone.status, alone.headers["x-mon-failed-sites"]) == (200, "b")
+    assert len(alone.json) > 0
+
+
+def test_each_format_says_that_a_site_is_down(one_of_two, lines):
+    client = one_of_two
+    query = {**lines, "columns": "peer_key,time", "limit": "3"}
+    reason = client.get("/wrapped_json/logs", query).json["meta"]["failed_sites"]
+    assert [(one["peer_key"], one["timed_out"]) for one in reason] == [("b", False)]
+    told = f"failed sites: b ({reason[0]['reason']})"
+    assert client.get("/csv/logs", query).text.splitlines()[-1] == f"# {told}"
+    assert client.get("/text/logs", query).text.splitlines()[-1] == told
