@@ -80,9 +80,13 @@ class Share:
     size: int = field(default=0, init=False)
     over: bool = field(default=False, init=False)
 
+    def has_free(self, count: int) -> bool:
+        """Whether ``count`` bytes more need no room."""
+        return count <= self.free
+
     def grow(self, count: int) -> bool:
         """Take ``count`` bytes more if there is room and nobody waits for it."""
-        if count <= self.free:
+        if self.has_free(count):
             self.free -= count
             return True
         if self.room._waiting or self.room.held + count > self.room.most:

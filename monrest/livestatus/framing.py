@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import orjson
@@ -175,23 +176,29 @@ class PackedRows:
     dropped: bool = field(default=False, init=False)
     _length: int = field(default=0, init=False)
     _packs: bool = field(default=False, init=False)
-    _transform: Transform | None = field(default=None, init=False)
+    _unpack: Callable[[bytes], list[Row]] = field(default=parse_rows, init=False)
     _spool: Spool | None = field(default=None, init=False)
     _chunks: list[Chunk] = field(factory=list, init=False)
 
     def begin(self, length: int, transform: Transform | None) -> None:
         """Begin with an answer of ``length`` bytes, which may be the second one."""
         self.forget()
-        self._transform = transform
+        self._unpack = partial(parse_rows, transform=transform)
         self._length = length
         self._packs = not self.share.grow(length)
+
+    def begin_packing(self, unpack: Callable[[bytes], list[Row]]) -> None:
+        """Begin with an answer that is packed in any case; ``unpack`` makes rows of a piece."""
+        self.forget()
+        self._unpack = unpack
+        self._length, self._packs = 0, True
 
     async def admit_again(self) -> None:
         """Have room for all rows, and for as much again."""
         if self._packs:
             await self.share.admit(2 * self._length)
 
-    def pack(self, piece: memoryview, count: int) -> bool:
+    def pack(self, piece: bytes | memoryview, count: int) -> bool:
         """Keep a piece of ``count`` rows; False if they are to be kept as rows."""
         if self._packs and (self.dropped or self.spools.crowded):
             self.forget()
@@ -217,7 +224,7 @@ class PackedRows:
         """Give the rows in their order; each batch is parsed when it is asked for."""
         for chunk in self._chunks:
             assert self._spool is not None
-            yield checked(_load(self._spool.read(chunk)), None, self._transform)
+            yield self._unpack(self._spool.read(chunk))
 
 
 class RowParser:

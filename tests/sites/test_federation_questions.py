@@ -24,7 +24,7 @@ from monrest.query.schema import CoreColumn, TableSchema
 from monrest.query.stages import Part
 from monrest.query.steps import finished
 from monrest.query.totals import core_test
-from monrest.sites.federation.answers import document, records
+from monrest.sites.federation.answers import RecordReader, document, records
 from monrest.sites.federation.questions import question
 from monrest.values import Capabilities, Column, Document
 
@@ -260,6 +260,21 @@ def test_rows_have_the_types_of_the_layout():
 @given(st.lists(st.dictionaries(st.text(max_size=9), st.text(max_size=300_000)), max_size=5))
 def test_any_list_of_objects_is_read_as_it_is(value):
     assert drained(records(orjson.dumps(value))) == value
+
+
+def test_a_list_may_arrive_in_any_pieces():
+    value = [{"a": '},{"a":' * at, "b": [{"a": at}]} for at in range(400)]
+    body = orjson.dumps(value)
+    for size in (1000, 131_071, 131_073, 10_000_000):
+        taken = []
+        reader = RecordReader(lambda *some, taken=taken: taken.append(some))
+        for start in range(0, len(body), size):
+            reader.feed(body[start : start + size])
+        reader.finish()
+        assert [one for _, found in taken for one in found] == value
+        # Each piece is a list itself.
+        assert all(orjson.loads(piece) == found for piece, found in taken)
+        assert len(taken) > 3
 
 
 def test_a_long_list_is_read_in_slices():

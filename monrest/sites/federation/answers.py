@@ -7,7 +7,7 @@ one; inside of a text the quote would be escaped, so the cut is between two obje
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import orjson
@@ -19,23 +19,77 @@ Record = dict[str, Any]
 _SLICE = 128 * 1024
 _LARGEST = 1 << 20
 """Bytes that are parsed in one go."""
+_LARGEST_OBJECT = 16 << 20
 _FIRST_KEY = re.compile(rb'\[(\{"[^"\\]*":)')
 
+Take = Callable[[bytes, list[Record]], None]
+"""Gets a piece of a list, which is a list itself, and its objects."""
 
-def records(body: bytes) -> Generator[None, None, list[Record]]:
-    """The objects of a list; a single object counts as a list of one.
+
+class RecordReader:
+    """Reads a list while it arrives; a single object counts as a list of one.
 
     Raise ProtocolError for anything else.
     """
-    found: list[Record] = []
-    for piece in _pieces(body):
+
+    def __init__(self, take: Take) -> None:
+        self._take = take
+        self._buffer = bytearray()
+        self._separator = b""
+        self._threshold = _SLICE
+        self._looked = _SLICE
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the body."""
+        self._buffer += data
+        while len(self._buffer) > self._threshold and self._cut():
+            pass
+
+    def finish(self) -> None:
+        """Say that all of it is there."""
+        self._read(bytes(self._buffer))
+        self._buffer = bytearray()
+
+    def _cut(self) -> bool:
+        buffer = self._buffer
+        if not self._separator:
+            match = _FIRST_KEY.match(buffer)
+            if match is None:
+                if len(buffer) > _LARGEST:
+                    raise ProtocolError("a long answer that is no list of objects")
+                return False
+            self._separator = b"}," + match[1]
+        end = buffer.find(self._separator, self._looked)
+        if end < 0:
+            if len(buffer) > _LARGEST_OBJECT:
+                raise ProtocolError("an object of more than 16 MiB")
+            self._looked = len(buffer) - len(self._separator)
+            self._threshold = len(buffer) + _SLICE
+            return False
+        self._read(bytes(buffer[: end + 1]) + b"]")
+        # The comma between two objects makes room for the bracket that opens the next piece.
+        buffer[end + 1] = ord("[")
+        del buffer[: end + 1]
+        self._threshold = self._looked = _SLICE
+        return True
+
+    def _read(self, piece: bytes) -> None:
         value = _load(piece)
         if isinstance(value, dict):
             value = [value]
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             raise ProtocolError("the answer is no list of objects")
-        found += value
+        self._take(piece, value)
+
+
+def records(body: bytes) -> Generator[None, None, list[Record]]:
+    """The objects of a list that is there as a whole. Raise ProtocolError."""
+    found: list[Record] = []
+    reader = RecordReader(lambda _, some: found.extend(some))
+    for start in range(0, len(body), _SLICE):
+        reader.feed(body[start : start + _SLICE])
         yield
+    reader.finish()
     return found
 
 
@@ -51,20 +105,3 @@ def _load(piece: bytes) -> Any:
         return orjson.loads(bytes(piece))  # it takes no PartialBody
     except orjson.JSONDecodeError:
         raise ProtocolError("the answer is not valid JSON") from None
-
-
-def _pieces(body: bytes) -> Generator[bytes]:
-    if len(body) <= _SLICE:
-        yield body
-        return
-    match = _FIRST_KEY.match(body)
-    start = 1
-    while match is not None and len(body) - start > _SLICE:
-        cut = body.find(b"}," + match[1], start + _SLICE)
-        if cut < 0:
-            break
-        yield b"[" + body[start : cut + 1] + b"]"
-        start = cut + 2
-    if len(body) - start > _LARGEST:
-        raise ProtocolError("a long answer that is no list of objects")
-    yield body if start == 1 else b"[" + body[start:]

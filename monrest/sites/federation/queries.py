@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
+import orjson
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
-from monrest.concurrency import sliced
 from monrest.livestatus.errors import StoppedError
 from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
-from monrest.sites.federation.answers import records
+from monrest.sites.federation.answers import Record, RecordReader
 from monrest.sites.federation.questions import Reading
 from monrest.sites.federation.remote import FORM, ITSELF, PartialBody, Remote, Whom
 from monrest.sites.transport import PartialRows
@@ -20,7 +21,6 @@ from monrest.values import Row
 
 _LONGEST_URL = 4000
 """Bytes of a path with its query; longer ones go into a body, for the sake of proxies."""
-_AT_A_TIME = 200
 
 
 @define(eq=False)
@@ -101,23 +101,29 @@ class RestQueries:
         packed: PackedRows | None = None,
     ) -> Deferred[list[Row]]:
         """Give the rows of a question (``questions.question``)."""
-        del width, urgent, texts, recall, packed  # words of Livestatus
+        del width, urgent, texts, recall  # words of Livestatus
         assert isinstance(transform, Reading)
-        return self.running.begin(self._query(request.decode(), timeout, transform, log))
+        # A core gives its newest lines first, an instance its oldest.
+        found = _Found(transform, None if log else packed)
+        return self.running.begin(self._query(request.decode(), timeout, found, backwards=log))
 
-    async def _query(self, request: str, timeout: float, reading: Reading, log: bool) -> list[Row]:
+    async def _query(
+        self, request: str, timeout: float, found: _Found, *, backwards: bool
+    ) -> list[Row]:
         if self.running.stopped:
             raise StoppedError
         path = self.path() + request
+        reader = RecordReader(found.take)
         if len(path) <= _LONGEST_URL:
-            body = await self.remote.call("GET", path, timeout, self.whom)
+            call = partial(self.remote.call, "GET", path, timeout, self.whom)
         else:
             path, _, query = path.partition("?")
             sent = query.encode()
-            body = await self.remote.call("POST", path, timeout, self.whom, sent, FORM)
-        rows = await sliced(_rows(body, reading), self.remote.reactor)
-        if log:
-            # A core gives its newest lines first, an instance its oldest.
+            call = partial(self.remote.call, "POST", path, timeout, self.whom, sent, FORM)
+        body = await call(sink=reader.feed)
+        reader.finish()
+        rows = found.finish()
+        if backwards:
             rows.reverse()
         return PartialRows(rows) if isinstance(body, PartialBody) else rows
 
@@ -132,12 +138,45 @@ class RestQueries:
         """Nothing is kept for one site."""
 
 
-def _rows(body: bytes, reading: Reading) -> Generator[None, None, list[Row]]:
-    found = yield from records(body)
-    if reading.whole:
-        return reading(found)
-    rows: list[Row] = []
-    for start in range(0, len(found), _AT_A_TIME):
-        rows += reading(found[start : start + _AT_A_TIME])
-        yield
-    return rows
+@define(eq=False)
+class _Found:
+    """The rows of an answer that arrives piece by piece; ``packed`` takes those of a large one."""
+
+    reading: Reading
+    packed: PackedRows | None
+    _rows: list[Row] = field(factory=list, init=False)
+    _records: list[Record] = field(factory=list, init=False)
+    _first: list[tuple[bytes, int]] = field(factory=list, init=False)
+    """Pieces of what may turn out to be large, and how many rows they have."""
+    _size: int = field(default=0, init=False)
+    _packs: bool = field(default=False, init=False)
+
+    def take(self, piece: bytes, found: list[Record]) -> None:
+        """Take a piece and its objects."""
+        if self.reading.whole:
+            self._records += found
+            return
+        rows = self.reading(found)
+        if self.packed is None:
+            self._rows += rows
+        elif self._packs:
+            self.packed.pack(piece, len(rows))
+        else:
+            self._rows += rows
+            self._first.append((piece, len(rows)))
+            self._size += len(piece)
+            if not self.packed.share.has_free(self._size):
+                self._pack(self.packed)
+
+    def _pack(self, packed: PackedRows) -> None:
+        self._packs, self._rows = True, []
+        packed.begin_packing(lambda piece: self.reading(orjson.loads(piece)))
+        for piece, count in self._first:
+            packed.pack(piece, count)
+        self._first.clear()
+
+    def finish(self) -> list[Row]:
+        """Give the rows that are not packed."""
+        if self.packed is not None and not self._packs:
+            self.packed.share.grow(self._size)
+        return self.reading(self._records) if self.reading.whole else self._rows

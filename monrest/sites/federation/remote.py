@@ -53,6 +53,9 @@ MOST_HOPS = 5
 LARGEST_ANSWER = 256 << 20
 """Bytes of an answer that are read."""
 
+Sink = Callable[[bytes], None]
+"""Gets bytes of a body in their order; raises ProtocolError to read no more of it."""
+
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
@@ -133,12 +136,14 @@ class Remote:
         *,
         reads: bool = True,
         urgent: bool = False,
+        sink: Sink | None = None,
     ) -> Deferred[bytes]:
         """Give the body of the answer to a request below the API's root.
 
         ``path`` begins with a slash and is quoted already. ``timeout`` seconds include waiting
         for a connection. ``reads``: it may be sent on a kept connection. ``urgent``: a probe,
         which waits for no other request and is sent again when a kept connection has ended.
+        ``sink`` gets the body of a success while it arrives, and nothing of it is given.
         A PartialBody is given when the other side names failed sites. Fails with ConnectError when
         nothing was sent, and with other LivestatusErrors.
         """
@@ -153,6 +158,7 @@ class Remote:
             url=(self.root + path).encode(),
             headers=self._headers(whom, None if body is None else content_type),
             body=body,
+            sink=sink,
         )
         work = self._call(request, len(whom.visited), reads=reads, urgent=urgent)
         return Deferred.fromCoroutine(work).addTimeout(timeout, self.reactor, late)
@@ -184,7 +190,8 @@ class Remote:
                 None if request.body is None else _Sent(request.body),
             )
             answered = True
-            answer = await _body(response, self.largest)
+            good = 200 <= response.code < 300
+            answer = await _body(response, self.largest, request.sink if good else None)
         except (CancelledError, DeferredTimeout, LivestatusError):
             raise
         except Exception as error:
@@ -222,6 +229,7 @@ class _Request:
     url: bytes
     headers: Headers
     body: bytes | None
+    sink: Sink | None
 
 
 class PartialBody(bytes):
@@ -265,10 +273,12 @@ class _Endpoints:
 
 
 class _Body(Protocol):
-    """Collects a body up to a limit."""
+    """Collects a body up to a limit, or hands it on."""
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, largest: int, sink: Sink | None) -> None:
         self.largest = largest
+        self.sink = sink
+        self.size = 0
         self.parts = bytearray()
         self.done: Deferred[bytes] = Deferred(lambda _: self._cut())
         self.ended = False
@@ -281,15 +291,25 @@ class _Body(Protocol):
     def dataReceived(self, data: bytes) -> None:
         if self.ended:
             return
-        self.parts += data
-        if len(self.parts) > self.largest:
-            self.refuse()
+        self.size += len(data)
+        if self.size > self.largest:
+            self.too_long()
+        elif self.sink is None:
+            self.parts += data
+        else:
+            try:
+                self.sink(data)
+            except ProtocolError as error:
+                self._refuse(error)
 
-    def refuse(self) -> None:
-        """Read no more of an answer that is too long."""
+    def too_long(self) -> None:
+        """Read no more of it."""
         if not self.ended:
-            self._cut()
-            self.done.errback(ProtocolError(f"an answer of more than {self.largest} bytes"))
+            self._refuse(ProtocolError(f"an answer of more than {self.largest} bytes"))
+
+    def _refuse(self, error: ProtocolError) -> None:
+        self._cut()
+        self.done.errback(error)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self.ended:
@@ -301,11 +321,11 @@ class _Body(Protocol):
             self.done.errback(reason)
 
 
-def _body(response: Any, largest: int) -> Deferred[bytes]:
-    body = _Body(largest)
+def _body(response: Any, largest: int, sink: Sink | None) -> Deferred[bytes]:
+    body = _Body(largest, sink)
     response.deliverBody(body)
     if isinstance(response.length, int) and response.length > largest:
-        body.refuse()
+        body.too_long()
     return body.done
 
 

@@ -1,0 +1,114 @@
+"""What clients that read slowly can make a daemon hold: answers that are large."""
+
+import contextlib
+import json
+import socket
+
+import pytest
+from harness.cores import ask, connect
+from harness.daemon import site
+from harness.federated import far_site, superuser_key
+from harness.lying import LyingSite, framed
+from harness.waiting import until
+
+SIZE = 12 << 20
+"""Bytes of all services of a large site."""
+MANY = 10
+
+
+class LargeSite(LyingSite):
+    """Has so many services that the answer about all of them is of ``SIZE``."""
+
+    def answer(self, connection, request):
+        """Give each row again and again."""
+        lines = request.split("\n")
+        if lines[0] != "GET services" or any(
+            line.startswith(("Stats:", "Limit:")) for line in lines
+        ):
+            return super().answer(connection, request)
+        strange = ("KeepAlive:", "OutputFormat:", "ResponseHeader:", "Sort:")
+        kept = [line for line in lines if not line.startswith(strange)]
+        rows = [json.dumps(row) for row in ask(connect(self.target), "\n".join(kept))]
+        again = max(1, SIZE // sum(map(len, rows)))
+        connection.sendall(framed(("[" + ",\n".join(rows * again) + "]\n").encode()))
+        return True
+
+
+@pytest.fixture(scope="module")
+def large(embedded, tmp_path_factory):
+    """Two large sites."""
+    folder = tmp_path_factory.mktemp("large")
+    found = [LargeSite(folder / name, embedded.socket) for name in ("one", "two")]
+    yield [site(core.path.name, f"unix:{core.path}", timeout=60.0, connections=4) for core in found]
+    for core in found:
+        core.close()
+
+
+@contextlib.contextmanager
+def reading(daemon, path, count=MANY):
+    """Clients that read the beginning of their answers; gives the most memory until then."""
+    head = (
+        f"GET /mon/r{path} HTTP/1.1\r\nHost: x\r\nX-Mon-Auth-Key: {daemon.key}\r\n"
+        "X-Mon-Auth-User: admin\r\n\r\n"
+    )
+    with contextlib.ExitStack() as stack:
+        waiting, most = [], 0
+        for _ in range(count):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            connection.connect(("127.0.0.1", daemon.port))
+            connection.sendall(head.encode())
+            connection.setblocking(False)
+            waiting.append(connection)
+
+        def answered():
+            nonlocal most
+            most = max(most, daemon.memory())
+            for connection in tuple(waiting):
+                with contextlib.suppress(BlockingIOError):
+                    assert connection.recv(1024).startswith(b"HTTP/1.1 200 ")
+                    waiting.remove(connection)
+            return not waiting
+
+        until(answered, "everybody has the beginning of an answer", seconds=120)
+        yield most
+
+
+def given_back(daemon):
+    """Wait until nothing of the answers is left; a collection of garbage is not what does it."""
+    until(
+        lambda: not [one for one in daemon.descriptor_targets() if "/spool/" in one],
+        "the files are gone",
+    )
+    with daemon.client() as client:
+        assert client.get("/services?limit=1").status == 200
+
+
+@pytest.mark.parametrize("path", ["/services", "/wrapped_json/services"])
+def test_rows_of_cores_are_made_while_they_are_read(made, large, path):
+    daemon = made(large).start()
+    before = daemon.memory()
+    for _ in range(2):
+        with reading(daemon, path) as most:
+            assert most - before < 192 << 20
+        given_back(daemon)
+
+
+def test_rows_that_are_sorted_here_are_in_memory_for_one_at_a_time(made, large):
+    daemon = made(large).start()
+    before = daemon.memory()
+    for _ in range(2):
+        with reading(daemon, "/services?sort=-latency", 4) as most:
+            assert most - before < 384 << 20
+        given_back(daemon)
+
+
+def test_rows_of_another_instance(made, large):
+    far = made(large).start()
+    near = made([far_site("far", far, superuser_key(far), timeout=60.0)])
+    near.start(connected={"far-one", "far-two"})
+    before = near.memory()
+    for _ in range(2):
+        with reading(near, "/services", 4) as most:
+            assert most - before < 128 << 20
+        given_back(near)
