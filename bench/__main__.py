@@ -1,4 +1,4 @@
-"""Run all benchmarks: ``python -m bench [--markdown FILE]``.
+"""Run all benchmarks: ``python -m bench [--only MEASURE …] [--markdown FILE]``.
 
 Status 0 unless something broke; a missed target is printed, not an error.
 """
@@ -10,7 +10,7 @@ import gc
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -108,26 +108,29 @@ def out_of_time(_signal: int, _frame: FrameType | None) -> None:
     raise OutOfTimeError(f"not finished after {WHOLE_RUN} s")
 
 
-def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
-    """All lines that could be measured, and what broke."""
+def run(hosts: int, services: int, only: Sequence[str] = ()) -> tuple[list[Line], list[str]]:
+    """All lines that could be measured, of ``only`` these measures, and what broke."""
     found: list[Line] = []
     broken: list[str] = []
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(WHOLE_RUN)
-    measures = (
-        lambda p: near(p, hosts, services, broken),
-        far,
-        lambda p: readers.readers(p, hosts, services),
-        commanded,
-        reload.reloads,
-        cached,
-        logs.straight,
-        reported,
-        cluster.heartbeat,
-        lambda p: object_files(p, hosts, services),
-        lambda p: bp.calculating(p, hosts, services),
-    )
-    for measure in measures:
+    measures: dict[str, Callable[[Processes], Iterator[Line]]] = {
+        "near": lambda p: near(p, hosts, services, broken),
+        "far": far,
+        "readers": lambda p: readers.readers(p, hosts, services),
+        "commanded": commanded,
+        "reload": reload.reloads,
+        "cache": cached,
+        "logs": logs.straight,
+        "reports": reported,
+        "cluster": cluster.heartbeat,
+        "objects": lambda p: object_files(p, hosts, services),
+        "bp": lambda p: bp.calculating(p, hosts, services),
+    }
+    unknown = set(only) - set(measures)
+    if unknown:
+        raise SystemExit(f"{', '.join(sorted(unknown))}: expected some of {', '.join(measures)}")
+    for measure in [measures[name] for name in only or measures]:
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
             processes = Processes(Path(folder))
@@ -145,12 +148,13 @@ def run(hosts: int, services: int) -> tuple[list[Line], list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description="monrest beside its limits")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there too")
+    parser.add_argument("--only", nargs="+", default=[], metavar="MEASURE")
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--services", type=int, default=20000)
     options = parser.parse_args()
     # The limit is a client without the cyclic garbage collector, and this is the client.
     gc.disable()
-    found, broken = run(options.hosts, options.services)
+    found, broken = run(options.hosts, options.services, options.only)
     print(f"{options.hosts} hosts, {options.services} services, {describe_machine()}\n")
     print(plain(found))
     if options.markdown is not None:

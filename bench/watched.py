@@ -1,8 +1,10 @@
-"""A daemon whose reactor is watched: how long it did not look at its sockets at most.
+"""A daemon whose reactor is watched: how long it did not look at its sockets at most, and how much
+of that it worked: the machine may be shared.
 
     python -m bench.watched --pauses FILE -- ARGUMENTS OF TWISTD
 
-SIGUSR1 forgets what was seen, SIGUSR2 writes the longest pause in seconds into FILE.
+SIGUSR1 forgets what was seen, SIGUSR2 writes the longest pause and the longest work in seconds into
+FILE.
 """
 
 from __future__ import annotations
@@ -20,20 +22,21 @@ class Watched:
 
     def __init__(self, poller: Any) -> None:
         self.poller = poller
-        self.longest = 0.0
-        self.since = time.perf_counter()
+        self.longest = self.longest_work = 0.0
+        self.since, self.worked = time.perf_counter(), time.thread_time()
 
     def poll(self, *arguments: Any) -> Any:
         """Wait for events, as the poller itself does."""
         self.longest = max(self.longest, time.perf_counter() - self.since)
+        self.longest_work = max(self.longest_work, time.thread_time() - self.worked)
         try:
             return self.poller.poll(*arguments)
         finally:
-            self.since = time.perf_counter()
+            self.since, self.worked = time.perf_counter(), time.thread_time()
 
     def forget(self, *_: object) -> None:
         """Begin anew."""
-        self.longest = 0.0
+        self.longest = self.longest_work = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.poller, name)
@@ -52,7 +55,7 @@ def main() -> None:
 
     def write(*_: object) -> None:
         part = options.pauses.with_suffix(".part")
-        part.write_text(f"{watched.longest}\n")
+        part.write_text(f"{watched.longest} {watched.longest_work}\n")
         part.rename(options.pauses)
 
     signal.signal(signal.SIGUSR1, watched.forget)
