@@ -9,7 +9,11 @@ PORT ?= 8080
 demo: $(VENV)/.runtime
 	@exec $(BIN)/twistd --nodaemon --pidfile= monrest --demo --port $(PORT)
 
-test: $(VENV)/.tools lint types unit
+# Types are checked beside the tests, and what is wrong with them is said after these.
+test: $(VENV)/.tools lint
+	@$(MAKE) --no-print-directory types >$(VENV)/types.txt 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory unit; unit=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((unit + types))
 
 lint: $(VENV)/.tools
 	$(BIN)/ruff check .
@@ -19,6 +23,8 @@ lint: $(VENV)/.tools
 types: $(VENV)/.tools
 	$(BIN)/mypy
 
+# Modules are compiled once, also where the environment says that they are not to be kept.
+unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(VENV)/.tools
 	sh tests/install-cores.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]

@@ -1,17 +1,28 @@
 """What every test gets: a logged failure or an error that nobody handled fails the test."""
 
+import fcntl
 import gc
+import tempfile
 from pathlib import Path
+from typing import ClassVar
+from weakref import WeakSet
 
 import pytest
 from hypothesis import HealthCheck, settings
+from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogPublisher
 
 from monrest.clocks import measure_spans
 from monrest.query.model import Test
+from tests.examples import examples
 
 # How fast a busy machine makes up and tries examples says nothing about what they are for.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=examples(100),
+)
 settings.load_profile("busy")
 
 # A condition on a column, and no class of tests, wherever it is imported.
@@ -34,9 +45,29 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not item.path.is_relative_to(_LIVE))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """One worker compiles the modules of the tests; the others wait, and find them compiled."""
+    with Path(tempfile.gettempdir(), "monrest-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return (yield)
+
+
+class Unhandled(defer.DebugInfo):
+    """What a Deferred has for as long as its result is an error; it logs that when it goes."""
+
+    alive: ClassVar = WeakSet()
+
+    def __init__(self):
+        self.alive.add(self)
+
+
+defer.DebugInfo = Unhandled
+
+
 @pytest.fixture(autouse=True, scope="module")
 def frozen_modules():
-    """Leave what was imported out of the collections below: they run after every single test."""
+    """Leave what was imported out of the collections below."""
     gc.collect()
     gc.freeze()
 
@@ -53,7 +84,8 @@ def stray_failures():
 
     globalLogPublisher.addObserver(watch)
     yield expected
-    gc.collect()  # errors of Deferreds that nobody handled are logged when they are collected
+    if any(one.failResult is not None for one in Unhandled.alive):
+        gc.collect()  # errors of Deferreds that nobody handled are logged when they are collected
     globalLogPublisher.removeObserver(watch)
     stray = [
         event.get("log_failure") or event.get("log_format")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from monrest.errors import BadRequest
 from monrest.schedule import between, cron, expressions, following, read
+from tests.examples import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING = datetime(2026, 3, 28, 12, tzinfo=BERLIN)
@@ -156,7 +157,7 @@ def test_a_moment_before_a_time_is_before_it():
     assert between(["*/20 * * * *"], time, time + 1, UTC, 10) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(CRON, min_size=1, max_size=3), ZONE, st.integers(0, 365 * 24), st.data())
 def test_every_time_comes_once_however_it_is_looked_for(crons, zone, hour, data):
     """In one go, in any steps, or one by one: the same times, none twice, none left out."""

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from monrest.broadcasts.texts import LONGEST, expanded, html, parted
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ BAD = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.one_of(BAD, st.text(max_size=20)), max_size=8).map("".join))
 @example("<script>alert(1)</script>")
 def test_nothing_that_could_run(text):

@@ -15,6 +15,7 @@ from monrest.commands.values import CoreCommand, Target
 from monrest.config.values import CommandsConfig
 from monrest.errors import BadRequest
 from monrest.livestatus.external import line
+from tests.examples import examples
 
 NOW = 1795000000
 UNLOCKED = Defaults(user="omar", now=NOW, zone=UTC, config=CommandsConfig(lock_author_names=False))
@@ -133,7 +134,7 @@ TEXTS = st.text(st.characters(), max_size=12) | st.text(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.data())
 def test_any_text_is_refused_or_stays_one_field(data):
     """What a core splits a line into is what was sent; nothing shifts and nothing is added."""

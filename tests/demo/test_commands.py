@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from monrest.demo.command_table import COMMANDS
 from monrest.demo.commands import decode, run
+from tests.examples import examples
 
 FOREVER = 2**31
 
@@ -77,7 +78,7 @@ def test_names_with_blanks_and_slashes(bench):
     assert bench.service("alpha", "disk /var").comments
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=40), name=st.sampled_from(sorted(COMMANDS)))
 def test_no_text_breaks_the_core(bench, text, name):
     for line in (text, f"[1] {name};{text}", f"[1] {name};alpha;{text}"):

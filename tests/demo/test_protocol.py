@@ -5,6 +5,8 @@ import json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 KEPT = "ResponseHeader: fixed16\nKeepAlive: on\n"
 ASK = f"GET hosts\n{KEPT}Columns: name\nFilter: name = alpha\n\n"
 ANSWER = b"200           6\nalpha\n"
@@ -48,7 +50,7 @@ def test_pipelined_requests_are_answered_in_order(bench):
     assert send(bench.connect(), ASK + other + ASK) == ANSWER + b"200           5\nbeta\n" + ANSWER
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_requests_may_come_in_any_pieces(make_bench, data):
     connection = make_bench().connect()

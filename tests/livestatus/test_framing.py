@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from monrest.livestatus import framing
 from monrest.livestatus.errors import LivestatusError, ProtocolError, RefusedError
 from monrest.livestatus.framing import SLICE, AnswerReader, RowParser, parse_header, parse_rows
+from tests.examples import examples
 from tests.fakes.livestatus import as_json, framed
 
 ROWS = [["h1", 0, ["a", "b"], {"X": "1"}], ["h2 ], [ \n],\n[ ü", 1.5, [], {}]]
@@ -158,7 +159,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.lists(json_values, min_size=3, max_size=3), max_size=12),
     st.sampled_from([(",\n", ","), (", ", ","), (", ", ", "), (",\n", ", "), (",", ",")]),
@@ -278,7 +279,7 @@ def test_short_text_without_header():
     assert AnswerReader().lost() is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([b"", b"200          20\n"]))
 def test_garbage_never_does_anything_but_fail(garbage, head):
     reader = AnswerReader(2)

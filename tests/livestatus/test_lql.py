@@ -19,6 +19,7 @@ from monrest.livestatus.lql import (
 )
 from monrest.query.model import Any_, Every, Not, Pushed, Stat, Test
 from monrest.values import Capabilities
+from tests.examples import examples
 
 TABLES = {"hosts": {"name": "string", "state": "int", "groups": "list"}}
 NAEMON = Capabilities(kind="naemon", tables=TABLES, key="n")
@@ -201,7 +202,7 @@ trees = st.recursive(
 values = st.fixed_dictionaries({name: st.integers(0, 2) for name in "abc"})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(trees, values, st.sampled_from(KINDS))
 def test_the_stack_means_the_tree(tree, row, kind):
     core = Capabilities(kind=kind, key=kind)

@@ -13,6 +13,7 @@ from monrest.logs import importer as importing
 from monrest.logs import records, thinning
 from monrest.logs.importer import BusyError
 from monrest.logs.leases import Leases
+from tests.examples import examples
 from tests.fakes.store import inline_database, sqlite_url
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, stored
 
@@ -276,7 +277,9 @@ def test_an_icinga_2_is_asked_for_a_day_more(database, clock):
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_random_lives_of_a_log(tmp_path_factory, data):

@@ -13,6 +13,7 @@ from monrest.logs.availability import Period, Rules, availability
 from monrest.logs.events import DowntimeEvent, ProgramEvent, StateEvent
 from monrest.logs.outages import outages
 from monrest.logs.periods import Span
+from tests.examples import examples
 
 KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", "s")]
 BACK, LENGTH = 30, 60
@@ -98,7 +99,7 @@ def model(log, key, rules):
 
 
 @given(events(), rules())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_equal_to_the_model(log, rules):
     rows = availability(log, KEYS, rules)
     for key in KEYS:

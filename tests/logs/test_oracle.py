@@ -9,6 +9,7 @@ from monrest.logs.availability import Period, Rules, availability
 from monrest.logs.events import Watched
 from monrest.logs.outages import outages
 from monrest.logs.periods import Span
+from tests.examples import examples
 from tests.logs import oracle
 
 KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", ""), ("b", "s")]
@@ -49,7 +50,7 @@ def logs(draw):
 CHANGES = st.dictionaries(st.integers(START - BACK, END + 5), st.booleans(), max_size=4).map(
     lambda found: tuple(sorted(found.items()))
 )
-ROUNDS = settings(max_examples=400, deadline=None)
+ROUNDS = settings(max_examples=examples(400), deadline=None)
 
 
 @ROUNDS

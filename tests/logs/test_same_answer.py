@@ -30,6 +30,7 @@ from monrest.sites.registry import Registry
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.values import ADMIN, Document, Identity, RestRequest
+from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.postgres import postgres_server, postgres_url
@@ -315,7 +316,7 @@ async def answer(context, path, arguments, pairs, identity):
 
 
 ROUNDS = settings(
-    max_examples=200,
+    max_examples=examples(200),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -17,6 +17,7 @@ from monrest.logs.importer import DRIFT
 from monrest.logs.source import CORES, Wanted
 from monrest.resources.dispatch import dispatch
 from monrest.values import Document, Identity, RestRequest
+from tests.examples import examples
 from tests.fakes.postgres import postgres_server, postgres_url
 from tests.logs.test_same_answer import HOST_NAMES, NOW, SERVICE_NAMES, world
 
@@ -95,7 +96,7 @@ async def same(context, path, pairs):
 
 
 ROUNDS = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -9,6 +9,7 @@ from monrest.objectconfig.document import ConfigFile, UnwritableError
 from monrest.objectconfig.grammar import Reader
 from monrest.objectconfig.layout import clean
 from monrest.objectconfig.scanner import Scanner
+from tests.examples import examples
 
 TYPES = ("host", "service", "hostgroup", "command", "timeperiod", "contact", "nonsense")
 NAMES = (
@@ -112,7 +113,7 @@ def said(file):
     return [(block.type, block.disabled, block.attributes) for block in file.blocks]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.one_of(st.binary(max_size=200), texts.map(str.encode)))
 def test_bytes_read_are_bytes_written(data):
     file = ConfigFile.parse("/x.cfg", data)
@@ -130,7 +131,7 @@ def host(*lines):
     return "define host {\n" + "\n".join(lines) + "\n}\n"
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(texts)
 @example(host("alias a\r\r"))
 @example(host("\ralias a"))
@@ -154,7 +155,7 @@ def test_what_is_read_at_once_is_what_is_read_line_by_line(text):
     assert file.includes == tuple(scanner.reader.includes)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(texts, st.data())
 def test_a_change_touches_only_its_own_definition(text, data):
     file = ConfigFile.parse("/x.cfg", text.encode())
@@ -184,7 +185,7 @@ def test_a_change_touches_only_its_own_definition(text, data):
     assert written == there
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(tidy, st.data())
 def test_after_any_changes_the_file_reads_as_it_is_held(text, data):
     file = ConfigFile.parse("/x.cfg", text.encode())
@@ -212,7 +213,7 @@ def test_after_any_changes_the_file_reads_as_it_is_held(text, data):
     assert all((old.data(), said(old)) == (text, blocks) for old, text, blocks in left)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.one_of(tidy, texts), st.data())
 def test_what_is_added_can_be_taken_back(text, data):
     file = ConfigFile.parse("/x.cfg", text.encode())

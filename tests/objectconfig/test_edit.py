@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from monrest.errors import BadRequest, Conflict, Forbidden, NotFound
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import load
+from tests.examples import examples
 from tests.fakes.objectfiles import define, site, write
 
 HOSTS = (
@@ -256,7 +257,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(STEPS, max_size=12))
 def test_any_edits_are_what_is_read_afterwards(tmp_path_factory, steps):
     """Objects, ids and texts after any edits are those of the file that is written."""

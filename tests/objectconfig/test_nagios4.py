@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from monrest.objectconfig.model import load
 from monrest.objectconfig.precheck import precheck
+from tests.examples import examples
 from tests.fakes.nagios4 import Nagios4
 
 BASE = """define command {
@@ -335,7 +336,7 @@ def test_they_agree_on_every_text_that_is_wrong(nagios):
     assert wrong == {}
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(sites())
 def test_they_agree_on_generated_sites(nagios, drawn):
     text, places = rendered(*drawn)

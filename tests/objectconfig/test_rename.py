@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.parser import core_text
 from monrest.objectconfig.precheck import precheck
+from tests.examples import examples
 from tests.fakes.objectfiles import define, site, write
 
 
@@ -336,7 +337,7 @@ WEB = (
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(st.lists(st.tuples(st.integers(0, 16), st.sampled_from([None, "name"]), NAMES), max_size=6))
 def test_no_rename_breaks_a_reference(tmp_path_factory, steps):
     """Whatever is renamed to whatever free name, as a text of the file the site stays sound."""

@@ -27,6 +27,7 @@ from monrest.resources.columns import LOGS
 from monrest.rowstore import RowStore
 from monrest.spool import Spools
 from monrest.values import Capabilities, Document, Row, Rows
+from tests.examples import examples
 from tests.fakes.threads import Reactor
 from tests.query.pipeline import NOW
 
@@ -133,7 +134,7 @@ SPOOLS = Spools(Reactor(), Path("nothing is written here"))
 CUTS = st.lists(st.integers(1000, 1010), max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(pairs=questions(), sites=st.lists(st.tuples(logs(), CUTS), min_size=1, max_size=3))
 def test_batches_make_no_difference(pairs: Any, sites: Any) -> None:
     whole = answered(pairs, [[log] for log, _ in sites])
@@ -154,7 +155,7 @@ def shown(answer: Any) -> Any:
     return names, [[text_of(value).encode("utf-8", "replace") for value in row] for row in rows]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(pairs=questions(), log=logs())
 def test_the_order_of_plain_lists(pairs: Any, log: list[Line]) -> None:
     """What a simple reading of the rules gives: newest first counted, oldest first shown."""

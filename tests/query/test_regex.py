@@ -20,6 +20,7 @@ from monrest.query.regex import (
     pushability,
     wildcard,
 )
+from tests.examples import examples
 
 
 def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
@@ -203,7 +204,7 @@ LINES = st.text(alphabet="abcKk7-. é€😀", max_size=8)
 
 
 @given(PATTERNS, LINES, st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_an_engine_that_reads_bytes_and_backtracks_agrees(
     pattern: str, text: str, ignore_case: bool
 ) -> None:
@@ -227,7 +228,7 @@ def posix() -> ctypes.CDLL:
 
 @given(pattern=PATTERNS, text=LINES, ignore_case=st.booleans())
 @example(pattern="a|b", text="b", ignore_case=False)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_the_c_library_agrees(
     posix: ctypes.CDLL, pattern: str, text: str, ignore_case: bool
 ) -> None:

@@ -15,6 +15,7 @@ from monrest.errors import BadRequest
 from monrest.render import xlsx
 from monrest.render.formats import RenderOptions, error_document, render
 from monrest.values import Column, Document, Rows
+from tests.examples import examples
 
 EXCEL = RenderOptions(format="xls")
 
@@ -166,7 +167,7 @@ def test_rows_are_let_go_of_and_the_file_is_closed(monkeypatch):
     assert all(file.closed for file in opened)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.lists(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from monrest.errors import BadRequest, Forbidden, RestError, SitesFailed
 from monrest.resources.bulk import MOST_COMMANDS
 from monrest.values import SiteProblem
+from tests.examples import examples
 from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 from tests.resources.cores import ANN, NOW, World, host, service
 
@@ -258,7 +259,7 @@ VALUES = JSON | st.sampled_from(["h1", "ping", "g", "add_host_comment", "log", "
 ENTRIES = JSON | st.dictionaries(NAMES | st.text(max_size=5), VALUES, max_size=5)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ENTRIES, min_size=1, max_size=4))
 def test_any_json(world, entries):
     """Whatever is sent: an answer or a RestError, and nothing sent in the second case."""

@@ -24,6 +24,7 @@ from monrest.resources.declare import Context
 from monrest.resources.fetch import fetch
 from monrest.sites.registry import Registry
 from monrest.values import ADMIN, Document, Identity, RestRequest
+from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.standstill import Standstill
@@ -216,7 +217,7 @@ async def answer(
 
 
 @settings(
-    max_examples=300,
+    max_examples=examples(300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

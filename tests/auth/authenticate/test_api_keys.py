@@ -8,6 +8,7 @@ from monrest.auth.roles import EVERYTHING, grantable
 from monrest.errors import BadRequest, Forbidden, Unavailable
 from monrest.values import ADMIN, READ_ONLY, ROLES
 from tests.auth.authenticate.given import PROXY
+from tests.examples import examples
 from tests.fakes.door import HOSTS, KEY, SECRET, SERVICES, STRANGER, USER, Session
 from tests.fakes.keystore import result
 
@@ -153,7 +154,7 @@ def test_the_use_of_a_key_is_noted_and_its_refusal_audited(door, audited):
 OPTIONAL_ROLES = st.none() | st.lists(st.sampled_from(ROLES), unique=True).map(tuple)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(
     st.frozensets(st.sampled_from(ROLES)),
     st.fixed_dictionaries(

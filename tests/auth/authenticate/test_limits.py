@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from monrest.values import ADMIN, READ_ONLY, ROLES
 from tests.auth.authenticate.given import basic
+from tests.examples import examples
 from tests.fakes.door import HOSTS, KEY, SECRET, SERVICES, USER, Door, Session
 from tests.fakes.keystore import result
 
@@ -24,7 +25,7 @@ def test_what_is_done_in_somebody_s_name_has_its_own_limit(door, limits):
     assert full == {None: {ADMIN}, frozenset({HOSTS}): {HOSTS}}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(st.lists(LIMITS, min_size=2, max_size=6), st.frozensets(st.sampled_from(ROLES)))
 def test_no_answer_depends_on_the_ones_before(tmp_path_factory, limits, held):
     """Keys, forced keys, sessions, passwords and owners, with any limits in any order."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from monrest.auth.roles import EVERYTHING
 from monrest.errors import BadRequest, Forbidden
 from monrest.values import ADMIN, READ_ONLY, ROLES
+from tests.examples import examples
 from tests.fakes.door import HOSTS, KEY, SERVICES, USER
 from tests.fakes.keystore import result
 
@@ -126,7 +127,7 @@ def test_escalation(room, maker, asked, as_user, status, user, roles):
 ROLE_LISTS = st.none() | st.lists(st.sampled_from(ROLES), unique=True)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(80))
 @given(
     maker=st.sampled_from(sorted(KINDS)),
     roles=ROLE_LISTS,
