@@ -20,6 +20,7 @@ from monrest.config import (
     parse_address,
     parse_listener,
 )
+from tests.table import each
 
 SAMPLE = Path(__file__).parent.parent / "etc" / "monrest.toml"
 SITE = '[[sites]]\nid = "a"\nname = "A"\naddress = "unix:/run/a"\n'
@@ -288,7 +289,7 @@ WRONG_VALUES = {
 }
 
 
-@pytest.mark.parametrize(("text", "problem"), WRONG_VALUES.values(), ids=WRONG_VALUES)
+@each(("text", "problem"), WRONG_VALUES.values(), ids=WRONG_VALUES)
 def test_wrong_values(text, problem):
     assert problems(text)[0].startswith(problem)
 

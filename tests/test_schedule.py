@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from monrest.errors import BadRequest
 from monrest.schedule import between, cron, expressions, following, read
 from tests.examples import examples
+from tests.table import each
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING = datetime(2026, 3, 28, 12, tzinfo=BERLIN)
@@ -37,7 +38,7 @@ def test_entries(entry, text):
     assert read([entry]) == [entry]
 
 
-@pytest.mark.parametrize(
+@each(
     ("entry", "place"),
     [
         ({}, "schedule.0.type"),

@@ -21,6 +21,7 @@ from monrest.auth.commands import (
 )
 from monrest.query.model import Any_, Test
 from monrest.values import ADMIN, READ_ONLY, ROLES, Identity
+from tests.table import each
 
 A, D, C = Grant.ALLOWED, Grant.DENIED, Grant.CONTACT
 BOTH = "all_hosts+all_services"
@@ -48,7 +49,7 @@ def holding(*roles, user="ann", **more):
     return Identity(user=user, roles=frozenset(roles), **more)
 
 
-@pytest.mark.parametrize(("permission", "roles", "verdict"), ROWS)
+@each(("permission", "roles", "verdict"), ROWS)
 def test_table(permission, roles, verdict):
     assert grant(holding(*roles), permission, "web01", may_submit=True) is verdict
 

@@ -6,14 +6,15 @@ from monrest.auth.csrf import check, check_page
 from monrest.errors import Forbidden
 from monrest.names import Names
 from monrest.values import ANONYMOUS, Identity
+from tests.table import each
 
 TOKEN = "a" * 64 + "_1"
 SESSION = Identity(user="ann", source="cookie", session="5e55", csrf_token=TOKEN)
 GIVEN = (("comment", "x"), ("n", "1"))
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "MERGE", "post"])
-@pytest.mark.parametrize(
+@each("method", ["POST", "PUT", "PATCH", "DELETE", "MERGE", "post"])
+@each(
     ("sent", "headers"),
     [
         ((("CSRFtoken", TOKEN),), {}),

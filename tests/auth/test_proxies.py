@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.auth.proxies import Proxies
+from tests.table import each
 
 LOCAL = Proxies.of(("127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32"))
 
@@ -39,7 +40,7 @@ def test_who_is_trusted(address, trusted):
     assert not Proxies.of(()).trusts(address)
 
 
-@pytest.mark.parametrize(
+@each(
     ("peer", "forwarded", "client"),
     [
         # What a stranger says is nothing, wherever he says to come from.

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from monrest.broadcasts.record import Broadcast, checked, file_name, shown, usual_name
 from monrest.errors import BadRequest
+from tests.table import each
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC).timestamp()
@@ -53,7 +54,7 @@ def test_values(name, value, stored):
     assert checked({"text": "x", name: value}, NOW, BERLIN)[name] == stored
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("name", ["x"]), ("name", "x" * 1001), ("name", "a\0"), ("text", {}), ("text", "x" * 10_001),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.cli.expression import ExpressionError, evaluate
+from tests.table import each
 
 VALUES = {"a": 6, "b": 4, "c.d": 0.5, "x::0": 2, "my-key": 7, "größe": 3}
 
@@ -47,12 +48,12 @@ def resolve(name):
     return VALUES.get(name, 0)
 
 
-@pytest.mark.parametrize("text", GOOD)
+@each("text", GOOD)
 def test_values(text):
     assert evaluate(text, resolve) == GOOD[text]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "", " ", "a b", "1 2", "a +", "* a", "(a", "a)", "()", "a ** b", "a % b", "a / 0", "1 / (a - a)",

@@ -12,6 +12,7 @@ from monrest.cli.perfdata import label_filter, performance_data, unit
 from monrest.cli.problems import UsageError
 from monrest.cli.template import Result, render
 from monrest.cli.thresholds import threshold
+from tests.table import each
 
 FIRST = {
     "up": 17,
@@ -113,7 +114,7 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("template", RULES)
+@each("template", RULES)
 def test_rules(template):
     assert filled(template) == RULES[template]
 

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from monrest.cli.thresholds import ThresholdError, state, threshold
+from tests.table import each
 
 CASES = {
     # threshold: (values that do not alert, values that alert)
@@ -65,7 +66,7 @@ def test_the_worst_counts():
     assert state(some[::-1], {"k": 11}) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "k", "k:", "{k}", ":5", "{}5", "a::b:5", "k:x", "k:5:1", "k:1-2", "k:@", "k:~", "k:~5", "k:5:6:7",
      "k:1,5", "k:--5", "k:.", "k: 5", "k:1e3", "k:inf", "k:nan", "{k5"],

@@ -6,6 +6,7 @@ from monrest.commands.arguments import parse
 from monrest.commands.catalogue import ALL, find
 from monrest.errors import BadRequest
 from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused
+from tests.table import each
 
 CONTROL = [*map(chr, range(32)), "\x7f", "\x85", "\x9f", "\u2028", "\u2029", "\ud800"]
 SOME = {
@@ -24,7 +25,7 @@ def _good(command):
     return {**good, "end_time": "+1h"} if "end_time" in good else good
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_control_characters_reach_no_argument(command):
     unlocked = configured(lock_author_names=False)
     good = _good(command)
@@ -45,7 +46,7 @@ def test_control_characters_reach_no_argument(command):
 LAST_TEXTS = {"comment_data", "plugin_output", "performance_data", "log", "value", "comment"}
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_semicolons_are_data_only_in_the_last_text(command):
     unlocked = configured(lock_author_names=False)
     good = _good(command)

@@ -7,6 +7,7 @@ from monrest.commands.arguments import parse, unused
 from monrest.commands.catalogue import ALL, find
 from monrest.errors import BadRequest
 from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused
+from tests.table import each
 
 # ---------------------------------------------------------------- defaults
 
@@ -77,7 +78,7 @@ def test_an_empty_optional_argument_is_the_default():
     assert (found["start_time"], found["duration"]) == (str(NOW), "0")
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_required_arguments_are_named(command):
     required = [one for one in command.arguments if one.required]
     if required:

@@ -6,6 +6,7 @@ import pytest
 
 from monrest.auth.commands import PERMISSIONS
 from monrest.commands.catalogue import ALL, COMMANDS, KINDS, find, singular, suggestion
+from tests.table import each
 
 COUNTS = {
     "contactgroups": 4,
@@ -33,7 +34,7 @@ def test_every_command_is_there():
     assert len(ALL) == 162
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_the_template_takes_the_object_and_the_arguments(command):
     name = command.template.split(";")[0]
     assert re.fullmatch("[A-Z_]+", name)

@@ -1,16 +1,15 @@
 """Commands in words."""
 
-import pytest
-
 from monrest.commands.arguments import arguments_of
 from monrest.commands.catalogue import ALL, find
 from monrest.commands.describe import INTRODUCTION, arguments_text, help_text, marked
 from monrest.config.values import CommandsConfig
+from tests.table import each
 
 CONFIG = CommandsConfig()
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_every_argument_is_named_with_its_default(command):
     text = arguments_text(command)
     for one in command.arguments:

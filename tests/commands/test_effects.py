@@ -16,6 +16,7 @@ from monrest.livestatus.lql import build
 from monrest.query.model import Pushed
 from monrest.values import Capabilities
 from tests.demo.conftest import START, Bench
+from tests.table import each
 
 CORE = Capabilities(kind="naemon")
 
@@ -299,7 +300,7 @@ def test_a_check_that_has_run_is_seen_by_its_time():
     assert effect.seen([["alpha", START, START + 300, 1]], [["alpha", START, START + 300, 1]])
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_rows_of_any_type_are_read(command):
     """A core that lies about its columns shows nothing, and nothing breaks."""
     arguments = {

@@ -16,6 +16,7 @@ from monrest.config.values import CommandsConfig
 from monrest.errors import BadRequest
 from monrest.livestatus.external import line
 from tests.examples import examples
+from tests.table import each
 
 NOW = 1795000000
 UNLOCKED = Defaults(user="omar", now=NOW, zone=UTC, config=CommandsConfig(lock_author_names=False))
@@ -42,7 +43,7 @@ def arguments_for(command):
     return {one.name: VALUES.get(one.type, f"<{one.name}>") for one in command.arguments}
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_every_template_is_filled(command):
     arguments = arguments_for(command)
     found = orders(command, target_of(command.kind), arguments)
@@ -80,7 +81,7 @@ def test_braces_in_values_are_no_placeholders():
     assert order.fields == ("[|{comment_data}]", "1", "{comment_data}", "{host}")
 
 
-@pytest.mark.parametrize("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_what_the_last_field_may_hold(command):
     found = orders(command, target_of(command.kind), arguments_for(command))
     for order in found:
@@ -95,8 +96,8 @@ def test_what_the_last_field_may_hold(command):
 # ---------------------------------------------------------------- names
 
 
-@pytest.mark.parametrize("kind", ["hosts", "hostgroups", "servicegroups", "contacts"])
-@pytest.mark.parametrize("name", ["", "a;b", "a\nb", "a\rb", "a\x00b", "a\x85b", "\ud800"])
+@each("kind", ["hosts", "hostgroups", "servicegroups", "contacts"])
+@each("name", ["", "a;b", "a\nb", "a\rb", "a\x00b", "a\x85b", "\ud800"])
 def test_names_that_would_break_a_line(kind, name):
     command = next(one for one in ALL if one.kind == kind)
     with pytest.raises(BadRequest) as raised:

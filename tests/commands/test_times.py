@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.commands.times import LATEST, duration, moment, spelled
+from tests.table import each
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = int(datetime(2026, 10, 24, 15, 30, 45, tzinfo=BERLIN).timestamp())
@@ -177,12 +178,12 @@ TRAPS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), VALID)
+@each(("text", "expected"), VALID)
 def test_valid_times(text, expected):
     assert moment(text, NOW + 0.75, BERLIN) == expected
 
 
-@pytest.mark.parametrize("text", TRAPS)
+@each("text", TRAPS)
 def test_times_that_may_mean_something_else_are_refused(text):
     assert moment(text, NOW, BERLIN) is None
 
@@ -230,7 +231,7 @@ def test_sums_are_sums(steps):
     assert moment(text, NOW, UTC) == (total if 0 <= total <= LATEST else None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "seconds"),
     [
         ("0", 0),

@@ -11,6 +11,7 @@ from monrest.config.values import CommandsConfig
 from monrest.downtimes.orders import orders_of
 from monrest.downtimes.record import Downtime, checked, targets_of
 from monrest.errors import BadRequest
+from tests.table import each
 
 CONFIG = CommandsConfig()
 
@@ -52,7 +53,7 @@ def test_what_comes_from_elsewhere_is_not_stored():
     assert not checked(given, CONFIG).keys() & {"file", "error", "backends", "fixable"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "words"),
     [
         ({}, "host: expected at least one name, because target is service"),

@@ -15,6 +15,8 @@ import pytest
 from harness.client import segment
 from harness.waiting import until
 
+from tests.table import each
+
 FEW = 5
 KEYS = {
     "hosts": ("name",),
@@ -66,7 +68,7 @@ def hosts(core):
     return [row[0] for row in held(core, "hosts", "name")]
 
 
-@pytest.mark.parametrize("table", KEYS)
+@each("table", KEYS)
 def test_every_object_is_there(core, client, table):
     keys = KEYS[table]
     agree(lambda: told(client, f"/{table}", *keys), lambda: held(core, table, *keys), table)

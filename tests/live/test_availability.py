@@ -10,6 +10,8 @@ from harness.expect import HOSTS, SERVICES, refused
 from harness.lying import DEEDS, TYPED, LyingSite
 from harness.waiting import until
 
+from tests.table import each
+
 HOUR = {"start": "-1h"}
 HOST_BUCKETS = {"time_up", "time_down", "time_unreachable"}
 SERVICE_BUCKETS = {"time_ok", "time_warning", "time_critical", "time_unknown"}
@@ -106,7 +108,7 @@ def test_single_objects(client, clean, path, buckets):
     assert client.rows(path, {**HOUR, "type": "nonsense"}).keys() == row.keys()
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "names"),
     [
         ("/hostgroups/web/availability", [("web01", None), ("web02", None)]),
@@ -174,7 +176,7 @@ def test_outages(client, clean):
     assert rows[0]["type"] == "SERVICE UNKNOWN (HARD)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "hosts", "services"),
     [
         ("/hosts/router1/outages", {"router1"}, set()),
@@ -262,8 +264,8 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
+@each("path", PATHS)
+@each(
     ("name", "value"),
     [
         ("start", "garbage"),

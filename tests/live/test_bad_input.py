@@ -9,6 +9,8 @@ from harness.client import raw, raw_status
 from harness.daemon import Daemon, site
 from harness.expect import ODD, refused
 
+from tests.table import each
+
 COLUMNS = [
     *("name", "name[ne]", "name[gt]", "name[lte]", "alias[gte]", "state", "state[gt]", "state[ne]"),
     *("groups", "groups[ne]", "groups[gte]", "groups[notin]", "_WORKER", "_WORKER[gt]", "pl"),
@@ -18,7 +20,7 @@ COLUMNS = [
 ]
 
 
-@pytest.mark.parametrize("column", COLUMNS)
+@each("column", COLUMNS)
 def test_odd_values_in_filters(client, clean, column):
     for value in ODD:
         response = client.get("/hosts", {column: value, "columns": "name"})
@@ -90,7 +92,7 @@ def test_longer_urls_are_refused_and_the_daemon_lives(daemon, client, size):
     assert client.rows("/hosts/web01?columns=name") == [{"name": "web01"}]
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b"",

@@ -4,6 +4,8 @@ import pytest
 from harness.client import segment
 from harness.expect import HOSTS, SEMICOLON, SERVICES, SIZES, refused
 
+from tests.table import each
+
 KINDS = {
     "hosts": {
         str: """name display_name alias address check_command check_period event_handler
@@ -100,7 +102,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("collection", KINDS)
+@each("collection", KINDS)
 def test_every_default_column_is_there_with_its_type(client, collection):
     rows = client.rows(f"/{collection}", {"limit": 50})
     assert rows
@@ -138,7 +140,7 @@ def test_a_pending_object_reads_alike_on_every_core(client):
     assert expected.items() <= row.items()
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "column", "expected"),
     [
         ("/hosts/web01", "name", ["web01"]),

@@ -3,6 +3,8 @@
 import pytest
 from harness.expect import HOSTS, refused
 
+from tests.table import each
+
 WEB01 = [
     ("name", {"name": "web01"}),
     ("name:n", {"n": "web01"}),
@@ -66,7 +68,7 @@ WEB01 = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "expected"), WEB01)
+@each(("columns", "expected"), WEB01)
 def test_columns_of_one_host(client, differences, columns, expected):
     if expected == {"c": "command"}:
         expected = {"c": differences["check_command"]}
@@ -171,7 +173,7 @@ AGGREGATES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("columns", "filters", "expected"), AGGREGATES)
+@each(("columns", "filters", "expected"), AGGREGATES)
 def test_aggregation_of_hosts(client, columns, filters, expected):
     assert client.rows("/hosts", {"columns": columns, **filters}) == expected
 
@@ -232,7 +234,7 @@ SORTS = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "expected"), SORTS)
+@each(("parameters", "expected"), SORTS)
 def test_sort_limit_offset(client, parameters, expected):
     assert client.values("/hosts", "name", **parameters) == expected
 
@@ -251,7 +253,7 @@ def test_limit_repeated_takes_the_last(client):
     assert len(client.rows("/hosts?limit=1&limit=3")) == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("columns", "words"),
     [
         ("foo(name)", ["foo"]),
@@ -274,15 +276,15 @@ def test_wrong_columns_are_refused(client, columns, words):
     refused(client.get("/hosts", {"columns": columns}), 400, *words)
 
 
-@pytest.mark.parametrize("name", ["limit", "offset"])
-@pytest.mark.parametrize("value", ["-1", "abc", "1.5", "0x10", "1e3", "9" * 20, "\u0661"])
+@each("name", ["limit", "offset"])
+@each("value", ["-1", "abc", "1.5", "0x10", "1e3", "9" * 20, "\u0661"])
 def test_wrong_limits_are_refused(client, name, value):
     words = [f"{name} must be a non-negative integer"]
     refused(client.get("/hosts", {name: value}), 400, *words)
 
 
-@pytest.mark.parametrize("wrapper", ["{}", "age({})", "duration({})", "utc({})", "hoststate({})"])
-@pytest.mark.parametrize(
+@each("wrapper", ["{}", "age({})", "duration({})", "utc({})", "hoststate({})"])
+@each(
     "value",
     [
         *("calc(calc(num_services,*,1e308),*,1e308)", "calc(num_services,*,-1e308)"),

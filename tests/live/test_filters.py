@@ -4,6 +4,8 @@ import pytest
 from harness.client import raw_status
 from harness.expect import HOSTS, refused
 
+from tests.table import each
+
 WEB = ["web01", "web02"]
 LINUX = ["db01", "web01", "web02"]
 REST = ["leaf01", "pend01", "router1"]
@@ -143,12 +145,12 @@ HOST_FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "expected"), HOST_FILTERS)
+@each(("name", "value", "expected"), HOST_FILTERS)
 def test_host_filters(client, name, value, expected):
     assert client.values("/hosts", "name", **{name: value}) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "expected"),
     [
         ("description", "ping", ["db01", "pend01", "router1", "web01", "web02"]),
@@ -256,7 +258,7 @@ Q = [
 ]
 
 
-@pytest.mark.parametrize(("q", "expected"), Q)
+@each(("q", "expected"), Q)
 def test_q(client, q, expected):
     assert client.values("/hosts", "name", q=q) == expected
 
@@ -291,7 +293,7 @@ def test_service_q(client):
     assert values == ["web02"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "words"),
     [
         ({"nope": "1"}, ["nope", "possible typo in filter"]),
@@ -351,7 +353,7 @@ Q_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("q", "words"), Q_ERRORS)
+@each(("q", "words"), Q_ERRORS)
 def test_wrong_q_is_refused_with_the_reason(client, q, words):
     document = refused(client.get("/hosts", {"q": q}), 400, words)
     assert document["message"] == "error during request"

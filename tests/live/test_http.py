@@ -9,11 +9,13 @@ from harness.client import raw, raw_status
 from harness.daemon import site
 from harness.expect import HOSTS, refused
 
+from tests.table import each
+
 WEB01 = [{"name": "web01"}]
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/hosts/web01?columns=name",
@@ -48,7 +50,7 @@ def test_tolerated_spellings(client, path):
     assert client.rows(path) == WEB01
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         *("/HOSTS", "/%68osts", "/nope", "/hosts/web01/nope", "/csv", "/csv/", "/json"),
@@ -71,8 +73,8 @@ def test_outside_of_the_root(daemon):
         refused(client.get("/mon/x"), 404)
 
 
-@pytest.mark.parametrize("method", ["PATCH", "DELETE", "TRACE", "BREW"])
-@pytest.mark.parametrize("path", ["/hosts", "/hosts/web01", "/hosts/totals", "/index"])
+@each("method", ["PATCH", "DELETE", "TRACE", "BREW"])
+@each("path", ["/hosts", "/hosts/web01", "/hosts/totals", "/index"])
 def test_wrong_methods(client, method, path):
     response = client.request(method, path)
     refused(response, 405, "available methods")
@@ -149,7 +151,7 @@ def test_long_url(client):
     assert client.rows("/hosts", {"q": q, "columns": "name"}) == WEB01
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "kind", "words"),
     [
         ('{"name":', "application/json", ["json"]),

@@ -6,6 +6,8 @@ import pytest
 from harness.client import raw
 from harness.expect import refused
 
+from tests.table import each
+
 PAYLOADS = {
     "a filter line": "web01\nFilter: name = web02",
     "a limit line": "web01\nLimit: 0",
@@ -61,14 +63,14 @@ SEGMENTS = [
 ]
 
 
-@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
-@pytest.mark.parametrize(("name", "path"), PARAMETERS.items(), ids=PARAMETERS)
+@each("payload", PAYLOADS.values(), ids=PAYLOADS)
+@each(("name", "path"), PARAMETERS.items(), ids=PARAMETERS)
 def test_control_characters_in_parameters(client, clean, name, path, payload):
     refused(client.get(path.format(quote(payload, safe=""))), 400, name.partition("[")[0])
 
 
-@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
-@pytest.mark.parametrize("path", SEGMENTS)
+@each("payload", PAYLOADS.values(), ids=PAYLOADS)
+@each("path", SEGMENTS)
 def test_control_characters_in_path_segments(client, clean, path, payload):
     response = client.get(path.format(quote(payload, safe="")))
     assert response.status in (400, 404), response
@@ -82,8 +84,8 @@ def test_control_characters_in_names(client, clean, payload):
     refused(client.get(f"/hosts?_X{quote(payload, safe='')}=x"))
 
 
-@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
-@pytest.mark.parametrize("name", ["name", "columns", "sort", "q", "backends", "groups[gte]"])
+@each("payload", PAYLOADS.values(), ids=PAYLOADS)
+@each("name", ["name", "columns", "sort", "q", "backends", "groups[gte]"])
 def test_control_characters_in_bodies(client, clean, name, payload):
     value = f'name = "{payload}"' if name == "q" else payload
     word = name.partition("[")[0]

@@ -17,6 +17,7 @@ from harness.lying import LyingSite
 from harness.waiting import until
 
 from tests.forks import REPOSITORY
+from tests.table import each
 
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 
@@ -55,10 +56,8 @@ def result(client, number):
     return client.get(f"/mon/jobs/{number}/output")
 
 
-@pytest.mark.parametrize(
-    "prefix", ["", "/wrapped_json", "/csv", "/text", "/sites/s1", "/sites/s1/csv"]
-)
-@pytest.mark.parametrize(
+@each("prefix", ["", "/wrapped_json", "/csv", "/text", "/sites/s1", "/sites/s1/csv"])
+@each(
     "path",
     [
         "/hosts",
@@ -137,9 +136,7 @@ def test_all_fields(client):
     ) == [{"id": int(number)}]
 
 
-@pytest.mark.parametrize(
-    "name", [*ODD, "0", "-1", "1.0", "9" * 19, "9" * 400, "1e3", "0x1", "..", "1%00"]
-)
+@each("name", [*ODD, "0", "-1", "1.0", "9" * 19, "9" * 400, "1e3", "0x1", "..", "1%00"])
 def test_hostile_ids(client, name):
     for path in ("", "/output"):
         response = client.get(f"/mon/jobs/{segment(name)}{path}")

@@ -5,6 +5,8 @@ import time
 import pytest
 from harness.expect import refused
 
+from tests.table import each
+
 DEFAULTS = {
     *("class", "state", "time", "type", "message", "options", "host_name"),
     *("service_description", "contact_name", "plugin_output", "command_name", "peer_key"),
@@ -39,7 +41,7 @@ def test_a_condition_on_time_replaces_the_window(client):
     assert client.rows("/logs", {"q": "message ~ 'no such timeout text'"}) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "empty"),
     [
         *(("time[gt]", value, True) for value in ("9" * 40, "1e15", "99999999999")),

@@ -20,6 +20,7 @@ from harness.matrix import TABLE
 from monrest.resources.index import spelled
 from monrest.resources.registry import ENDPOINTS
 from monrest.values import ROLES
+from tests.table import each
 
 CALLERS = (
     *("nobody", "contact", "read-only contact"),
@@ -38,7 +39,7 @@ def test_every_endpoint_has_a_line() -> None:
     assert sorted(declared) == sorted(TABLE)
 
 
-@pytest.mark.parametrize("line", TABLE)
+@each("line", TABLE)
 def test_every_line_has_a_mark_for_every_caller(line: str) -> None:
     marks, asked, words = TABLE[line]
     assert len(marks.replace(" ", "")) == len(CALLERS)

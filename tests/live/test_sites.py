@@ -7,6 +7,8 @@ from harness.cores import Icinga2Core
 from harness.daemon import Daemon, site
 from harness.expect import HOSTS, refused
 
+from tests.table import each
+
 BOTH = [*((host, "emb") for host in HOSTS), *((host, "ici") for host in HOSTS)]
 
 
@@ -52,7 +54,7 @@ def test_rows_of_all_living_sites_in_configured_order(client):
     assert "dead" in json.dumps(document["meta"]["failed_sites"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "expected", "dead"),
     [
         ("/sites/emb/hosts", ["emb"], False),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from monrest.resources.registry import ENDPOINTS
+from tests.table import each
 
 PATHS = sorted(
     {
@@ -73,7 +72,7 @@ COMPUTED = [
 ]
 
 
-@pytest.mark.parametrize(("column", "kind", "unit"), COMPUTED)
+@each(("column", "kind", "unit"), COMPUTED)
 def test_types_and_units_of_what_is_computed(client, column, kind, unit):
     answer = client.rows("/wrapped_json/hosts/web01", {"columns": f"{column} as x"})
     expected = {"name": "x", "type": kind}

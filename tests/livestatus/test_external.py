@@ -18,6 +18,7 @@ from monrest.livestatus.external import (
 )
 from monrest.livestatus.lql import LONGEST_LINE
 from monrest.values import Capabilities
+from tests.table import each
 
 KINDS = ("naemon", "mk", "icinga2", "shinken", "lmd")
 BARRIER = (
@@ -44,9 +45,9 @@ def test_lines(command, expected):
     assert written(*command) == f"COMMAND [1700000000] {expected}"
 
 
-@pytest.mark.parametrize("control", ["\n", "\r", "\0", "\t", "\x1b", "\x7f", "\n\nCOMMAND [1] X"])
-@pytest.mark.parametrize("last", ["field", "text", "output"])
-@pytest.mark.parametrize("at", range(3))
+@each("control", ["\n", "\r", "\0", "\t", "\x1b", "\x7f", "\n\nCOMMAND [1] X"])
+@each("last", ["field", "text", "output"])
+@each("at", range(3))
 def test_control_characters_are_refused(control, last, at):
     fields = ["a", "b", "c"]
     fields[at] = f"x{control}y"

@@ -14,6 +14,7 @@ from monrest.livestatus.errors import LivestatusError, ProtocolError, RefusedErr
 from monrest.livestatus.framing import SLICE, AnswerReader, RowParser, parse_header, parse_rows
 from tests.examples import examples
 from tests.fakes.livestatus import as_json, framed
+from tests.table import each
 
 ROWS = [["h1", 0, ["a", "b"], {"X": "1"}], ["h2 ], [ \n],\n[ ü", 1.5, [], {}]]
 
@@ -69,7 +70,7 @@ def test_byte_by_byte():
     assert read([data[i : i + 1] for i in range(len(data))], 4) == ROWS
 
 
-@pytest.mark.parametrize("cut", range(1, 30))
+@each("cut", range(1, 30))
 def test_two_pieces(cut):
     data = framed(as_json(ROWS))
     assert read([data[:cut], data[cut:]], 4) == ROWS

@@ -20,6 +20,7 @@ from monrest.livestatus.lql import (
 from monrest.query.model import Any_, Every, Not, Pushed, Stat, Test
 from monrest.values import Capabilities
 from tests.examples import examples
+from tests.table import each
 
 TABLES = {"hosts": {"name": "string", "state": "int", "groups": "list"}}
 NAEMON = Capabilities(kind="naemon", tables=TABLES, key="n")
@@ -249,8 +250,8 @@ def test_simplified_has_no_small_groups(tree):
 # ---------------------------------------------------------------- injection
 
 
-@pytest.mark.parametrize("character", [chr(n) for n in [*range(32), 127]])
-@pytest.mark.parametrize(
+@each("character", [chr(n) for n in [*range(32), 127]])
+@each(
     "make",
     [
         lambda text: Pushed(table="hosts", filter=Test("name", "=", text)),
@@ -264,8 +265,8 @@ def test_no_control_character_in_any_value(character, make):
         build(make(f"x{character}COMMAND [0] RESTART_PROGRAM"), NAEMON)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a\n", "a\nFilter: x", "1a", "ä", "a:", "-"])
-@pytest.mark.parametrize(
+@each("name", ["", "a b", "a\n", "a\nFilter: x", "1a", "ä", "a:", "-"])
+@each(
     "make",
     [
         lambda name: Pushed(table=name),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.verdicts import ACCEPTED, Verdict, core_text, reader_for
 from tests.fakes.livestatus import framed
+from tests.table import each
 
 ROW = framed(b"[[1700000000]]\n")
 TRACE = (
@@ -73,7 +74,7 @@ def test_every_honest_answer(kind):
         assert read(kind, text + text[:-1])[0] == [verdict]
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "lie", "reason"),
     [
         ("naemon", b"Invalid request method\n", "no header but 'Invalid request method'"),

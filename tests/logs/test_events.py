@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.logs.events import Watched, transition
+from tests.table import each
 
 KEYS = {("h", ""), ("h", "s"), ("h", "a;b"), ("Größe", "Disk /var: 5 €")}
 
@@ -55,7 +56,7 @@ def test_lines(text, expected):
     assert event(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("", "x", ":", ": ", "HOST ALERT", "HOST ALERT:", "HOST ALERT: ", "SERVICE ALERT: h"),

@@ -9,6 +9,7 @@ from monrest.logs.events import Watched, transition
 from monrest.logs.outages import outages
 from monrest.logs.periods import Span
 from tests.logs.lines import HOST, SERVICE, START, line
+from tests.table import each
 
 SPAN = Span(START, START + 1000)
 
@@ -104,7 +105,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "lines", "rules", "expected", "counted", "excluded"),
     [case[1:] for case in CASES],
     ids=[case[0] for case in CASES],

@@ -1,11 +1,10 @@
 """What tells nothing new in a log, and removing that in small steps (availability.md, 8.1)."""
 
-import pytest
-
 from monrest.logs import records, thinning
 from monrest.logs.line import repetitions
 from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, row, stored
+from tests.table import each
 
 
 def lease_of(database, clock):
@@ -18,7 +17,7 @@ UP = "HOST ALERT: a;UP;HARD;1;x"
 BAD = "SERVICE ALERT: a;s;CRITICAL;HARD;1;x"
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "gone"),
     [
         ([DOWN, DOWN], []),
@@ -45,7 +44,7 @@ BAD = "SERVICE ALERT: a;s;CRITICAL;HARD;1;x"
         (["HOST ALERT: a", "HOST ALERT: a"], []),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("named", [True, False])
+@each("named", [True, False])
 def test_what_tells_nothing_new(texts, gone, named):
     lines = [row(NOW, at, text) for at, text in enumerate(texts)]
     for line in lines:

@@ -3,6 +3,7 @@
 import pytest
 
 from monrest.objectconfig.document import ConfigFile, place
+from tests.table import each
 
 VECTOR = b"""\
 # first
@@ -60,7 +61,7 @@ def test_the_vector_of_the_description():
     assert file.problems == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "value", "comment"),
     [
         (["alias a b  c"], "a b  c", None),

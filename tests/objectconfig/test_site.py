@@ -4,6 +4,7 @@ import pytest
 
 from monrest.objectconfig.parser import ObjectConfigError, parse
 from monrest.objectconfig.site import build, load
+from tests.table import each
 
 BASE = """
 define command {
@@ -218,7 +219,7 @@ def test_service_parents():
     assert found.service_parents["h1", "D"] == (("h1", "B"), ("h2", "B"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "says"),
     [
         (define("host", "host_name h"), "max_check_attempts"),

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from monrest.errors import BadRequest
 from monrest.objectconfig.document import ConfigFile, UnwritableError
 from monrest.objectconfig.values import object_type, texts, to_json
+from tests.table import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "name", "value", "text"),
     [
         ("host", "alias", "Web 1", "Web 1"),

@@ -19,6 +19,7 @@ from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, ROW_FU
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
 from monrest.query.scan import HIDDEN, outline
 from tests import strategies
+from tests.table import each
 
 NAME = Ref("name")
 STATE = Ref("state")
@@ -75,7 +76,7 @@ def test_splitting(text: str, expected: list[str]) -> None:
     assert split_list(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expression", "key", "named"),
     [
         ("name", NAME, "name", "name"),
@@ -158,7 +159,7 @@ def test_repeated_parameters_are_one_list() -> None:
     assert [item.key for item in found] == ["name", "state", "a"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("2*num_services-1*3",
@@ -200,7 +201,7 @@ def test_calculations(text: str, expected: Expression) -> None:
     assert expression_of(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("lower(name)", call("lower", NAME)),
@@ -277,7 +278,7 @@ def test_every_function_has_a_signature() -> None:
     assert set(CANONICAL.values()) <= set(SIGNATURES)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "description"),
     [
         ("foo(name)", "unknown function: foo"),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.query.customvars import Visibility, columns
+from tests.table import each
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_columns(variables: dict[str, str], prefix: str, expected: dict[str, str
     assert columns(variables, prefix) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("patterns", "name", "host", "expected"),
     [
         (("_WORKER",), "WORKER", False, True),

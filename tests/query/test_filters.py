@@ -9,6 +9,7 @@ from monrest.errors import BadRequest
 from monrest.query.filters import parse_parameter
 from monrest.query.model import OPERATORS, Condition
 from tests import strategies
+from tests.table import each
 
 TABLE = {
     "=": ["=", "eq"],
@@ -25,9 +26,7 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("sign", "word"), [(sign, word) for sign, words in TABLE.items() for word in words]
-)
+@each(("sign", "word"), [(sign, word) for sign, words in TABLE.items() for word in words])
 def test_every_operator_in_any_case(sign: str, word: str) -> None:
     for spelling in (word, word.upper(), f" {word} "):
         name = f"state[{spelling}]"

@@ -25,6 +25,7 @@ from monrest.query.functions import (
     text_of,
 )
 from monrest.query.model import Literal_
+from tests.table import each
 
 NOW = 1_795_242_791.75
 MOMENT = Moment(now=NOW, zone=ZoneInfo("Europe/Berlin"))
@@ -98,7 +99,7 @@ FUNCTIONS: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", FUNCTIONS)
+@each("case", FUNCTIONS)
 def test_functions(case: tuple[Any, ...]) -> None:
     *call, expected = case
     result = run(*call)
@@ -127,7 +128,7 @@ def test_functions_of_functions() -> None:
     assert run("fmt", "'%5s|'", inner) == "  web|"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "description"),
     [
         ("nope", ["name"], "unknown function: nope"),
@@ -208,7 +209,7 @@ def test_long_texts_of_the_core_pass() -> None:
 # -------------------------------------------------------------------- fmt
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "values", "expected"),
     [
         ("%d %i %u", [1, 2.9, "3"], "1 2 3"), ("%5d|%-5d|%05d|%+d", [1, 2, 3, 4], "    1|2    |00003|+4"),
@@ -270,7 +271,7 @@ def test_every_function_takes_every_value(value: Any) -> None:
 # -------------------------------------------------------------------- calculations
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "steps", "expected"),
     [
         (2, [("*", "num_services"), ("-", 1), ("*", 3)], 21), ("state", [("+", "num_services")], 4),
@@ -317,7 +318,7 @@ def test_text_of(value: Any, expected: str) -> None:
     assert text_of(value) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         (5, 5), (5.5, 5.5), (True, 1), (None, None), ([5], None), ({}, None), ("5", 5), ("-5", -5), ("+5", 5),

@@ -12,6 +12,7 @@ from monrest.query.model import Condition, Group, Item, Query, Ref, SortKey
 from monrest.query.parse import RESERVED, parse_query
 from monrest.values import Parameters
 from tests import strategies
+from tests.table import each
 
 A = Condition("a", "=", "1")
 B = Condition("b", "=", "2")
@@ -33,7 +34,7 @@ def test_nothing_asked_for() -> None:
     assert parse_query((("", "x"), (" ", ""), ("q", ""), ("columns", ""), ("sort", ""))) == Query()
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "expected"),
     [
         ([("limit", "5")], {"limit": 5}),
@@ -109,8 +110,8 @@ def test_huge_counts(name: str) -> None:
         assert refusal((name, value)) == expected
 
 
-@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\ud800"])
-@pytest.mark.parametrize("name", [*sorted(RESERVED - {"q"}), "name", "name[ne]", "_X", "a[~]"])
+@each("character", ["\n", "\r", "\t", "\0", "\x1b", "\x7f", "\ud800"])
+@each("name", [*sorted(RESERVED - {"q"}), "name", "name[ne]", "_X", "a[~]"])
 def test_control_characters_in_values(name: str, character: str) -> None:
     expected = f"{name}: control characters are not accepted, expected printable text"
     assert refusal((name, f"a{character}b")) == expected

@@ -7,11 +7,12 @@ import pytest
 from monrest.query.model import Test as CoreTest
 from monrest.query.pending import COLUMNS, in_icinga
 from monrest.query.totals import columns_of, core_test
+from tests.table import each
 
 
-@pytest.mark.parametrize("column", sorted(COLUMNS))
-@pytest.mark.parametrize("op", ["=", "!="])
-@pytest.mark.parametrize("value", ["0", "1", "2", "3", "-1"])
+@each("column", sorted(COLUMNS))
+@each("op", ["=", "!="])
+@each("value", ["0", "1", "2", "3", "-1"])
 def test_rows_that_an_icinga_keeps(column, op, value):
     asked = in_icinga(CoreTest(column, op, value))
     flag = "host_has_been_checked" if column.startswith("host_") else "has_been_checked"

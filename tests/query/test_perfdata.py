@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.query.perfdata import PerfValue, columns, expanded, expansion, parse
+from tests.table import each
 
 # parent, name, value, unit, warn, crit, min, max
 Entry = tuple[str, str, str, str, str, str, str, str]
@@ -121,7 +122,7 @@ def entry(one: PerfValue) -> Entry:
     return (one.parent, one.name, one.value, one.unit, one.warn, one.crit, one.min, one.max)
 
 
-@pytest.mark.parametrize(("text", "expected"), TABLE)
+@each(("text", "expected"), TABLE)
 def test_entries(text: str, expected: list[Entry]) -> None:
     assert [entry(one) for one in parse(text)] == expected
 
@@ -271,11 +272,11 @@ def test_the_expansion_is_the_list_and_the_columns(text: str, prefix: str) -> No
     assert expansion(text, prefix) == {**columns(text, prefix), **whole}
 
 
-@pytest.mark.parametrize(
+@each(
     "piece",
     ["=", "a=1,", "[a=", "]", "[=]", "-", "é", "aé", "1:", "::", "1e", "x ", "fe80:", "10.0.0."],
 )
-@pytest.mark.parametrize("frame", ["{}", "a=1{}", "{}=1", "a=1[{}", "a=1;{}"])
+@each("frame", ["{}", "a=1{}", "{}=1", "a=1[{}", "a=1;{}"])
 def test_hostile_texts_are_read_to_their_end(piece: str, frame: str) -> None:
     text = frame.format(piece * (200_000 // len(piece)))
     assert columns(f"{text} [b=c]x=1 z::last=7s")["z::last"] == 7

@@ -29,9 +29,10 @@ from tests.query.pipeline import (
     names,
     run,
 )
+from tests.table import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("params", "expected"),
     [
         ("", ["db01", "router1", "web01", "web02"]),
@@ -78,7 +79,7 @@ def test_which_hosts(params: str, expected: list[str]) -> None:
     assert names(params) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("params", "expected"),
     [
         ("columns→count(*)", {"count(*)": 4}),
@@ -265,7 +266,7 @@ def test_plans_need_the_table() -> None:
     assert isinstance(plan(bound, shape, NAEMON), SitePlan)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "kind"),
     [
         ("check_command", "command"),

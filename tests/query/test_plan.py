@@ -14,6 +14,7 @@ from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, TableSchema
 from monrest.values import Capabilities, Column
+from tests.table import each
 
 NOW = 1_795_242_791.0
 COLUMNS = {
@@ -75,7 +76,7 @@ def planned(
     return made
 
 
-@pytest.mark.parametrize(
+@each(
     ("params", "expected", "exact"),
     [
         ("name→web01", Test("name", "=", "web01"), True),

@@ -10,6 +10,7 @@ from monrest.errors import BadRequest
 from monrest.query.model import Condition, FilterTree, Group
 from monrest.query.q import MOST_BRACKETS, MOST_CONDITIONS, MOST_LEVELS, MOST_PAIRS, parse_q
 from tests import strategies
+from tests.table import each
 
 A, B, C, D = (Condition(name, "=", "1") for name in "abcd")
 
@@ -31,7 +32,7 @@ def refusal(text: str) -> str:
     return description
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("a = 1", A),
@@ -80,7 +81,7 @@ def test_conditions(text: str, expected: Condition) -> None:
     assert parse_q(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("", both()),
@@ -141,7 +142,7 @@ def test_wrapper_and_alias(text: str, expected: FilterTree) -> None:
     assert parse_q(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "description"),
     [
         ('a = "x', 'parse error at "x'),

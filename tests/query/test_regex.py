@@ -21,13 +21,14 @@ from monrest.query.regex import (
     wildcard,
 )
 from tests.examples import examples
+from tests.table import each
 
 
 def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
     return compile_pattern(pattern, ignore_case=ignore_case, parameter="x").found(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "text", "ignore_case", "expected"),
     [
         ("web", "my web01", False, True), ("web", "WEB", False, False), ("WEB", "web", True, True),
@@ -53,7 +54,7 @@ def test_letters_that_most_cores_do_not_fold_are_not_folded_here(text: str) -> N
     assert found(text, text, ignore_case=True)
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     ["(", ")", "[", "[z-a]", "*a", "a**", "a{2,1}", "a{1001}", r"\1", "(?=a)", "(?<!a)b", "(?>a)",
      r"\Z", "\\", "(?P<n>a", r"\pX", "(" * 1001, "a\ud800", "((a{100}){100}){100}", r"\pL{1000}", r"\pL{10}", r"(\pL{0,30}){0,9}"],
@@ -170,7 +171,7 @@ HERE = ["", "a.b", ".", "^.$", "a{2}", "a{", "}", r"\d", r"\w+", r"\bweb", "(?i)
         r"\/", r"\]", "+", "?", "*", "(" * 30 + "a" + ")" * 30, "a\x7f", "a`"]  # fmt: skip
 
 
-@pytest.mark.parametrize("pattern", EXACT)
+@each("pattern", EXACT)
 def test_exact(pattern: str) -> None:
     assert pushability(pattern, ignore_case=False) == "exact"
     expected = "wider" if {"k", "s"} & set(pattern.lower()) else "exact"
@@ -191,7 +192,7 @@ def test_wider(pattern: str) -> None:
     assert pushability(pattern, ignore_case=True) == expected
 
 
-@pytest.mark.parametrize("pattern", HERE)
+@each("pattern", HERE)
 def test_kept_here(pattern: str) -> None:
     assert pushability(pattern, ignore_case=False) == "no"
     assert pushability(pattern, ignore_case=True) == "no"
@@ -258,7 +259,7 @@ def test_what_is_pushed_is_a_valid_pattern_of_ours(pattern: str) -> None:
 # -------------------------------------------------------------------- wildcards
 
 
-@pytest.mark.parametrize(
+@each(
     ("segment", "expected"),
     [
         ("web01", ("=", "web01")), ("p.ng", ("=", "p.ng")), ("WEB01", ("=", "WEB01")),

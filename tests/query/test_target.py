@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from monrest.errors import BadRequest
 from monrest.query.target import Target, parameters, target
+from tests.table import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "expected"),
     [
         ("", Target("/", ())),
@@ -90,7 +91,7 @@ def test_any_path_is_read_or_refused(path):
         assert read.path == "/" + "/".join(read.segments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         (b"", ()),

@@ -17,12 +17,13 @@ from monrest.query.times import (
     parse_duration,
     parse_time,
 )
+from tests.table import each
 
 NOW = 1_795_242_791  # a Saturday, 2026-11-21 06:33:11 UTC
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("-10m", 1795242191),
@@ -88,7 +89,7 @@ def test_moments(text: str, expected: float) -> None:
     assert parse_time(text, float(NOW), UTC) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "", " ", "-10x", "-1M", "soon", "knowledge", "today!", "lastday", "thisday",
@@ -157,8 +158,8 @@ def test_ends_of_periods(
     assert parse_time(word, moment, UTC) == datetime(*expected, tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize("digits", [12, 15, 18, 19, 20, 50, 150, 250, 5000])
-@pytest.mark.parametrize("form", ["{}", "-{}", "{}y", "-{}y", "now+{}y", "now-{}", "{}-01-01"])
+@each("digits", [12, 15, 18, 19, 20, 50, 150, 250, 5000])
+@each("form", ["{}", "-{}", "{}y", "-{}y", "now+{}y", "now-{}", "{}-01-01"])
 def test_numbers_beyond_all_clocks(form: str, digits: int) -> None:
     text = form.format("9" * digits)
     for found in (parse_time(text, NOW, UTC), parse_duration(text)):
@@ -211,7 +212,7 @@ def test_what_is_no_duration(text: str) -> None:
     assert parse_duration(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "expected"),
     [
         (0, "0s"), (0.0001, "0s"), (0.0123, "12ms"), (0.9996, "999ms"), (5.25, "5.2s"),
@@ -240,7 +241,7 @@ def test_two_units_are_exact_up_to_the_smaller_one(seconds: int) -> None:
         assert parse_duration(text.replace(" ", "")) == shown
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "fmt", "zone", "expected"),
     [
         (0, None, UTC, "1970-01-01 00:00:00 UTC"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.render.csv import csv_field
 from monrest.render.formats import TEXT, RenderOptions, error_document, render
 from monrest.values import Column, Document, Rows
+from tests.table import each
 
 
 def lines(answer, *, headers=True):
@@ -24,7 +24,7 @@ def columns(*names):
     return tuple(Column(name) for name in names)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         (None, ""),

@@ -16,6 +16,7 @@ from monrest.render import xlsx
 from monrest.render.formats import RenderOptions, error_document, render
 from monrest.values import Column, Document, Rows
 from tests.examples import examples
+from tests.table import each
 
 EXCEL = RenderOptions(format="xls")
 
@@ -56,7 +57,7 @@ def test_sheet_has_a_styled_header_and_a_filter():
     assert sheet.auto_filter.ref == "A1:B3"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         (5, 5),

@@ -9,6 +9,7 @@ import pytest
 from monrest.render.formats import RenderOptions, error_document, render
 from monrest.render.namerules import by_name
 from monrest.values import Column, Document, Rows, SiteProblem
+from tests.table import each
 
 
 def wrapped(answer, *, pretty=False):
@@ -16,7 +17,7 @@ def wrapped(answer, *, pretty=False):
     return json.loads(b"".join(render(answer, options).pieces))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "expected"),
     [
         ("disk_perc", ("number", "%")),

@@ -13,6 +13,7 @@ from monrest.reports.templates import LANGUAGES, TEMPLATES
 from monrest.reports.words import _WORDS, speaker
 from monrest.values import ADMIN, Identity
 from tests.reports.samples import NOW, report
+from tests.table import each
 
 NEEDED = {
     "sla_host.tt": {"host": "h"},
@@ -64,7 +65,7 @@ def test_required_params(template):
             assert caught.value.description == f"params.{name}: expected at least one name"
 
 
-@pytest.mark.parametrize(
+@each(
     ("fields", "words"),
     [
         ({"template": "nothing.tt"}, "template: expected one of eventlog.tt"),

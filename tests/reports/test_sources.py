@@ -21,6 +21,7 @@ from monrest.reports.sheet import Grid, Heading, Note
 from monrest.reports.templates import TEMPLATES
 from monrest.values import Column, Document, Rows
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
+from tests.table import each
 
 # -------------------------------------------------------------------- paths
 
@@ -201,7 +202,7 @@ def test_hostile_names_are_texts(text):
     assert made.grids[0].rows == [(name,)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "words"),
     [
         ("{{ nothing }}", "UndefinedError: 'nothing' is undefined"),

@@ -12,6 +12,7 @@ from monrest.resources.columns.compute import (
     info,
     state_order,
 )
+from tests.table import each
 
 SERVICE_COUNTS = """num_services num_services_ok num_services_warn num_services_crit
     num_services_unknown num_services_pending num_services_hard_ok num_services_hard_warn
@@ -232,7 +233,7 @@ def test_every_column_is_described(schema):
             assert one.core_type == "time"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "column", "label"),
     [(name, column, label) for name, each in LABELS.items() for column, label in each.items()],
 )

@@ -9,6 +9,7 @@ from monrest.resources.columns import JOINED, SCHEMAS
 from monrest.resources.declare import Endpoint, Parameter
 from monrest.resources.reference import reference
 from monrest.resources.registry import ENDPOINTS
+from tests.table import each
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 
@@ -21,7 +22,7 @@ def test_the_page_is_up_to_date():
     assert PAGE.read_text() == reference(), "run: make docs"
 
 
-@pytest.mark.parametrize("one", ENDPOINTS, ids=[one.path for one in ENDPOINTS])
+@each("one", ENDPOINTS, ids=[one.path for one in ENDPOINTS])
 def test_every_endpoint_is_declared_whole(one):
     assert one.description
     assert "\n" not in one.description

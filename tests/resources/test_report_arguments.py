@@ -15,6 +15,7 @@ from monrest.query.model import Condition, Group
 from monrest.resources.columns import HOSTS, SERVICES
 from monrest.resources.reportarguments import CURRENT, asked
 from monrest.resources.reportcolumns import ALL_TIMES, OUTAGE_COLUMNS
+from tests.table import each
 
 NOW = 1711879200.7
 AT = 1711879200
@@ -76,7 +77,7 @@ def test_spans(parameters, start, end):
     assert found.rows == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "name"),
     [
         ([("start", "garbage")], "start"),

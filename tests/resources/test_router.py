@@ -10,6 +10,7 @@ from monrest.errors import MethodNotAllowed, NotFound
 from monrest.resources.declare import Endpoint
 from monrest.resources.registry import ENDPOINTS, router
 from monrest.resources.router import Router
+from tests.table import each
 
 
 async def nothing(context, request, arguments):
@@ -25,7 +26,7 @@ def find(path, method="GET", app="mon"):
     return router(app).find(method, path, segments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "template", "arguments"),
     [
         ("/", "/", ()),
@@ -150,7 +151,7 @@ def test_the_same_path_and_method_twice():
         made.add([endpoint("/a/<x>"), endpoint("/a/<y>")])
 
 
-@pytest.mark.parametrize("one", ENDPOINTS, ids=[one.path for one in ENDPOINTS])
+@each("one", ENDPOINTS, ids=[one.path for one in ENDPOINTS])
 def test_every_endpoint_is_reachable(one):
     path = one.path.replace("<", "x-").replace(">", "")
     for method in one.methods:

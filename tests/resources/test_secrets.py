@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from monrest.config import Config
 from monrest.resources.secrets import HIDDEN, shown, without_secrets
+from tests.table import each
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_what_is_hidden(value, expected):
     assert orjson.dumps(shown(value)) == orjson.dumps(expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("postgresql://u:s@h/d", "postgresql://***@h/d"),

@@ -15,6 +15,7 @@ from monrest.resources.specs import (
     described,
     with_ratios,
 )
+from tests.table import each
 
 OK = {
     "name": "h", "description": "s", "state": 0, "has_been_checked": 1, "check_type": 0,
@@ -45,7 +46,7 @@ def counted(spec, **changes):
     return {name for name, value in zip(names, result[1:], strict=True) if value}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "fields"),
     [
         ({}, f"{ALWAYS} up plain_up"),

@@ -25,6 +25,7 @@ from monrest.render.formats import RenderOptions, render
 from monrest.resources.columns import SCHEMAS
 from monrest.sites.normalise import normaliser
 from monrest.values import Capabilities, Document, Rows
+from tests.table import each
 
 LIES: tuple[Any, ...] = (
     "text", "rta=1ms", "", 7, -1, 0.5, 1e300, 2**70, True, None, [], [1, "a"], [["a"], [1, 2, "b"]],
@@ -106,8 +107,8 @@ def honest(schema: TableSchema, kind: str) -> dict[str, Any]:
 FORMATS = ("json", "wrapped_json", "csv", "text", "xls")
 
 
-@pytest.mark.parametrize("kind", ["naemon", "icinga2"])
-@pytest.mark.parametrize("name", SCHEMAS)
+@each("kind", ["naemon", "icinga2"])
+@each("name", SCHEMAS)
 def test_lies_in_every_column(name: str, kind: str) -> None:
     schema = SCHEMAS[name]
     dice = random.Random(f"{name} {kind}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC
 
-import pytest
-
 from monrest.commands.arguments import Defaults, parse
 from monrest.commands.catalogue import COMMANDS, find
 from monrest.commands.fill import orders
@@ -13,6 +11,7 @@ from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
 from monrest.livestatus.external import line
 from monrest.sites.federation.orders import entry
+from tests.table import each
 
 SAMPLES = {
     "boolean": "1",
@@ -48,7 +47,7 @@ def named(kind):
     return Target(kind) if kind == "sites" else Target(kind, "h ü")
 
 
-@pytest.mark.parametrize("command", ALL, ids=[f"{one.kind}-{one.name}" for one in ALL])
+@each("command", ALL, ids=[f"{one.kind}-{one.name}" for one in ALL])
 def test_every_command_comes_back_as_it_was(command):
     target = named(command.kind)
     sample = {one.name: SAMPLES[one.type] for one in command.arguments}
