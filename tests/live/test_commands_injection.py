@@ -12,6 +12,8 @@ from harness.client import raw_status, segment
 from harness.daemon import Daemon, site
 from harness.recorder import COMMAND, problems
 
+from tests.table import each
+
 EVIL = "DISABLE_NOTIFICATIONS"
 ATTACKS = {
     "two newlines": f"x\n\nCOMMAND [1] {EVIL}",
@@ -116,8 +118,8 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=list(ATTACKS))
-@pytest.mark.parametrize(("path", "given", "name"), ARGUMENTS)
+@each("attack", ATTACKS.values(), ids=list(ATTACKS))
+@each(("path", "given", "name"), ARGUMENTS)
 @pytest.mark.usefixtures("harmless")
 def test_arguments(boss, tape, path, given, name, attack):
     for way, send in WAYS.items():
@@ -132,7 +134,7 @@ def test_arguments(boss, tape, path, given, name, attack):
             assert response.status == 400, (way, response)
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=list(ATTACKS))
+@each("attack", ATTACKS.values(), ids=list(ATTACKS))
 @pytest.mark.usefixtures("harmless")
 def test_names(server, boss, tape, attack):
     mark = tape.mark()

@@ -9,6 +9,8 @@ from harness.daemon import Daemon, site
 from harness.expect import refused
 from harness.federated import far_site, superuser_key
 
+from tests.table import each
+
 
 @pytest.fixture(scope="module")
 def pair(embedded, tmp_path_factory):
@@ -47,7 +49,7 @@ def without_site(value):
     return value
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/hosts",

@@ -9,6 +9,8 @@ from harness.daemon import Daemon, site
 from harness.expect import refused
 from harness.waiting import until
 
+from tests.table import each
+
 QUERIES = [
     ("/logs", {"time[gte]": "-1d"}),
     ("/logs", {"time[gte]": "-1d", "limit": "7"}),
@@ -46,8 +48,8 @@ def cached(core, tmp_path_factory):
         daemon.stop()
 
 
-@pytest.mark.parametrize("user", ["admin", "olga"])
-@pytest.mark.parametrize(("path", "query"), QUERIES)
+@each("user", ["admin", "olga"])
+@each(("path", "query"), QUERIES)
 def test_the_same_with_and_without(cached, path, query, user):
     def both():
         # Between the two questions the core may write another line.

@@ -152,7 +152,7 @@ def amount(document) -> float:
     return sum(abs(one) for one in document.values() if isinstance(one, (int, float)))
 
 
-@pytest.mark.parametrize("line", TABLE)
+@each("line", TABLE)
 def test_who_may_do_what(admin, callers, known, line: str) -> None:
     marks, _, words = TABLE[line]
     everything = amount(send(admin, line, known).json) if set(marks) & set("af") else 0

@@ -13,6 +13,8 @@ from harness.expect import refused
 from harness.lying import LyingSite
 from harness.waiting import until
 
+from tests.table import each
+
 DAY = 86400
 DAYS = 8
 
@@ -123,8 +125,8 @@ REPORTS = [
 ]
 
 
-@pytest.mark.parametrize("user", ["admin", "olga"])
-@pytest.mark.parametrize(("path", "query"), REPORTS)
+@each("user", ["admin", "olga"])
+@each(("path", "query"), REPORTS)
 def test_the_same_with_and_without(cached, path, query, user):
     now = int(time.time())
     spans = [(7.3, 0.0), (5.1, 2.2), (1.0, 0.3)]

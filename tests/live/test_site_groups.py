@@ -4,6 +4,8 @@ import pytest
 from harness.daemon import Daemon, site
 from harness.expect import refused
 
+from tests.table import each
+
 
 @pytest.fixture(scope="module")
 def daemon(embedded, tmp_path_factory):
@@ -53,8 +55,8 @@ def test_rows_come_from_ones_own_sites(user):
     assert user.rows("/mon/whoami")["id"] == user.user
 
 
-@pytest.mark.parametrize("how", ["/sites/{}/hosts", "/hosts?backends={}", "/hosts?backend={}"])
-@pytest.mark.parametrize("name", ["web", "Web Team", "night", "NIGHT"])
+@each("how", ["/sites/{}/hosts", "/hosts?backends={}", "/hosts?backend={}"])
+@each("name", ["web", "Web Team", "night", "NIGHT"])
 def test_a_forbidden_site_is_an_unknown_one(user, how, name):
     response = user.get(how.format(name).replace(" ", "%20"))
     site = {"Web Team": "web", "NIGHT": "night"}.get(name, name)

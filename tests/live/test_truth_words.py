@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.table import each
+import pytest
 
 YES = ["1", "true", "YES", "On"]
 NO = ["0", "False", "no", "OFF", ""]
@@ -96,7 +96,7 @@ NEEDED = {
 """Fields without which a request is refused for another reason."""
 
 
-@each(("method", "path", "name"), REFUSED)
+@pytest.mark.parametrize(("method", "path", "name"), REFUSED)
 def test_other_words_are_refused_by_name(client, method, path, name):
     if method == "GET":
         answer = client.get(path, {name: "maybe"})
