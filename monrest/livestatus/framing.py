@@ -306,15 +306,18 @@ class RowParser:
 
 
 class TextParser(RowParser):
-    """Rows of one body in CSV, parsed when it is complete."""
-
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes of the body."""
-        self._buffer += data
+    """Rows of one body in CSV, parsed in slices as well."""
 
     def finish(self) -> list[Row]:
         """All rows, after the last byte of the body."""
-        return parse_texts(self._buffer, self._width)
+        self._rows += parse_texts(self._buffer, self._width)
+        return self._rows
+
+    def _cut(self) -> None:
+        end = self._buffer.rfind(SEPARATORS[0].encode()) + 1
+        self._rows += parse_texts(self._buffer[:end], self._width)
+        del self._buffer[:end]
+        self._threshold = len(self._buffer) + SLICE
 
 
 class AnswerReader:

@@ -27,7 +27,7 @@ from monrest.query.pushdown import both, push_all
 from monrest.query.resolve import Names
 from monrest.query.schema import TableSchema
 from monrest.query.select import Reader, select_from_object
-from monrest.query.stages import Part, filtered
+from monrest.query.stages import Part, filtered, forgotten
 from monrest.query.totals import (
     StatsSpec,
     batches,
@@ -127,6 +127,8 @@ async def fetch(
                 raise typo(unseen)
             steps = finish(bound, shape, parts)
             result = await sliced(steps, context.clock, aside=context.threads.run)
+            kept = result.rows if isinstance(result, Rows) else None
+            await sliced(forgotten(parts, kept), context.clock)
     if isinstance(result, Rows):
         if context.config.display.expose_custom_variables:
             result = _with_exposed(context, request, result)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from monrest.livestatus.framing import SEPARATORS
+from monrest.livestatus.framing import SEPARATORS, Transform
 from monrest.values import Row
 
 _JSON = b"\nOutputFormat: json\n"
@@ -30,14 +30,23 @@ def as_texts(request: bytes) -> bytes:
     return request.replace(_JSON, _TEXTS, 1)
 
 
-def mend(rows: list[Row], texts: list[Row]) -> Generator[None, None, None]:
-    """Put the emoji of ``texts`` back into ``rows``, the same rows read as JSON, in slices."""
-    for number, (row, whole) in enumerate(zip(rows, texts, strict=False)):
-        for at, value in enumerate(row):
-            if type(value) not in (int, float) and value:
-                row[at] = _mended(value, whole[at], _ELEMENT, _INNER)
-        if number % _TURN == 0:
-            yield
+def mend(
+    rows: list[Row], texts: list[Row], transform: Transform | None = None
+) -> Generator[None, None, list[Row]]:
+    """Put the emoji of ``texts`` back into ``rows``, the same rows read as JSON, in slices.
+
+    Give the rows as ``transform`` makes them.
+    """
+    wanted: list[Row] = []
+    for start in range(0, len(rows), _TURN):
+        some = rows[start : start + _TURN]
+        for row, whole in zip(some, texts[start : start + _TURN], strict=False):
+            for at, value in enumerate(row):
+                if type(value) not in (int, float) and value:
+                    row[at] = _mended(value, whole[at], _ELEMENT, _INNER)
+        wanted += some if transform is None else transform(some)
+        yield
+    return wanted
 
 
 def _mended(value: Any, text: str, between: str, inside: str) -> Any:

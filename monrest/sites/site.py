@@ -298,10 +298,9 @@ class Site:
             texts = await self.pool.query(request, timeout, width=width, texts=True)
         except LivestatusError:
             return rows
-        await sliced(mend(whole, texts), self.reactor)
         if ask.packed is not None:
             ask.packed.forget()
-        return whole if ask.transform is None else ask.transform(whole)
+        return await sliced(mend(whole, texts, ask.transform), self.reactor)
 
     def _failed(self, failure: Failure) -> Failure:
         if isinstance(failure.value, RefusedError):

@@ -17,7 +17,7 @@ from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.resolve import Names
-from monrest.query.stages import Part
+from monrest.query.stages import Part, forgotten
 from monrest.query.steps import Budget, Steps
 from tests.query.pipeline import EVERYBODY, HOSTS, NAEMON, NOW, host, run
 
@@ -96,3 +96,11 @@ def test_groups_that_cores_counted_are_added_in_several_turns() -> None:
     rows: list[Any] = [[f"h{at}", 2, 3] for at in range(2000)]
     steps = finish(bound, shape, [Part(plan=made, rows=rows, constants={})])
     assert turns(steps) >= 2 * 2000 / 500
+
+
+def test_rows_are_let_go_in_turns():
+    _, _, part = many_rows("columns→name", host(), 2100)
+    assert turns(forgotten([part], part.rows)) == 0
+    assert len(part.rows) == 2100
+    assert turns(forgotten([part], None)) > 3
+    assert part.rows == []

@@ -112,6 +112,24 @@ def test_rows_as_text():
     assert reader.feed(whole[20:]) == [[f"a{SMILE}"]]
 
 
+@pytest.mark.parametrize("size", [1000, 65_537, 10_000_000])
+def test_many_rows_as_text(size):
+    rows = [[f"{at} {SMILE}" * (at % 50), "b"] for at in range(5000)]
+    content = "".join("\x01".join(row) + "\n" for row in rows).encode()
+    whole, found = b"200 %11d\n" % len(content) + content, None
+    reader = AnswerReader(2, None, True)
+    for start in range(0, len(whole), size):
+        found = reader.feed(whole[start : start + size])
+    assert found == rows
+
+
+def test_a_row_as_text_that_is_longer_than_a_slice():
+    content = b"a" * 300_000 + b"\x01b\nc\x01d\n"
+    reader = AnswerReader(2, None, True)
+    assert reader.feed(b"200 %11d\n" % len(content)) is None
+    assert reader.feed(content) == [["a" * 300_000, "b"], ["c", "d"]]
+
+
 def test_the_request_for_text():
     request = b"GET hosts\nKeepAlive: on\nOutputFormat: json\nColumns: name\n\n"
     assert as_texts(request) == (
