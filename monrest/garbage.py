@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ClassVar
 
 from attrs import define, field
@@ -19,6 +20,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from monrest.concurrency import pause
 from monrest.spool import Room
 
 INTERVAL = 1.0
@@ -85,23 +87,26 @@ class Garbage(Service):
         return late >= PATIENCE or (late >= 0 and not self.busy())
 
     def _wait_for_turn(self) -> None:
+        self._turn = Deferred.fromCoroutine(self._in_turn()).addErrback(_stopped)
+
+    async def _in_turn(self) -> None:
         """Collect when nobody has rows in the room; new ones have to wait meanwhile."""
         share = self.room.share()
-        self._turn = share.admit(self.room.most)
-
-        def collect(result: object) -> None:
+        try:
+            with suppress(TooLate):
+                await share.admit(self.room.most).addTimeout(PATIENCE, self.clock)
+            # Whoever gave the room back is just about to let go of its rows.
+            await pause(self.clock)
+            self._collect()
+        finally:
             self._turn = None
-            if isinstance(result, Failure):
-                result.trap(TooLate, CancelledError)
-            if self.running:
-                self._collect()
             share.release()
-
-        self._turn.addTimeout(PATIENCE, self.clock).addBoth(collect)
 
     def _collect(self) -> None:
         if not self._whole_is_due():
-            gc.collect(1)
+            fresh, *_ = gc.get_count()
+            if fresh >= FEW:
+                gc.collect(1)
             return
         start = self.timer()
         found = gc.collect()
@@ -110,3 +115,7 @@ class Garbage(Service):
         self.log.debug(
             "{count} objects of garbage collected in {ms:.0f} ms", count=found, ms=seconds * 1000
         )
+
+
+def _stopped(failure: Failure) -> None:
+    failure.trap(CancelledError)

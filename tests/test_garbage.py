@@ -84,8 +84,24 @@ def test_very_many_are_looked_at_when_no_rows_are_among_them(made, room):
     # Whoever comes now waits until it is done.
     assert not later.grow(1)
     holder.release()
+    assert collector.calls == []
+    # The rows go after that.
+    clock.advance(0)
     assert collector.calls == [1]
     assert later.grow(1)
+
+
+def test_what_went_with_its_rows_is_not_looked_for(made, room):
+    collector, clock, busy = made
+    busy.append("a large answer")
+    holder = room.share()
+    holder.grow(50)
+    collector.fresh = MANY
+    seconds(clock, 1)
+    holder.release()
+    collector.fresh = 0
+    clock.advance(0)
+    assert collector.calls == []
 
 
 def test_very_many_do_not_wait_for_ever(made, room):

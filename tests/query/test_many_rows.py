@@ -99,7 +99,7 @@ def test_groups_that_cores_counted_are_added_in_several_turns() -> None:
 
 
 def test_rows_are_let_go_in_turns():
-    _, _, part = many_rows("columns→name", host(), 2100)
+    _, _, part = many_rows("columns→name", host("h", 0, [], []), 2100)
     assert turns(forgotten([part], part.rows)) == 0
     assert len(part.rows) == 2100
     assert turns(forgotten([part], None)) > 3
