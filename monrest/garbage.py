@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 from monrest.concurrency import pause
 from monrest.spool import Room
 
-INTERVAL = 1.0
+INTERVAL = 0.25
 """Seconds between two looks."""
 FEW, MANY = 5_000, 20_000
 """New objects that are worth a collection, and those among which must be rows on their way."""
