@@ -47,8 +47,8 @@ bench: $(VENV)/.tools
 	$(BIN)/python -m bench
 
 docs: $(VENV)/.runtime
-	$(BIN)/python -m monrest.resources.reference > docs/api.md
-	$(BIN)/python -m monrest.resources.paths > monrest/cli/paths.txt
+	$(BIN)/python -m monrest.daemon.reference > docs/api.md
+	$(BIN)/python -m monrest.daemon.paths > monrest/cli/paths.txt
 	$(BIN)/python -m monrest.cli.manpage > docs/monrest.1
 
 clean:

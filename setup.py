@@ -28,7 +28,7 @@ setup(
     # twistd's plugin search can see; an import hook hides the plugin from it.
     package_dir={"": "."},
     packages=[*find_packages(include=["monrest", "monrest.*"]), "twisted.plugins"],
-    package_data={"monrest": ["py.typed", "cli/paths.txt", "commands/commands.json"]},
+    package_data={"monrest": ["py.typed", "cli/paths.txt", "livestatus/commands.json"]},
     data_files=[("share/man/man1", ["docs/monrest.1"])],
     cmdclass={"build_py": BuildWithDemo},
     entry_points={"console_scripts": ["monrest=monrest.cli.main:main"]},

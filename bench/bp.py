@@ -26,12 +26,12 @@ from twisted.internet.defer import Deferred
 from bench.clients import BrokenRunError, Livestatus
 from bench.processes import Processes
 from bench.report import Line, times
+from monrest.base.clock import MachineClock
+from monrest.base.concurrency import Threads, pause
 from monrest.bp.commit import Commits
 from monrest.bp.exporter import Exporter
 from monrest.bp.service import DUTY
 from monrest.bp.service import Processes as BusinessProcesses
-from monrest.clocks import MachineClock
-from monrest.concurrency import Threads, pause
 from monrest.config import BpConfig, SiteConfig
 from monrest.sites.registry import Registry
 from monrest.store.database import Database

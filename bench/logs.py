@@ -30,7 +30,7 @@ from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout
 from monrest.query.resolve import Names, View
-from monrest.resources.columns import LOGS
+from monrest.rows.columns import LOGS
 from monrest.store import engines, migrate
 from monrest.store.tables import logcache_lines
 

@@ -14,9 +14,9 @@ from twisted.application.service import IService
 from twisted.python.usage import Options as BaseOptions
 from twisted.python.usage import UsageError
 
-from monrest.clocks import MachineClock, measure_spans
+from monrest.base.clock import MachineClock, measure_spans
+from monrest.base.log import LineObserver
 from monrest.config import Config, ConfigError, load, loads
-from monrest.log import LineObserver
 
 _HIGHEST_PORT = 65535
 _DEMO_CONFIG = """
@@ -92,8 +92,8 @@ def makeService(options: Options) -> IService:
     from twisted.internet import reactor
 
     measure_spans(reactor)
-    from monrest.restart import Restart
-    from monrest.service import Daemon
+    from monrest.daemon.restart import Restart
+    from monrest.daemon.service import Daemon
 
     observer = _observer(options, reactor)
     if options.config is not None:

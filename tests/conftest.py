@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogPublisher
 
-from monrest.clocks import measure_spans
+from monrest.base.clock import measure_spans
 from monrest.query.model import Test
 from tests.examples import examples
 

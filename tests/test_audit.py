@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.logger import globalLogPublisher
 
-from monrest.audit import audit
-from monrest.log import REQUEST_ID, LineObserver
-from monrest.values import Caller, Identity
+from monrest.base.audit import audit
+from monrest.base.log import REQUEST_ID, LineObserver
+from monrest.base.values import Caller, Identity
 
 ANN = Identity(user="ann", source="api_key", key="ab" * 32)
 HERE = Caller(address="192.0.2.1", client="192.0.2.1")

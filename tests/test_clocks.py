@@ -9,7 +9,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.task import Clock
 
 import monrest
-from monrest.clocks import Steps, measure_spans
+from monrest.base.clock import Steps, measure_spans
 from tests.fakes.clocks import Wall
 
 DATES = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime", "ctime", "strftime"}

@@ -9,7 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.task import Clock
 
-from monrest.concurrency import (
+from monrest.base.concurrency import (
     Periodic,
     Shared,
     Threads,
@@ -20,7 +20,7 @@ from monrest.concurrency import (
     shielded,
     sliced,
 )
-from monrest.errors import LostError, Unavailable
+from monrest.base.errors import LostError, Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
 from tests.fakes.turn import turn

@@ -6,8 +6,8 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.errors import Unavailable
-from monrest.figures import LIFETIME, Figures
+from monrest.base.errors import Unavailable
+from monrest.base.metrics import LIFETIME, Figures
 from tests.fakes.keystore import result
 
 

@@ -3,9 +3,9 @@
 import pytest
 from twisted.internet.task import Clock
 
-from monrest import garbage
-from monrest.garbage import FEW, INTERVAL, MANY, PATIENCE, SELDOM, SHORT, WHOLE, Garbage
-from monrest.spool import Room
+from monrest.base.spool import Room
+from monrest.daemon import garbage
+from monrest.daemon.garbage import FEW, INTERVAL, MANY, PATIENCE, SELDOM, SHORT, WHOLE, Garbage
 from tests.fakes.threads import Reactor
 
 

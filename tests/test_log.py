@@ -7,7 +7,7 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.logger import Logger, LogLevel, LogPublisher
 
-from monrest.log import ACCESS, AUDIT, REQUEST_ID, LineObserver
+from monrest.base.log import ACCESS, AUDIT, REQUEST_ID, LineObserver
 
 ACCESS_FIELDS = {"method": "GET", "path": "/mon/r/x y", "status": 200, "ms": 1.5, "user": "ann",
                  "failed_sites": ["a", "b"], "client": ""}  # fmt: skip

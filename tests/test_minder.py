@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from monrest import minder
+from monrest.base import minder
 
 LONG = 600.0
 

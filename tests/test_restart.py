@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from monrest.restart import AGAIN, Restart, initial
+from monrest.daemon.restart import AGAIN, Restart, initial
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROGRAM = """

@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
+from monrest.base.row_store import RowStore
+from monrest.base.spool import Spools
+from monrest.base.values import LateRows
 from monrest.query.steps import finished
-from monrest.rowstore import RowStore
-from monrest.spool import Spools
-from monrest.values import LateRows
 from tests.fakes.threads import NoThreads, Reactor
 
 ROWS = [

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
-from monrest.schedule import between, cron, expressions, following, read
+from monrest.base.errors import BadRequest
+from monrest.base.schedule import between, cron, expressions, following, read
 from tests.examples import examples
 from tests.table import each
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError
 
-from monrest import spool as module
-from monrest.spool import IN_MEMORY, Room, Share, Spool, Spools
+from monrest.base import spool as module
+from monrest.base.spool import IN_MEMORY, Room, Share, Spool, Spools
 from tests.fakes.threads import NoThreads, Reactor
 
 KILO = 1024

@@ -6,7 +6,7 @@ import socket
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.systemd import Notifier, Watchdog, monotonic_microseconds, watchdog_interval
+from monrest.daemon.systemd import Notifier, Watchdog, monotonic_microseconds, watchdog_interval
 
 
 @pytest.fixture(params=["path", "abstract"])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from monrest.errors import BadRequest
-from monrest.truth import flag, truth
+from monrest.base.errors import BadRequest
+from monrest.base.truth import flag, truth
 
 YES = ["1", "true", "yes", "on", "TRUE", "Yes", "oN", " 1 ", 1, 1.0, True]
 NO = ["0", "false", "no", "off", "FALSE", "No", "oFF", "", "  ", 0, 0.0, False, None]

@@ -16,8 +16,8 @@ from monrest.bp.custom import EMPTY, Extensions
 from monrest.bp.functions import Outcome, failed
 from monrest.bp.leaves import Leaf
 from monrest.bp.live import Live
+from monrest.bp.model import ROOT, Definition, Node
 from monrest.bp.plan import Plan, Step
-from monrest.bp.record import ROOT, Definition, Node
 from monrest.bp.results import NOT_YET, Result
 from monrest.bp.search import Moment
 from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, Item, NodeState, first_line, listed

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from attrs import define, field, frozen
 
+from monrest.base.concurrency import Threads
+from monrest.base.errors import RestError
 from monrest.bp.export import CoreObject, Exported, together
 from monrest.bp.objectfile import block, joined, split
-from monrest.concurrency import Threads
-from monrest.errors import RestError
 
 MOST_TRIED = 5
 """Processes that are tried one by one when a core refuses all of them together."""

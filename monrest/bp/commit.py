@@ -15,9 +15,9 @@ import orjson
 from attrs import define
 from twisted.logger import Logger
 
-from monrest.concurrency import Threads
+from monrest.base.concurrency import Threads
+from monrest.base.errors import Conflict, Unavailable
 from monrest.config import BpConfig
-from monrest.errors import Conflict, Unavailable
 from monrest.objectconfig import commands
 
 _KINDS = ("", ".bak", ".edit")

@@ -18,12 +18,12 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from monrest.base.values import Row
 from monrest.bp.functions import Outcome, failed
 from monrest.bp.live import Live
-from monrest.bp.record import Definition, Node
+from monrest.bp.model import Definition, Node
 from monrest.bp.states import PENDING, Item, NodeState
 from monrest.bp.syntax import text_at
-from monrest.values import Row
 
 _NO_OUTPUT = "(no output)"
 _EXTRA = (

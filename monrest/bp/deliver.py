@@ -12,21 +12,21 @@ from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, sliced
+from monrest.base.errors import BadRequest
+from monrest.base.values import Row
 from monrest.bp.gather import ask
 from monrest.bp.live import Layout, Live, Question
-from monrest.bp.record import Definition
+from monrest.bp.model import Definition
 from monrest.bp.results import Result
 from monrest.bp.spool import spool, spooled
 from monrest.bp.submit import Present, presents, results, synchronised
-from monrest.clocks import WallClock
-from monrest.commands.values import CoreCommand
-from monrest.concurrency import Threads, sliced
 from monrest.config import BpConfig
-from monrest.errors import BadRequest
+from monrest.livestatus.command import CoreCommand
 from monrest.query.model import CoreFilter, Test
 from monrest.sites.commands import send
 from monrest.sites.site import Site
-from monrest.values import Row
 
 Done: TypeAlias = Sequence[tuple[Definition, Result, float]]
 """Processes, their results, and how many seconds the calculation before this one took."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from monrest.bp.record import ROOT, Definition, Node
+from monrest.bp.model import ROOT, Definition, Node
 
 HOST_TEMPLATE = "{app}-bp-template"
 SERVICE_TEMPLATE = "{app}-bp-node-template"

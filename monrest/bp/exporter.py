@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 from attrs import define, field
 from twisted.logger import Logger
 
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads
+from monrest.base.errors import RestError
 from monrest.bp.candidates import Candidates, FailedError, Refusal, RefusedError
 from monrest.bp.export import Exported
-from monrest.clocks import WallClock
-from monrest.concurrency import Threads
 from monrest.config import BpConfig
-from monrest.errors import RestError
 from monrest.objectconfig import commands
 from monrest.objectconfig.document import UnwritableError
 from monrest.objectconfig.hooks import environment

@@ -8,12 +8,12 @@ from typing import ClassVar, TypeAlias
 from attrs import define, field
 from twisted.logger import Logger
 
+from monrest.base.concurrency import Threads, shielded
 from monrest.bp import forbidden
 from monrest.bp.deliver import sole
 from monrest.bp.export import Exported, exported
 from monrest.bp.exporter import Exporter
-from monrest.bp.statements import Check, Stored
-from monrest.concurrency import Threads, shielded
+from monrest.bp.store import Check, Stored
 from monrest.config import BpConfig
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site

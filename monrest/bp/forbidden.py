@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from monrest.base.errors import BadRequest
+from monrest.bp.model import ILLEGAL, Definition
 from monrest.bp.objectfile import ICINGA2
-from monrest.bp.record import ILLEGAL, Definition
 from monrest.config import BpConfig, ConfigTool
-from monrest.errors import BadRequest
 from monrest.objectconfig.files import setting
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from attrs import define, field
 
+from monrest.base.values import Row
 from monrest.bp.live import ACKNOWLEDGED, DOWNTIME, OUTPUT, Counts, text
 from monrest.bp.search import title_of
 from monrest.bp.states import OK, WORDS
-from monrest.values import Row
 
 _SHOWN_PROBLEMS = 10
 _LONGEST_OUTPUT = 50

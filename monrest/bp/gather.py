@@ -14,16 +14,16 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
+from monrest.base.concurrency import sliced
+from monrest.base.errors import SitesFailed
+from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.bp.live import Layout, Live, Needs, Question
 from monrest.bp.services import NOWHERE, Memory, Services
-from monrest.concurrency import sliced
-from monrest.errors import SitesFailed
 from monrest.livestatus.recall import Recall
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.pushdown import both
 from monrest.sites.fanout import Gathered, fan_out
 from monrest.sites.site import Site
-from monrest.values import Capabilities, Row, SiteProblem
 
 _SLICE = 500
 LIE = "the core sent rows of wrong types"

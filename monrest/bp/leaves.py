@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
+from monrest.base.values import Row
 from monrest.bp.filters import Filters
 from monrest.bp.found import Found, summary
 from monrest.bp.functions import Limited, Outcome, failed, limits, worst_of
@@ -40,7 +41,6 @@ from monrest.bp.search import Moment, shown, test_of
 from monrest.bp.states import CRITICAL, OK, UNKNOWN, WORDS, Item, NodeState
 from monrest.bp.syntax import expression_of, matching_of, text_at
 from monrest.query.regex import compile_pattern
-from monrest.values import Row
 
 _NO_OUTPUT = "no plugin output yet"
 _HARD = 1

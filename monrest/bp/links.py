@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from monrest.bp.record import ROOT
+from monrest.base.errors import Conflict
+from monrest.bp.model import ROOT
 from monrest.bp.syntax import matching_of, text_at
-from monrest.errors import Conflict
 
 Document: TypeAlias = Mapping[str, Any]
 

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
+from monrest.base.values import Row
 from monrest.bp.services import Services
 from monrest.query.model import Any_, CoreFilter, Pushed, Test
 from monrest.query.schema import CoreType
-from monrest.values import Row
 
 Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
 

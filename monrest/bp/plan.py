@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from monrest.bp.filters import NONE, Filters, filters_of
 from monrest.bp.live import PEER, Needs
-from monrest.bp.record import ROOT, Definition, Node
+from monrest.bp.model import ROOT, Definition, Node
 from monrest.bp.search import columns_of
 from monrest.bp.services import Pair, Services
 from monrest.bp.states import NodeState

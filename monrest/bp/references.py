@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeAlias
 
+from monrest.base.values import Row
 from monrest.bp.leaves import matched
 from monrest.bp.live import HOST, PEER, SERVICE, Live
-from monrest.bp.record import Definition, Node
+from monrest.bp.model import Definition, Node
 from monrest.bp.search import Moment, test_of
 from monrest.bp.syntax import matching_of, text_at
-from monrest.values import Row
 
 Key: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""

@@ -14,28 +14,28 @@ from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, sliced
+from monrest.base.errors import RestError
+from monrest.base.values import SiteProblem
 from monrest.bp import custom
 from monrest.bp.calculate import Calculation, Options
 from monrest.bp.filters import BUILT_IN
 from monrest.bp.gather import Answers, Rule, gather
 from monrest.bp.live import Needs
+from monrest.bp.model import Definition
 from monrest.bp.plan import Plan, add_needs, plan
-from monrest.bp.record import Definition
 from monrest.bp.references import Key, references
 from monrest.bp.results import Result
 from monrest.bp.search import Moment
 from monrest.bp.services import Memory
-from monrest.bp.statements import Stored
 from monrest.bp.states import DEFAULT_ORDER, NodeState
+from monrest.bp.store import Stored
 from monrest.bp.tree import Known
 from monrest.bp.visible import visible_nodes
-from monrest.clocks import WallClock
-from monrest.concurrency import Threads, sliced
 from monrest.config import BpConfig
-from monrest.errors import RestError
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
-from monrest.values import SiteProblem
 
 _PATIENCE = 180.0
 """Seconds for which a process waits for a site that it was calculated from before."""

@@ -13,15 +13,15 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
+from monrest.base.errors import BadRequest
+from monrest.base.values import Row
 from monrest.bp.live import CHECKED, HOST, SERVICE, STATE, number
-from monrest.errors import BadRequest
 from monrest.query.evaluate import Operand, ValueTest, value_test
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import compile_pattern
 from monrest.query.scalars import number_of
 from monrest.query.schema import CoreType
 from monrest.query.times import parse_duration, parse_time
-from monrest.values import Row
 
 RowTest: TypeAlias = Callable[[Row], bool]
 

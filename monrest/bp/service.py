@@ -22,7 +22,11 @@ from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.bp import statements
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic, Threads, shielded, sliced
+from monrest.base.errors import SitesFailed, Unavailable
+from monrest.base.values import SiteProblem
+from monrest.bp import store as statements
 from monrest.bp.commit import Commits
 from monrest.bp.deliver import Delivery
 from monrest.bp.exporter import Exporter
@@ -31,19 +35,15 @@ from monrest.bp.gather import Answers, Rule, carriers
 from monrest.bp.references import Key
 from monrest.bp.results import Result, stored
 from monrest.bp.run import FailedError, Runner
-from monrest.bp.statements import Calculated, Stored
+from monrest.bp.store import Calculated, Stored
 from monrest.bp.visible import masked
-from monrest.clocks import WallClock
-from monrest.concurrency import Periodic, Threads, shielded, sliced
 from monrest.config import BpConfig
-from monrest.errors import SitesFailed, Unavailable
 from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.store.merge import merged
-from monrest.values import SiteProblem
 
 DUTY = "business processes"
 

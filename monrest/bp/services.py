@@ -14,9 +14,9 @@ from typing import cast
 
 from attrs import define, field, frozen
 
+from monrest.base.values import Row
 from monrest.bp.states import NodeState
 from monrest.livestatus.recall import Recall
-from monrest.values import Row
 
 Pair = tuple[str, str]
 _SLICE = 2000

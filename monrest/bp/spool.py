@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from monrest.commands.values import CoreCommand
+from monrest.livestatus.command import CoreCommand
 
 _HOST = "PROCESS_HOST_CHECK_RESULT"
 _MODE = 0o660

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from monrest.bp.record import ROOT, Definition, Node
+from monrest.bp.model import ROOT, Definition, Node
 from monrest.bp.results import Result
 from monrest.bp.states import PENDING, NodeState
-from monrest.commands.values import CoreCommand
+from monrest.livestatus.command import CoreCommand
 
 DOWNTIME_SECONDS = 86400
 RENEW_SECONDS = 1800

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 
 FUNCTIONS = (
     "status",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
 
-from monrest.bp.record import ROOT, Definition
+from monrest.bp.model import ROOT, Definition
 from monrest.bp.results import UNCHECKED
 from monrest.bp.states import OK, WORDS, NodeState, first_line
 

@@ -11,11 +11,11 @@ from collections.abc import Collection, Generator, Mapping
 from attrs import evolve
 
 from monrest.bp.live import Live
-from monrest.bp.record import ROOT, Definition, Node
+from monrest.bp.model import ROOT, Definition, Node
 from monrest.bp.references import Key, places_of
 from monrest.bp.search import Moment
-from monrest.bp.statements import Stored
 from monrest.bp.states import PENDING, NodeState
+from monrest.bp.store import Stored
 
 NOT_VISIBLE = "not visible"
 

@@ -16,10 +16,10 @@ from twisted.web.client import Agent, HTTPConnectionPool, ResponseFailed
 from twisted.web.client import RequestTransmissionFailed as NotSent
 from twisted.web.http_headers import Headers
 
+from monrest.base.names import Names
 from monrest.cluster import seal
 from monrest.cluster.model import PeerError, Pong
 from monrest.config.cluster import without_slash
-from monrest.names import Names
 
 _CONNECT_SECONDS = 5
 _LONGEST_ANSWER = 16384

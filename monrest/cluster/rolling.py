@@ -16,9 +16,10 @@ from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.audit import audit
-from monrest.clocks import WallClock
-from monrest.cluster import statements
+from monrest.base.audit import audit
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Outcome
+from monrest.cluster import store as statements
 from monrest.cluster.model import (
     DONE,
     FAILED,
@@ -32,7 +33,6 @@ from monrest.cluster.model import (
     Pong,
     Step,
 )
-from monrest.concurrency import Outcome
 from monrest.store.database import Database
 from monrest.store.duties import Duties, Token
 

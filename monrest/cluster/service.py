@@ -17,15 +17,16 @@ from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.clocks import WallClock
-from monrest.cluster import seal, statements
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Outcome, Periodic, ask_all
+from monrest.base.errors import Forbidden, Unavailable
+from monrest.cluster import seal
+from monrest.cluster import store as statements
 from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, Seen, Step
 from monrest.cluster.peers import Peers
 from monrest.cluster.rolling import DUTY, Rolling
-from monrest.concurrency import Outcome, Periodic, ask_all
 from monrest.config import ClusterConfig
 from monrest.config.cluster import without_slash
-from monrest.errors import Forbidden, Unavailable
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError
 from monrest.store.health import Health

@@ -13,11 +13,11 @@ from typing import Any
 
 from attrs import frozen
 
+from monrest.base.errors import BadRequest
+from monrest.base.truth import EXPECTED, truth
 from monrest.commands import texts, times
-from monrest.commands.catalogue import ARGUMENT_NAMES, Argument, Command
 from monrest.config.values import CommandsConfig
-from monrest.errors import BadRequest
-from monrest.truth import EXPECTED, truth
+from monrest.livestatus.catalogue import ARGUMENT_NAMES, Argument, Command
 
 COMMON = frozenset(
     {"backend", "backends", "background", "headers", "test_only", "wait", "CSRFtoken", "token"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from monrest.commands.arguments import arguments_of, configured, limits
-from monrest.commands.catalogue import Argument, Command
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
 from monrest.config.values import CommandsConfig
+from monrest.livestatus.catalogue import Argument, Command
 
 _TYPES = {
     "boolean": "0 or 1",

@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 from attrs import frozen
 
+from monrest.base.errors import BadRequest
 from monrest.commands import texts
 from monrest.commands.arguments import may_hold_semicolons
-from monrest.commands.catalogue import Command, Kind, singular
-from monrest.commands.values import CoreCommand, Last, Target
-from monrest.errors import BadRequest
+from monrest.livestatus.catalogue import Command, Kind, singular
+from monrest.livestatus.command import CoreCommand, Last, Target
 
 LONGEST = 30_000
 """Bytes of all fields together: a core reads lines of 65,536, and backslashes may be doubled."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 
 BLANKED = frozenset({"comment_data", "plugin_output", "log"})
 """Arguments in which line ends and tabs become blanks; in plugin output the two characters."""

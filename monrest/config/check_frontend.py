@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from monrest.base.schedule import comes
 from monrest.config import cluster, expected
 from monrest.config.frontend import (
     JobsConfig,
@@ -16,7 +17,6 @@ from monrest.config.frontend import (
     ReportsConfig,
 )
 from monrest.config.values import Config
-from monrest.schedule import comes
 
 _HIGHEST_NUMBER = 1_000_000_000
 _HIGHEST_PORT = 65535

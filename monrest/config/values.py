@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from attrs import evolve, field, frozen
 
+from monrest.base.names import Names
 from monrest.config.addresses import Address, parse_address
 from monrest.config.frontend import (
     BpConfig,
@@ -28,7 +29,6 @@ from monrest.config.frontend import (
     PanoramaConfig,
     ReportsConfig,
 )
-from monrest.names import Names
 
 NamesConfig: TypeAlias = Names
 """The table ``[names]``; the words know how to spell paths and headers themselves."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from twisted.internet.error import CannotListenError
 
-from monrest.clocks import MachineClock, measure_spans
+from monrest.base.clock import MachineClock, measure_spans
 from monrest.demo.restart import report
 from monrest.demo.service import DemoCore
 from monrest.objectconfig.parser import ObjectConfigError

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.clocks import WallClock
+from monrest.base.clock import WallClock
 from monrest.demo.inventory import Inventory
 from monrest.demo.logbook import Logbook
 from monrest.demo.objects import Comment, Downtime, Target

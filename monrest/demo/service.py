@@ -17,7 +17,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.clocks import WallClock
+from monrest.base.clock import WallClock
 from monrest.demo.commands import run
 from monrest.demo.core import Core, local_zone
 from monrest.demo.history import generate

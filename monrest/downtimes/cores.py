@@ -12,12 +12,12 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.commands.values import Target
-from monrest.downtimes.record import SERVICE, Downtime
-from monrest.errors import BadRequest, SitesFailed
-from monrest.schedule import cron
+from monrest.base.errors import BadRequest, SitesFailed
+from monrest.base.schedule import cron
+from monrest.base.values import SiteProblem
+from monrest.downtimes.model import SERVICE, Downtime
+from monrest.livestatus.command import Target
 from monrest.sites.site import Site
-from monrest.values import SiteProblem
 
 
 class Found(Protocol):

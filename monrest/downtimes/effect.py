@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.commands.values import Target
+from monrest.base.values import Capabilities
+from monrest.downtimes.model import Downtime
 from monrest.downtimes.orders import AUTHOR, Order
-from monrest.downtimes.record import Downtime
+from monrest.livestatus.command import Target
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.sites.fanout import SiteAnswer, fan_out
 from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
-from monrest.values import Capabilities
 
 _DOWNTIMES: Layout = (
     ("host_name", "string"),

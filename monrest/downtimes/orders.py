@@ -10,10 +10,10 @@ from typing import Any
 
 from attrs import frozen
 
-from monrest.commands.catalogue import Command, find
 from monrest.commands.fill import orders
-from monrest.commands.values import CoreCommand, Target
-from monrest.downtimes.record import HOST, HOSTGROUP, SERVICE, SERVICEGROUP, Downtime
+from monrest.downtimes.model import HOST, HOSTGROUP, SERVICE, SERVICEGROUP, Downtime
+from monrest.livestatus.catalogue import Command, find
+from monrest.livestatus.command import CoreCommand, Target
 
 AUTHOR = "(cron)"
 """By whom the downtimes are, as the cores show it."""

@@ -17,14 +17,15 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList, Defer
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.audit import audit
-from monrest.clocks import Steps, WallClock
-from monrest.concurrency import Periodic, ended
-from monrest.downtimes import cores, effect, statements
+from monrest.base.audit import audit
+from monrest.base.clock import Steps, WallClock
+from monrest.base.concurrency import Periodic, ended
+from monrest.base.errors import BadRequest, SitesFailed, Unavailable
+from monrest.downtimes import cores, effect
+from monrest.downtimes import store as statements
+from monrest.downtimes.model import Downtime
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
-from monrest.downtimes.record import Downtime
-from monrest.downtimes.statements import Occurrence
-from monrest.errors import BadRequest, SitesFailed, Unavailable
+from monrest.downtimes.store import Occurrence
 from monrest.sites.commands import Sent, send
 from monrest.sites.site import Site
 from monrest.store.database import Database

@@ -11,15 +11,15 @@ from sqlalchemy import Connection
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.audit import audit
-from monrest.clocks import WallClock
-from monrest.errors import Unavailable
-from monrest.jobs import statements
+from monrest.base.audit import audit
+from monrest.base.clock import WallClock
+from monrest.base.errors import Unavailable
+from monrest.base.processes import Lease
+from monrest.jobs import store as statements
 from monrest.jobs.keeper import discard
+from monrest.jobs.model import Job
 from monrest.jobs.node import Node
-from monrest.jobs.record import Job
 from monrest.jobs.slots import Slots
-from monrest.processes import Lease
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
 

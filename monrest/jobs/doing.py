@@ -12,18 +12,18 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.audit import audit
-from monrest.clocks import WallClock
-from monrest.concurrency import Threads
-from monrest.errors import Forbidden, RestError, Unavailable
-from monrest.jobs import statements
+from monrest.base.audit import audit
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads
+from monrest.base.errors import Forbidden, RestError, Unavailable
+from monrest.base.log import REQUEST_ID
+from monrest.base.values import READ_ONLY, Answer, Caller, Document, Identity, Rows
+from monrest.jobs import store as statements
 from monrest.jobs.keeper import PATIENCE, Keeper, Kept, discard, failure_of, patiently
 from monrest.jobs.live import Live, Told, Work
-from monrest.jobs.record import Job, Outcome, storable
-from monrest.log import REQUEST_ID
+from monrest.jobs.model import Job, Outcome, storable
 from monrest.render.formats import Rendered, error_document, render
 from monrest.store.database import Database
-from monrest.values import READ_ONLY, Answer, Caller, Document, Identity, Rows
 
 LAST_TRIES = 5.0
 """Seconds for which a daemon that stops tries to store an end."""

@@ -9,10 +9,10 @@ from typing import TypeVar
 from attrs import define, evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.concurrency import pause
-from monrest.errors import Unavailable
-from monrest.jobs import statements
-from monrest.jobs.record import Outcome, storable
+from monrest.base.concurrency import pause
+from monrest.base.errors import Unavailable
+from monrest.jobs import store as statements
+from monrest.jobs.model import Outcome, storable
 from monrest.store.database import Database
 
 LONGEST_STDOUT = 4096

@@ -9,10 +9,10 @@ from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.clocks import WallClock
-from monrest.jobs.record import Job, percent_of, storable
+from monrest.base.clock import WallClock
+from monrest.base.values import Answer, Caller, Identity, Progress
+from monrest.jobs.model import Job, percent_of, storable
 from monrest.render.formats import RenderOptions
-from monrest.values import Answer, Caller, Identity, Progress
 
 LONGEST_MESSAGE = 500
 _ANSWERED = 90.0

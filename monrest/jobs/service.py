@@ -19,21 +19,21 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.clocks import WallClock
-from monrest.concurrency import Periodic, Threads, pause, shielded
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic, Threads, pause, shielded
+from monrest.base.errors import Unavailable
+from monrest.base.processes import Lease
+from monrest.base.values import Caller, Identity
 from monrest.config import JobsConfig
-from monrest.errors import Unavailable
-from monrest.jobs import statements
+from monrest.jobs import store as statements
 from monrest.jobs.care import WATCH, Care
 from monrest.jobs.doing import LAST_TRIES, Doer, note
 from monrest.jobs.keeper import discard
 from monrest.jobs.live import Live, Told, Work
+from monrest.jobs.model import Job, new_id, storable
 from monrest.jobs.node import Node
-from monrest.jobs.record import Job, new_id, storable
 from monrest.jobs.slots import Slots
-from monrest.processes import Lease
 from monrest.store.database import Database
-from monrest.values import Caller, Identity
 
 _BEAT = 2.0
 _CLEAN = 5.0

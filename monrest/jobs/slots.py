@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from attrs import define, field
 
+from monrest.base.errors import TooManyRequests
 from monrest.config import JobsConfig
-from monrest.errors import TooManyRequests
-from monrest.jobs.line import Line
+from monrest.jobs.fair_queue import Line
 from monrest.jobs.live import Live, Work
 
 MOST_BYTES = 67108864

@@ -25,7 +25,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from monrest.concurrency import after
+from monrest.base.concurrency import after
 from monrest.livestatus.connection import ConnectionFactory, write_now
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.errors import (

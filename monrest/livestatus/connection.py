@@ -15,9 +15,9 @@ from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from monrest.base.values import Row
 from monrest.livestatus.errors import LivestatusError
 from monrest.livestatus.framing import AnswerReader
-from monrest.values import Row
 
 
 class Owner(Typing):

@@ -8,11 +8,11 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IProtocol
 from twisted.python.failure import Failure
 
+from monrest.base.values import Row
 from monrest.livestatus.connection import Connection
 from monrest.livestatus.errors import BrokenConnectionError, LivestatusError, tls_error
 from monrest.livestatus.framing import AnswerReader, PackedRows, Transform
 from monrest.livestatus.recall import Recall, RecallParser
-from monrest.values import Row
 
 
 @define(eq=False)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-from monrest.commands.values import CoreCommand
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities
+from monrest.livestatus.command import CoreCommand
 from monrest.livestatus.lql import LONGEST_LINE
-from monrest.values import Capabilities
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import orjson
 from attrs import define, field
 
+from monrest.base.spool import Chunk, Share, Spool, Spools
+from monrest.base.values import Row
 from monrest.livestatus.errors import ProtocolError, RefusedError, first_line
-from monrest.spool import Chunk, Share, Spool, Spools
-from monrest.values import Row
 
 HEADER_SIZE = 16
 SLICE = 64 * 1024

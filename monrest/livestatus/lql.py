@@ -13,10 +13,10 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
 from monrest.query.sendable import LOOKED_UP, MOST, asked, bounded, harmless
-from monrest.values import Capabilities
 
 
 class HarmfulRequestError(Exception):

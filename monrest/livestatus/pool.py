@@ -21,7 +21,9 @@ from twisted.internet.interfaces import (
 )
 from twisted.python.failure import Failure
 
-from monrest.concurrency import after
+from monrest.base.concurrency import after
+from monrest.base.unix_peer import credentials
+from monrest.base.values import Row
 from monrest.livestatus.alarm import FOREVER, Alarm
 from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
@@ -37,8 +39,6 @@ from monrest.livestatus.errors import (
 from monrest.livestatus.exchange import Exchange, Opening, why_lost
 from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
-from monrest.unixpeer import credentials
-from monrest.values import Row
 
 
 @define(eq=False)

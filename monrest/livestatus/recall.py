@@ -13,8 +13,8 @@ from operator import ne
 import orjson
 from attrs import define, field
 
+from monrest.base.values import Row
 from monrest.livestatus.framing import RowParser, Transform, checked
-from monrest.values import Row
 
 _BETWEEN = b"],\n["
 

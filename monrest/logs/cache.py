@@ -14,10 +14,11 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.clocks import WallClock
-from monrest.concurrency import Periodic
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic
+from monrest.base.errors import Unavailable
+from monrest.base.values import Progress, nobody_follows
 from monrest.config import LogcacheConfig
-from monrest.errors import Unavailable
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs import records
 from monrest.logs.cachedlog import CachedLog, Reader
@@ -41,7 +42,6 @@ from monrest.query.plan import Layout
 from monrest.sites.site import Site
 from monrest.store.beats import boot_time
 from monrest.store.database import Database
-from monrest.values import Progress, nobody_follows
 
 _JOINED = frozenset({"naemon", "mk", "lmd"})
 """Cores in which a line belongs to the objects that it names, and to no others."""

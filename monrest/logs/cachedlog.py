@@ -14,8 +14,8 @@ from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.clocks import WallClock
-from monrest.errors import Unavailable
+from monrest.base.clock import WallClock
+from monrest.base.errors import Unavailable
 from monrest.logs import records
 from monrest.logs.events import Key, Line
 from monrest.logs.importer import present

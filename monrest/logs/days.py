@@ -15,13 +15,13 @@ from typing import TypeAlias
 from attrs import asdict, frozen
 from sqlalchemy import Connection, delete, func, select
 
+from monrest.base.values import Row
 from monrest.logs import records
 from monrest.logs.line import DAY
 from monrest.logs.records import Lease, Work
 from monrest.query.model import CoreFilter, Pushed, Stat, Test
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
-from monrest.values import Row
 
 AGAIN = 3600
 """Seconds after which a day that is not complete is compared once more."""

@@ -18,9 +18,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.clocks import WallClock
-from monrest.concurrency import Periodic, sliced
-from monrest.errors import Unavailable
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic, sliced
+from monrest.base.errors import Unavailable
+from monrest.base.values import Progress, Row, nobody_follows
 from monrest.livestatus.errors import RefusedError
 from monrest.logs import days, records, thinning
 from monrest.logs.days import Count, Day, ceil, floor
@@ -30,7 +31,6 @@ from monrest.logs.records import Doubt, Lease, LeaseLostError, Record, Written
 from monrest.query.model import Every, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database
-from monrest.values import Progress, Row, nobody_follows
 
 DRIFT = 300
 """Seconds before the newest known line in which others may still turn up."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import define, field
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.logs import records
 from monrest.logs.records import LEASE, Held, Record
 from monrest.store.beats import Beats, boot_time

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
+from monrest.base.values import Row
 from monrest.query.schema import CoreType
-from monrest.values import Row
 
 COLUMNS: tuple[tuple[str, CoreType], ...] = (
     ("time", "int"),

@@ -14,6 +14,7 @@ from attrs import define, evolve, field, frozen
 from sqlalchemy import Connection
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.base.values import Capabilities, Row
 from monrest.logs import records
 from monrest.logs.importer import DRIFT
 from monrest.logs.line import COLUMNS, DAY
@@ -24,7 +25,6 @@ from monrest.query.lines import FEW, MOST_GROUPS
 from monrest.query.model import CoreFilter
 from monrest.query.plan import Layout, SitePlan, plan, sort_keys, stats_of
 from monrest.query.pushdown import push_log_times
-from monrest.values import Capabilities, Row
 
 _LIKE_A_CORE = Capabilities(kind="naemon", tables={"log": dict(COLUMNS)}, key="log cache")
 _KEPT = frozenset(name for name, _ in COLUMNS)

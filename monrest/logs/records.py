@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from attrs import define, evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
-from monrest.errors import LostError
+from monrest.base.errors import LostError
 from monrest.logs import partitions
 from monrest.logs.line import DAY, LINENO, MESSAGE, TIME, Line, sizes
 from monrest.store.tables import logcache_days as days

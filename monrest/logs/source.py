@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from attrs import frozen
 
+from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import ProtocolError
 from monrest.logs.events import Line
 from monrest.logs.line import in_order
@@ -20,7 +21,6 @@ from monrest.query.regex import escape
 from monrest.sites.federation.site import openly
 from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
-from monrest.values import Capabilities, Row
 
 MOST_LINES = 20_000
 """Lines of a slice, unless a single second has more."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, and_, delete, func, select, text, update
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.clocks import WallClock
+from monrest.base.clock import WallClock
 from monrest.logs import records
 from monrest.logs.line import DAY, repetitions
 from monrest.logs.records import Lease, Record, Work

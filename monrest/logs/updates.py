@@ -11,13 +11,13 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from monrest.clocks import WallClock
-from monrest.concurrency import pause
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import pause
+from monrest.base.values import Progress, SiteProblem
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs.importer import BusyError
 from monrest.logs.records import LeaseLostError, Record, Written
 from monrest.sites.site import Site
-from monrest.values import Progress, SiteProblem
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from attrs import define, frozen
 from twisted.internet.defer import Deferred
 
-from monrest import processes
-from monrest.concurrency import Threads
-from monrest.nodecontrol.record import GatherError, What, facts_of
+from monrest.base import processes
+from monrest.base.concurrency import Threads
+from monrest.nodecontrol.model import GatherError, What, facts_of
 
 
 @frozen

@@ -15,10 +15,11 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 
-from monrest import __version__, processes
-from monrest.concurrency import Shared, Threads, pause
+from monrest import __version__
+from monrest.base import processes
+from monrest.base.concurrency import Shared, Threads, pause
 from monrest.nodecontrol.gather import Gathered
-from monrest.nodecontrol.record import What
+from monrest.nodecontrol.model import What
 
 _SAMPLE = 0.5
 """Seconds over which the load of the processors is measured."""

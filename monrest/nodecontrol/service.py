@@ -22,31 +22,22 @@ from twisted.internet.defer import (
 )
 from twisted.logger import Logger
 
-from monrest import processes
-from monrest.clocks import Steps, WallClock
-from monrest.concurrency import Periodic, Threads
+from monrest.base import processes
+from monrest.base.clock import Steps, WallClock
+from monrest.base.concurrency import Periodic, Threads
+from monrest.base.errors import BadRequest, Conflict, Unavailable
+from monrest.base.schedule import between
+from monrest.base.values import Progress
 from monrest.config import ControlledNode, NodeControlConfig
-from monrest.errors import BadRequest, Conflict, Unavailable
-from monrest.nodecontrol import statements
+from monrest.nodecontrol import store as statements
 from monrest.nodecontrol.gather import CommandGatherer, Gatherer
 from monrest.nodecontrol.local import LocalGatherer, LocalHost
-from monrest.nodecontrol.record import (
-    BROKEN,
-    WHATS,
-    GatherError,
-    Log,
-    Node,
-    What,
-    outcome,
-    steps,
-)
-from monrest.nodecontrol.statements import Stored, Work
-from monrest.schedule import between
+from monrest.nodecontrol.model import BROKEN, WHATS, GatherError, Log, Node, What, outcome, steps
+from monrest.nodecontrol.store import Stored, Work
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
-from monrest.values import Progress
 
 DUTY = "nodecontrol"
 _LOOK = 5.0

@@ -13,8 +13,8 @@ from typing import Any
 from attrs import frozen
 from twisted.internet.defer import Deferred
 
-from monrest import processes
-from monrest.processes import Ended, shell
+from monrest.base import processes
+from monrest.base.processes import Ended, shell
 
 LONGEST = 3600.0
 """Seconds after which a command is ended for which no request and no job waits."""

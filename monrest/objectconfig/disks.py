@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import define, field
 from twisted.internet.defer import DeferredLock
 
-from monrest.concurrency import Threads
+from monrest.base.concurrency import Threads
 from monrest.config import ConfigTool
 from monrest.objectconfig import stash
 from monrest.objectconfig.identity import Marks

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from monrest.errors import BadRequest, Conflict, NotFound
+from monrest.base.errors import BadRequest, Conflict, NotFound
 from monrest.objectconfig.document import ConfigFile, UnwritableError
 from monrest.objectconfig.files import readonly_file
 from monrest.objectconfig.identity import new_id

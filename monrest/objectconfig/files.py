@@ -16,8 +16,8 @@ from typing import Any
 import re2
 from attrs import define, evolve, field, frozen
 
+from monrest.base.errors import BadRequest, Forbidden
 from monrest.config import ConfigTool
-from monrest.errors import BadRequest, Forbidden
 
 _LINE = re.compile(r":\d+\Z")
 _READONLY = re.compile(rb"[#;]\s*mon\s*:\s*readonly\s*\Z")

@@ -20,7 +20,7 @@ import cattrs
 import orjson
 from attrs import frozen
 
-from monrest.errors import Conflict
+from monrest.base.errors import Conflict
 
 
 @frozen(kw_only=True)

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 from attrs import define, evolve, frozen
 
-from monrest.clocks import age_of_file
+from monrest.base.clock import age_of_file
+from monrest.base.errors import Unavailable
 from monrest.config import ConfigTool
-from monrest.errors import Unavailable
 from monrest.objectconfig.document import Block, ConfigFile, place
 from monrest.objectconfig.files import FileSet, discover, files_in, has_readonly_comment
 from monrest.objectconfig.identity import Claim, Marks, align, assign

@@ -13,9 +13,9 @@ from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.clocks import WallClock
-from monrest.commands.values import CoreCommand
-from monrest.concurrency import pause
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import pause
+from monrest.livestatus.command import CoreCommand
 from monrest.objectconfig.commands import CommandResult, run
 from monrest.sites.commands import send
 from monrest.sites.site import Site

@@ -20,7 +20,7 @@ import orjson
 from attrs import evolve, frozen
 from twisted.logger import Logger
 
-from monrest.errors import Conflict, Forbidden, RestError, Unavailable
+from monrest.base.errors import Conflict, Forbidden, RestError, Unavailable
 from monrest.objectconfig import targets
 from monrest.objectconfig.journal import BusyError, Entry, Journal, Room, put, sync
 from monrest.objectconfig.targets import Target, digest, locate, obstacle, opened

@@ -13,9 +13,9 @@ from typing import Any
 from attrs import evolve, frozen
 from twisted.logger import Logger
 
-from monrest.clocks import WallClock
-from monrest.concurrency import Threads, pause
-from monrest.errors import Unavailable
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, pause
+from monrest.base.errors import Unavailable
 from monrest.objectconfig import stash
 from monrest.objectconfig.disks import Disk
 from monrest.objectconfig.files import readonly_file

@@ -21,10 +21,10 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.clocks import WallClock
-from monrest.concurrency import Threads, pause, shielded
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, pause, shielded
+from monrest.base.errors import Unavailable
 from monrest.config import ConfigTool
-from monrest.errors import Unavailable
 from monrest.objectconfig import stash
 from monrest.objectconfig.diff import unified
 from monrest.objectconfig.disks import Disk

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from monrest.errors import Forbidden
+from monrest.base.errors import Forbidden
 
 _COMPONENT = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

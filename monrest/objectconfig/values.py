@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.objectconfig.attributes import OBJECT_TYPES, ObjectType
 from monrest.objectconfig.grammar import BLANKS
 

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 from attrs import field, frozen
 
-from monrest.errors import BadRequest
-from monrest.panorama import record as records
-from monrest.panorama.record import Dashboard
+from monrest.base.errors import BadRequest
+from monrest.panorama import model as records
+from monrest.panorama.model import Dashboard
 
 SUFFIX = ".tab"
 

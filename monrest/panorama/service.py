@@ -10,13 +10,13 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.logger import Logger
 
-from monrest import processes
-from monrest.clocks import WallClock
-from monrest.concurrency import Periodic, Threads
+from monrest.base import processes
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic, Threads
+from monrest.base.errors import BadRequest, Unavailable
 from monrest.config import PanoramaConfig
-from monrest.errors import BadRequest, Unavailable
-from monrest.panorama import statements
-from monrest.panorama.record import Dashboard
+from monrest.panorama import store as statements
+from monrest.panorama.model import Dashboard
 from monrest.panorama.scripted import Script, dashboard_of, scripts_in
 from monrest.store.database import Database
 

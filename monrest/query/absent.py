@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from monrest.base.values import Row
 from monrest.query.access import labels
 from monrest.query.bind import Bound, Check, CheckTree
 from monrest.query.plan import Layout
 from monrest.query.resolve import PerfValue
 from monrest.query.stages import Part
 from monrest.query.steps import CAREFUL, Steps
-from monrest.values import Row
 
 
 def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[tuple[str, ...]]:

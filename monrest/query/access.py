@@ -11,6 +11,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from monrest.base.values import Row
 from monrest.query import customvars, perfdata
 from monrest.query.resolve import (
     Core,
@@ -26,7 +27,6 @@ from monrest.query.resolve import (
 )
 from monrest.query.scalars import text_of
 from monrest.query.schema import PEER_COLUMNS
-from monrest.values import Row
 
 Getter: TypeAlias = Callable[[Row], Any]
 Index: TypeAlias = Mapping[str, int]

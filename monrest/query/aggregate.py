@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
+from monrest.base.values import Column, Row
 from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.functions import number_of, text_of
@@ -19,7 +20,6 @@ from monrest.query.order import in_order
 from monrest.query.resolve import Core
 from monrest.query.select import Reader
 from monrest.query.steps import Steps
-from monrest.values import Column, Row
 
 _TURN = 500
 

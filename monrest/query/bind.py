@@ -12,7 +12,9 @@ from typing import Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.truth import EXPECTED, truth
+from monrest.base.values import Column
 from monrest.query.access import needs
 from monrest.query.evaluate import Operand
 from monrest.query.expressions import (
@@ -40,8 +42,6 @@ from monrest.query.resolve import Core, Derived, Names, PerfValue, Source, Varia
 from monrest.query.scan import printable
 from monrest.query.states import conditions, meant
 from monrest.query.times import parse_duration, parse_time
-from monrest.truth import EXPECTED, truth
-from monrest.values import Column
 
 Stage: TypeAlias = Literal["row", "element", "aggregate"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.scalars import number_of, text_of
 
 MOST_WIDTH = 999

@@ -17,7 +17,8 @@ from typing import Literal, TypeAlias
 
 from attrs import Factory, define, evolve, frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Row
 from monrest.query.expressions import calls
 from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, Moment, build, pattern_of
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
@@ -31,7 +32,6 @@ from monrest.query.scan import (
     quoted,
     split,
 )
-from monrest.values import Row
 
 MOST_ITEMS = 500
 """Items of ``columns``, arguments of a function and operands of a calculation."""

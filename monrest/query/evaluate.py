@@ -11,11 +11,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Row
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import Pattern
-from monrest.values import Row
 
 RowTest: TypeAlias = Callable[[Row], bool]
 Operand: TypeAlias = str | float | Pattern

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 
 from attrs import evolve
 
+from monrest.base.values import Column
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 from monrest.query.resolve import Core, Names
-from monrest.values import Column
 
 
 def references(expression: Expression) -> Iterable[Ref]:

@@ -5,7 +5,7 @@ Rules: docs/spec/query.md, "Filters".
 
 from __future__ import annotations
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.model import OPERATORS, Condition
 from monrest.query.scan import bare, outline, printable
 

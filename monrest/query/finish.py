@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from monrest.base.values import Document, Row, Rows
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound
@@ -20,7 +21,6 @@ from monrest.query.select import Reader, items_of
 from monrest.query.sitegroups import merge_groups
 from monrest.query.stages import Doubts, Part, Unpacking
 from monrest.query.steps import Steps
-from monrest.values import Document, Row, Rows
 
 _TURN = 500
 

@@ -7,13 +7,13 @@ from itertools import chain
 
 from attrs import evolve
 
+from monrest.base.values import LateRows, Row, Rows
 from monrest.query import stages
 from monrest.query.bind import Bound
 from monrest.query.plan import Layout
 from monrest.query.select import Reader
 from monrest.query.stages import Part
 from monrest.query.steps import Steps, finished
-from monrest.values import LateRows, Row, Rows
 
 _TURN = 500
 

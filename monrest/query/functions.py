@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Row
 from monrest.query.cformat import Template
 from monrest.query.model import Literal_
 from monrest.query.regex import Pattern, compile_pattern
 from monrest.query.scalars import number_of, text_of, within
 from monrest.query.steps import A_CALL, Budget, Steps, finished
 from monrest.query.times import format_duration, format_time
-from monrest.values import Row
 
 __all__ = [
     "AGGREGATES",

@@ -15,7 +15,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Document, LateRows, Row, Rows
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
@@ -27,7 +28,6 @@ from monrest.query.resolve import Core
 from monrest.query.select import Cell, Reader, items_of
 from monrest.query.stages import Doubts, Part, Unpacking
 from monrest.query.steps import Steps
-from monrest.values import Document, LateRows, Row, Rows
 
 FEW = 20_000
 """Rows of an answer that are held in memory as they are."""

@@ -11,9 +11,9 @@ from heapq import merge
 from operator import itemgetter
 from typing import Any
 
+from monrest.base.values import Row
 from monrest.query.functions import number_of, text_of
 from monrest.query.steps import Steps, T
-from monrest.values import Row
 
 _RUN = 10_000
 _RUN_SIZE = 4_000_000

@@ -8,14 +8,14 @@ from functools import lru_cache
 
 from attrs import define, field
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Parameters
 from monrest.query.columns import MOST_TEXT, parse_columns, split_list
 from monrest.query.filters import parse_parameter
 from monrest.query.model import FilterTree, Group, Query, SortKey
 from monrest.query.q import MOST_CONDITIONS, parse_q
 from monrest.query.scan import UNPRINTABLE, bare, printable
 from monrest.query.states import conditions
-from monrest.values import Parameters
 
 RESERVED = frozenset(
     {

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from attrs import evolve, field, frozen
 
+from monrest.base.values import Capabilities
 from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
@@ -20,7 +21,6 @@ from monrest.query.pushdown import both, push_all, push_log_times
 from monrest.query.resolve import Core, Peer, core_word
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, TableSchema
 from monrest.query.sendable import Use, uses
-from monrest.values import Capabilities
 
 _DAY = 86400
 

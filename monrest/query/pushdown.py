@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from monrest.base.values import Capabilities
 from monrest.query import pending
 from monrest.query.bind import Check, CheckGroup, CheckTree
 from monrest.query.functions import number_of
@@ -19,7 +20,6 @@ from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 from monrest.query.regex import pushability
 from monrest.query.resolve import Core, Variable, View, secret
 from monrest.query.sendable import MOST, TELLS_EMPTY, uses
-from monrest.values import Capabilities
 
 _LONGEST = 10_000
 """Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from attrs import Factory, define
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.model import OPERATORS, Condition, FilterTree, Group, Operator
 from monrest.query.scan import UNPRINTABLE, printable
 

@@ -9,7 +9,7 @@ from typing import Any
 import re2
 from attrs import field, frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.model import Operator
 from monrest.query.portable import pushability
 from monrest.query.steps import TURN, Budget, Steps, finished

@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
+from monrest.base.values import Column
 from monrest.query.customvars import Visibility
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, DerivedColumn, TableSchema
-from monrest.values import Column
 
 Secret: TypeAlias = Literal[
     "command", "commands", "command line", "event", "variables", "names", "values", "other",

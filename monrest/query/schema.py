@@ -1,6 +1,6 @@
 """What the query engine must know of a collection: its columns, where they come from, its order.
 
-The catalogue of real collections is declared in ``monrest.resources.columns``; this module only
+The catalogue of real collections is declared in ``monrest.rows.columns``; this module only
 gives the shapes, so that the query engine stays free of any knowledge of endpoints.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from monrest.values import Column
+from monrest.base.values import Column
 
 CoreType: TypeAlias = Literal["string", "int", "float", "list", "dict", "time"]
 

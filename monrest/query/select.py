@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Row
 from monrest.query.access import Getter, getter
 from monrest.query.bind import Bound, Check, CheckTree
 from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
@@ -19,7 +20,6 @@ from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 from monrest.query.regex import QUICK, Pattern
 from monrest.query.resolve import Core, Peer, PerfList, PerfValue, Variable
 from monrest.query.steps import A_CALL, CAREFUL, TURN, Budget, Steps
-from monrest.values import Row
 
 ELEMENT = "\0element"
 """Index entry of the element that ``to_rows`` appends to a row."""

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from monrest.base.values import Capabilities
 from monrest.query import pending
 from monrest.query.model import CoreFilter, Every, Test
-from monrest.values import Capabilities
 
 Use: TypeAlias = Literal["filter", "group", "stats", "sort"]
 """A Filter line or a counting Stats line, a column beside Stats, a Stats function, a Sort line."""

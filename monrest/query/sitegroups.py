@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from monrest.base.values import Row
 from monrest.query.plan import Layout
 from monrest.query.steps import Steps
-from monrest.values import Row
 
 _TURN = 100
 

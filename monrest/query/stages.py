@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
+from monrest.base.values import Column, Document, Expand, Row, Rows
 from monrest.query.access import Getter, expander, getter, mask
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, Named, Selected
@@ -23,7 +24,6 @@ from monrest.query.resolve import Core, Peer, PerfValue
 from monrest.query.schema import PEER_COLUMNS, CoreColumn
 from monrest.query.select import ELEMENT, Cell, Reader, items_of
 from monrest.query.steps import CAREFUL, Steps
-from monrest.values import Column, Document, Expand, Row, Rows
 
 _TURN = 500
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.query.resolve import Core, Names
 from monrest.query.scalars import number_of

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import define, field
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 
 T = TypeVar("T")
 

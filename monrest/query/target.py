@@ -13,8 +13,8 @@ from urllib.parse import unquote, unquote_plus
 
 from attrs import field, frozen
 
-from monrest.errors import BadRequest
-from monrest.values import OutputFormat, Parameters
+from monrest.base.errors import BadRequest
+from monrest.base.values import OutputFormat, Parameters
 
 FORMATS: dict[str, OutputFormat] = {
     "csv": "csv",

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
+from monrest.base.values import Capabilities, Row
 from monrest.query import pending
 from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
 from monrest.query.pushdown import Pushable, both
 from monrest.query.sendable import harmless
 from monrest.query.steps import Steps
-from monrest.values import Capabilities, Row
 
 _TURN = 100
 """Rows a turn; each is tested against some fifty conditions."""

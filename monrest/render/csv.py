@@ -18,7 +18,7 @@ from monrest.render.table import failed_sites, number_text, table_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from monrest.values import Document, Row, Rows
+    from monrest.base.values import Document, Row, Rows
 
 _SPECIAL = re.compile(r'[\r\n",;:]')
 

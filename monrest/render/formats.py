@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from monrest.errors import error_value
+from monrest.base.errors import error_value
+from monrest.base.truth import flag
+from monrest.base.values import Document, Rows
 from monrest.render.csv import csv
 from monrest.render.json import document_json, rows_json
 from monrest.render.text import text_table
 from monrest.render.wrapped import wrapped_json
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.render.xlsx import excel, nobody_gives_up
-from monrest.truth import flag
-from monrest.values import Document, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from monrest.values import OutputFormat
+    from monrest.base.values import OutputFormat
 
 JSON = "application/json; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"

@@ -19,7 +19,7 @@ from monrest.render.slices import PIECE, batches, gathered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from monrest.values import Column, Document, Expand, Row, Rows
+    from monrest.base.values import Column, Document, Expand, Row, Rows
 
 DEEPEST = 200
 """Containers nested deeper than this are shown as null; orjson itself ends at 254."""

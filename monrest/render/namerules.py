@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from monrest.values import ColumnType
+    from monrest.base.values import ColumnType
 
 _TIMES = frozenset(("mtime", "start", "end", "localtime", "ts", "time", "lmd_last_cache_update"))
 _NO_TIMES = frozenset(("last_job", "last_error", "last_state", "last_hard_state"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from monrest.values import Row, RowList
+    from monrest.base.values import Row, RowList
 
 PIECE = 65536
 """Wanted size of a piece in bytes."""

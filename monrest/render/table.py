@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from monrest.base.values import Rows
 from monrest.render.json import digits
-from monrest.values import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from monrest.values import Answer, Document, Row, RowList
+    from monrest.base.values import Answer, Document, Row, RowList
 
 SCALAR = "value"
 """Column name of a list of plain values and of a single plain value."""

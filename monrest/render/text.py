@@ -20,7 +20,7 @@ from monrest.render.table import failed_sites, number_text, table_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from monrest.values import Document, Row, Rows
+    from monrest.base.values import Document, Row, Rows
 
 _MEASURED_ROWS = 25
 _MEASURED_CELLS = 1_000

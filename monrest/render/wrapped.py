@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from monrest.base.values import Column, Rows
 from monrest.render.json import document_value, dumps, indented, rows_value
 from monrest.render.namerules import by_name
 from monrest.render.slices import gathered
 from monrest.render.table import document_names, row_names
-from monrest.values import Column, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from monrest.values import Answer, ColumnType, Document
+    from monrest.base.values import Answer, ColumnType, Document
 
 
 def column_meta(column: Column, first: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from xlsxwriter import Workbook
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.render.json import dumps, well_formed
 from monrest.render.slices import PIECE, taken
 from monrest.render.table import Table, number_text, table_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from xlsxwriter.worksheet import Worksheet
 
-    from monrest.values import Document, Rows, SiteProblem
+    from monrest.base.values import Document, Rows, SiteProblem
 
 CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_ROWS = 1048576

@@ -9,9 +9,9 @@ from typing import Any
 
 from attrs import evolve
 
+from monrest.base.values import Column, Document, Rows
 from monrest.reports.build import Frame
 from monrest.reports.sheet import CellKind, Grid, Head, Note, Part, Sheet, Spelling
-from monrest.values import Column, Document, Rows
 
 _MOST_ROWS = 5000
 """Rows on a page and on paper; the files for programs have all of them."""

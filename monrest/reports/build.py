@@ -8,12 +8,12 @@ from typing import Any
 
 from attrs import frozen
 
-from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
-from monrest.logs.periods import Span
+from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
+from monrest.availability.periods import Span
 from monrest.reports import picture
 from monrest.reports.figures import Measured, average
+from monrest.reports.model import Report
 from monrest.reports.parts import TimePart
-from monrest.reports.record import Report
 from monrest.reports.settings import Settings
 from monrest.reports.sheet import Grid, Head, Note, Part, Sheet, Spelling
 

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from attrs import frozen
 
-from monrest.logs.availability import NODATA, NOTRUNNING, OUTSIDE, Times, words_of
+from monrest.availability.account import NODATA, NOTRUNNING, OUTSIDE, Times, words_of
+from monrest.availability.outages import Outage
 from monrest.logs.events import Key
-from monrest.logs.outages import Outage
 
 
 @frozen(kw_only=True)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 from attrs import field, frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.render.xlsx import nobody_gives_up
 from monrest.reports.lists import csv, workbook

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from monrest.config import MailConfig
 from monrest.reports.files import FORMATS, File
-from monrest.reports.record import Report, addresses
+from monrest.reports.model import Report, addresses
 from monrest.reports.settings import Settings
 from monrest.reports.sheet import Sheet
 

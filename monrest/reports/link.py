@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Parameters
 from monrest.query.target import Target, parameters, target
-from monrest.values import Parameters
 
 _EXPECTED = "a path of this API, such as /mon/r/csv/hosts?columns=name,state"
 _FORMS = {"csv": "csv", "xls": "xls", "text": "text"}

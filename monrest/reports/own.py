@@ -20,7 +20,7 @@ from attrs import define, evolve
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.reports.markup import parts_of_markup
 from monrest.reports.settings import completed
 from monrest.reports.sheet import Note, Sheet, duration

@@ -6,8 +6,8 @@ from datetime import date, datetime, timedelta, tzinfo
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
-from monrest.logs.periods import Span
+from monrest.availability.periods import Span
+from monrest.base.errors import BadRequest
 
 _MOST = 400
 _MOST_NUMBERS = 1_000_000

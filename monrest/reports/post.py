@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import define
 from twisted.logger import Logger
 
-from monrest.audit import audit
+from monrest.base.audit import audit
 from monrest.jobs.keeper import PATIENCE, patiently
-from monrest.reports import statements
+from monrest.reports import store as statements
 from monrest.reports.letter import Letter
 from monrest.reports.runs import AUTHOR
 from monrest.reports.smtp import Delivery
-from monrest.reports.statements import MAILING, Run
+from monrest.reports.store import MAILING, Run
 from monrest.store.duties import DutyLostError, Token
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
+from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.reports import picture
 from monrest.reports.build import Frame
 from monrest.reports.sheet import Grid, Head, Part, Sheet

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, delete, insert, select, update
 
 from monrest.reports.files import File
-from monrest.reports.record import Report
-from monrest.reports.statements import Work
+from monrest.reports.model import Report
+from monrest.reports.store import Work
 from monrest.store.tables import report_files as files
 from monrest.store.tables import reports
 

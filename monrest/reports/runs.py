@@ -9,14 +9,15 @@ from sqlalchemy import Connection
 from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
 
-from monrest.audit import audit
-from monrest.errors import RestError, SitesFailed, Unavailable
-from monrest.jobs.record import Job
-from monrest.reports import results, statements
+from monrest.base.audit import audit
+from monrest.base.errors import RestError, SitesFailed, Unavailable
+from monrest.base.values import Answer, Document, Progress
+from monrest.jobs.model import Job
+from monrest.reports import results
+from monrest.reports import store as statements
 from monrest.reports.letter import Letter, letter
-from monrest.reports.statements import QUEUE, SCHEDULE, WAITING, Run
+from monrest.reports.store import QUEUE, SCHEDULE, WAITING, Run
 from monrest.store.duties import Token
-from monrest.values import Answer, Document, Progress
 
 if TYPE_CHECKING:
     from monrest.reports.service import Made, Reports

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.query.q import parse_q
 

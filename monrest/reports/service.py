@@ -19,26 +19,35 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.clocks import Steps, WallClock
-from monrest.concurrency import Periodic, Shared, Threads, ended
+from monrest.base.clock import Steps, WallClock
+from monrest.base.concurrency import Periodic, Shared, Threads, ended
+from monrest.base.errors import RestError, Unavailable
+from monrest.base.values import (
+    Answer,
+    Caller,
+    Document,
+    Identity,
+    Progress,
+    nobody_follows,
+    part_of,
+)
 from monrest.config import MailConfig, ReportsConfig
-from monrest.errors import RestError, Unavailable
 from monrest.jobs.live import Work
-from monrest.jobs.record import Job
+from monrest.jobs.model import Job
 from monrest.jobs.service import Jobs
-from monrest.reports import results, statements
+from monrest.reports import results
+from monrest.reports import store as statements
 from monrest.reports.files import File, rendered
+from monrest.reports.model import Report
 from monrest.reports.own import templates_in
 from monrest.reports.post import Post
-from monrest.reports.record import Report
 from monrest.reports.runs import Runs, reason_of
 from monrest.reports.sheet import Sheet
 from monrest.reports.smtp import Mailer
-from monrest.reports.statements import HANDING, QUEUE, WAITING, Run
+from monrest.reports.store import HANDING, QUEUE, WAITING, Run
 from monrest.reports.templates import TEMPLATES, Templates
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
-from monrest.values import Answer, Caller, Document, Identity, Progress, nobody_follows, part_of
 
 DUTY = "reports"
 _LOOK = 5.0

@@ -14,14 +14,14 @@ from typing import Any, Literal, TypeVar
 import re2
 from attrs import define, frozen
 
-from monrest.errors import BadRequest
-from monrest.logs.availability import HOST_WORDS, SERVICE_WORDS
-from monrest.logs.periods import Span, UnknownPeriodError, named
+from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
+from monrest.availability.periods import Span, UnknownPeriodError, named
+from monrest.base.errors import BadRequest
+from monrest.base.truth import EXPECTED, truth
 from monrest.query.times import parse_time
 from monrest.reports.link import Link, read_link
 from monrest.reports.search import Search, read_search
 from monrest.reports.templates import LANGUAGES, Template
-from monrest.truth import EXPECTED, truth
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from twisted.internet.protocol import Factory
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.python.failure import Failure
 
-from monrest.concurrency import Threads
+from monrest.base.concurrency import Threads
 from monrest.config import MailConfig
 from monrest.reports.letter import Letter
 

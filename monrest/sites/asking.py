@@ -6,6 +6,7 @@ from functools import partial
 
 from attrs import evolve, frozen
 
+from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.lql import build
@@ -13,7 +14,6 @@ from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.federation.questions import question
 from monrest.sites.normalise import Layout, normaliser, with_companions
-from monrest.values import Capabilities, Row
 
 
 @frozen

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import frozen
 
+from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import ProtocolError, RefusedError
 from monrest.query.model import Pushed
 from monrest.sites.static import ICINGA2, SHINKEN
-from monrest.values import Capabilities, Row
 
 Kind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
 

@@ -14,9 +14,10 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from monrest.clocks import WallClock
-from monrest.commands.values import CoreCommand
-from monrest.concurrency import shielded, sliced
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import shielded, sliced
+from monrest.base.values import SiteProblem
+from monrest.livestatus.command import CoreCommand
 from monrest.livestatus.errors import (
     ConnectError,
     HangingError,
@@ -27,7 +28,6 @@ from monrest.livestatus.errors import (
 from monrest.livestatus.external import decodes_backslashes, line
 from monrest.sites.health import GRACE
 from monrest.sites.site import Site
-from monrest.values import SiteProblem
 
 MOST_LINES = 100
 """Lines in one transmission."""

@@ -10,7 +10,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 from monrest.livestatus.errors import LivestatusError
 from monrest.livestatus.framing import PackedRows
 from monrest.livestatus.recall import Recall
@@ -19,7 +20,6 @@ from monrest.sites.asking import Ask, prepare
 from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
 from monrest.sites.transport import PartialRows
-from monrest.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 
 Plan: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
 """What to ask one site; None when its core has nothing to say, such as no such table."""

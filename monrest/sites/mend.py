@@ -12,8 +12,8 @@ import re
 from collections.abc import Generator
 from typing import Any
 
+from monrest.base.values import Row
 from monrest.livestatus.framing import SEPARATORS, Transform
-from monrest.values import Row
 
 _JSON = b"\nOutputFormat: json\n"
 _TEXTS = (

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import orjson
 from attrs import frozen
 
+from monrest.base.values import Capabilities, Row
 from monrest.livestatus.framing import Transform
 from monrest.query.schema import EMPTY, CoreType
-from monrest.values import Capabilities, Row
 
 Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
 """Names and types of the columns that every row shall have, in order."""

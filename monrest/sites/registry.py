@@ -11,7 +11,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.logger import Logger
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.sites.federation.remote import Whom
 from monrest.sites.federation.site import FederatedSite, words
 from monrest.sites.federation.source import Source

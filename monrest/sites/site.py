@@ -13,7 +13,8 @@ from twisted.internet.defer import Deferred, DeferredList, fail
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
 
-from monrest.concurrency import sliced
+from monrest.base.concurrency import sliced
+from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.livestatus.command_channel import IDLE, CommandChannel
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
 from monrest.livestatus.errors import (
@@ -33,7 +34,6 @@ from monrest.sites.inflight import InFlight
 from monrest.sites.mend import as_texts, mend
 from monrest.sites.normalise import Layout
 from monrest.sites.transport import Hops, Orders, Queries
-from monrest.values import Capabilities, Row, SiteProblem
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig

@@ -12,11 +12,11 @@ from typing import Protocol
 from attrs import frozen
 from twisted.internet.defer import Deferred
 
+from monrest.base.values import Row
 from monrest.livestatus.command_channel import Outcome
 from monrest.livestatus.errors import LivestatusError
 from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
-from monrest.values import Row
 
 
 class PartialRows(list[Row]):

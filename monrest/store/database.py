@@ -22,8 +22,8 @@ from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.concurrency import Threads, pause, shielded
-from monrest.errors import BadRequest, Unavailable
+from monrest.base.concurrency import Threads, pause, shielded
+from monrest.base.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
 from monrest.store.door import Door, GivenUpError, Job
 from monrest.store.failures import Meaning, StoreError, meaning_of, told

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from monrest.concurrency import Threads
+from monrest.base.concurrency import Threads
 from monrest.store import engines
 from monrest.store.failures import Meaning, meaning_of
 

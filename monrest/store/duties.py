@@ -21,8 +21,8 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.concurrency import Periodic
-from monrest.errors import LostError, Unavailable
+from monrest.base.concurrency import Periodic
+from monrest.base.errors import LostError, Unavailable
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
 from monrest.store.tables import duties, duty_daemons

@@ -12,8 +12,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.concurrency import Periodic
-from monrest.errors import Unavailable
+from monrest.base.concurrency import Periodic
+from monrest.base.errors import Unavailable
 from monrest.store.database import Database
 from monrest.store.tables import metadata
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 
 _DEEPEST = 50
 

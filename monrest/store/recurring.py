@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select, update
 
-from monrest.schedule import following
+from monrest.base.schedule import following
 
 
 def is_due(table: Table, now: float) -> Callable[[Connection], bool]:

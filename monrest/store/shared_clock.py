@@ -20,9 +20,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.clocks import STEP, WallClock
-from monrest.concurrency import Periodic
-from monrest.errors import Unavailable
+from monrest.base.clock import STEP, WallClock
+from monrest.base.concurrency import Periodic
+from monrest.base.errors import Unavailable
 from monrest.store import engines
 from monrest.store.beats import boot_time
 from monrest.store.database import Database

@@ -6,7 +6,7 @@ import os
 
 from sqlalchemy import Connection
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 
 RESERVE = 67_108_864
 """Bytes that stay free, or a quarter of a disk that has less than four times as much."""

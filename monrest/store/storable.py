@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 
 
 def require_storable(record: Mapping[str, Any], longest: int) -> None:

@@ -18,17 +18,14 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 
-from monrest.auth import csrf
-from monrest.auth.authenticate import Authenticator
-from monrest.auth.proxies import Proxies
-from monrest.config import ServerConfig
-from monrest.errors import BadRequest, RestError, TooLarge
-from monrest.log import REQUEST_ID
-from monrest.names import Names
-from monrest.query.target import FORMATS, Target, parameters, target
-from monrest.render.formats import RenderOptions, shows_headers
-from monrest.truth import flag
-from monrest.values import (
+from monrest.accounts.authenticate import Authenticator
+from monrest.accounts.proxies import Proxies
+from monrest.api import csrf
+from monrest.base.errors import BadRequest, RestError, TooLarge
+from monrest.base.log import REQUEST_ID
+from monrest.base.names import Names
+from monrest.base.truth import flag
+from monrest.base.values import (
     ANONYMOUS,
     Answer,
     Caller,
@@ -38,6 +35,9 @@ from monrest.values import (
     RestRequest,
     Rows,
 )
+from monrest.config import ServerConfig
+from monrest.query.target import FORMATS, Target, parameters, target
+from monrest.render.formats import RenderOptions, shows_headers
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 from monrest.web.caller import caller_of
 from monrest.web.errors import Problem, describe

@@ -17,9 +17,9 @@ import orjson
 from attrs import frozen
 from multipart import MultipartError, MultipartParser, parse_options_header
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Parameters
 from monrest.query.target import MOST_PARAMETERS, parameters
-from monrest.values import Parameters
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

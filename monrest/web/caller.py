@@ -12,9 +12,9 @@ from attrs import frozen
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import ISSLTransport
 
-from monrest.auth.proxies import Proxies
-from monrest.unixpeer import credentials
-from monrest.values import Caller
+from monrest.accounts.proxies import Proxies
+from monrest.base.unix_peer import credentials
+from monrest.base.values import Caller
 
 
 @frozen(kw_only=True)

@@ -19,7 +19,7 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
-from monrest.errors import RestError, TooLarge, TooSlow, error_value
+from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
 from monrest.web.caller import Peer, peer_of
 from monrest.web.intake import HEAD_SECONDS, LEAST, UNKNOWN, WINDOW, no_room
 from monrest.web.pace import Pace

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from werkzeug.exceptions import HTTPException
 
-from monrest.errors import RestError
+from monrest.base.errors import RestError
 
 log = Logger()
 

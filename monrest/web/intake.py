@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import define
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 
 UNKNOWN = 65536
 """Bytes of a body that anybody may send; for more a client has to be known."""

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from twisted.web.http import Request
 from zope.interface import implementer
 
-from monrest.spool import Spool
+from monrest.base.spool import Spool
 from monrest.web.pace import Pace, pace_of_reader
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from attrs import define, evolve
 
-from monrest.concurrency import Threads
+from monrest.base.concurrency import Threads
+from monrest.base.spool import Spool, Spools
+from monrest.base.values import Document, LateRows, Rows, Stream
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
-from monrest.spool import Spool, Spools
-from monrest.values import Document, LateRows, Rows, Stream
 from monrest.web.flow import Flow
 from monrest.web.producer import Body
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.internet.interfaces import IReactorTime
 
-    from monrest.values import Answer
+    from monrest.base.values import Answer
     from monrest.web.errors import Problem
     from monrest.web.site import ApiRequest
 

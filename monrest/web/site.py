@@ -21,9 +21,9 @@ from twisted.web.http import datetimeToString
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request, Site
 
-from monrest.clocks import WallClock
-from monrest.errors import BadRequest
-from monrest.log import ACCESS
+from monrest.base.clock import WallClock
+from monrest.base.errors import BadRequest
+from monrest.base.log import ACCESS
 from monrest.render.formats import RenderOptions
 from monrest.web.caller import Peer
 from monrest.web.channel import ApiChannel
@@ -32,8 +32,8 @@ from monrest.web.intake import Intake, no_room
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
 
+    from monrest.base.names import Names
     from monrest.config import ServerConfig
-    from monrest.names import Names
     from monrest.web.front import FrontResource
 
 log = Logger()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.auth.commands import (
+from monrest.base.values import ADMIN, READ_ONLY, ROLES, Identity
+from monrest.commands.permissions import (
     HOST_COMMANDS,
     PERMISSIONS,
     SERVICE_COMMANDS,
@@ -20,7 +21,6 @@ from monrest.auth.commands import (
     refusal,
 )
 from monrest.query.model import Any_, Test
-from monrest.values import ADMIN, READ_ONLY, ROLES, Identity
 from tests.table import each
 
 A, D, C = Grant.ALLOWED, Grant.DENIED, Grant.CONTACT

@@ -2,7 +2,7 @@
 
 from twisted.internet.defer import Deferred
 
-from monrest.auth.contacts import NOBODY, Contact, Contacts
+from monrest.accounts.contacts import NOBODY, Contact, Contacts
 from tests.fakes.keystore import value_of
 from tests.fakes.livestatus import (
     NAEMON_COLUMNS,
@@ -233,7 +233,7 @@ def test_a_slow_core_holds_up_nobody_who_is_known(town):
 
 
 def test_users_are_not_kept_for_ever(town, monkeypatch):
-    monkeypatch.setattr("monrest.auth.contacts._REMEMBERED", 3)
+    monkeypatch.setattr("monrest.accounts.contacts._REMEMBERED", 3)
     contacts = Contacts(Hall(core(town)), town.clock)
     for number in range(10):
         of(town, contacts, f"user{number}")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from monrest.auth.sessions import Sessions, cookie_of
+from monrest.accounts.sessions import Sessions, cookie_of
+from monrest.base.names import Names
+from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.names import Names
-from monrest.values import Caller
 from tests.fakes.clocks import Wall
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from monrest.auth.csrf import check, check_page
-from monrest.errors import Forbidden
-from monrest.names import Names
-from monrest.values import ANONYMOUS, Identity
+from monrest.api.csrf import check, check_page
+from monrest.base.errors import Forbidden
+from monrest.base.names import Names
+from monrest.base.values import ANONYMOUS, Identity
 from tests.table import each
 
 TOKEN = "a" * 64 + "_1"

@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.auth.contacts import Contact, Contacts
+from monrest.accounts.contacts import Contact, Contacts
 from tests.fakes.livestatus import (
     NAEMON_COLUMNS,
     Script,

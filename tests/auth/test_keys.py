@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.auth import remembered
-from monrest.auth.keys import Keys, hashed_key
+from monrest.accounts import remembered
+from monrest.accounts.keys import Keys, hashed_key
+from monrest.base.errors import Forbidden, Unavailable
+from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.errors import Forbidden, Unavailable
 from monrest.store.tables import api_keys
-from monrest.values import Caller
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
 

@@ -7,8 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.auth.remembered import Remembered
-from monrest.errors import Unavailable
+from monrest.accounts.remembered import Remembered
+from monrest.base.errors import Unavailable
 from tests.fakes.keystore import result
 
 FRESH, GRACE = 5.0, 60.0

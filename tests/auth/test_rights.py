@@ -3,11 +3,11 @@
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.auth.contacts import Contact
-from monrest.auth.rights import is_read_only, may_submit
+from monrest.accounts.contacts import Contact
+from monrest.accounts.rights import is_read_only, may_submit
+from monrest.base.values import ADMIN, READ_ONLY, Identity
 from monrest.config import Config
 from monrest.config.values import CommandsConfig
-from monrest.values import ADMIN, READ_ONLY, Identity
 from tests.fakes.sites import outcome
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.auth.roles import EVERYTHING, RoleTable, grantable, restricted
-from monrest.values import ADMIN, READ_ONLY, ROLES, Identity
+from monrest.accounts.roles import EVERYTHING, RoleTable, grantable, restricted
+from monrest.base.values import ADMIN, READ_ONLY, ROLES, Identity
 
 HOSTS, SERVICES = "authorized_for_all_hosts", "authorized_for_all_services"
 SETS = st.frozensets(st.sampled_from(ROLES))

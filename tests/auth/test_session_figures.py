@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.auth.sessions import Sessions
+from monrest.accounts.sessions import Sessions
+from monrest.base.names import Names
+from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.names import Names
-from monrest.values import Caller
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 

@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.auth import sessions as module
-from monrest.auth.sessions import Sessions, hashed_id
+from monrest.accounts import sessions as module
+from monrest.accounts.sessions import Sessions, hashed_id
+from monrest.base.errors import Unavailable
+from monrest.base.names import Names
+from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.errors import Unavailable
-from monrest.names import Names
 from monrest.store.tables import sessions as table
-from monrest.values import Caller
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
 

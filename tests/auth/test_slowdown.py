@@ -4,9 +4,9 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from monrest.auth import slowdown
-from monrest.auth.slowdown import FIRST_DELAY, LONGEST_DELAY, Slowdown
-from monrest.errors import TooManyRequests, Unavailable
+from monrest.accounts import slowdown
+from monrest.accounts.slowdown import FIRST_DELAY, LONGEST_DELAY, Slowdown
+from monrest.base.errors import TooManyRequests, Unavailable
 
 HERE, THERE = "192.0.2.1", "198.51.100.1"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.auth.users import Profile, Users
+from monrest.accounts.users import Profile, Users
+from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.values import Caller
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.auth.usernames import INTERNAL, LONGEST, UserNames
+from monrest.accounts.usernames import INTERNAL, LONGEST, UserNames
+from monrest.base.errors import BadRequest
 from monrest.config import AuthConfig
-from monrest.errors import BadRequest
 
 NAMES = UserNames(AuthConfig())
 

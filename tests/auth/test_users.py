@@ -4,12 +4,12 @@ import pytest
 from sqlalchemy import func, select
 from twisted.internet.defer import Deferred
 
-from monrest.auth.attempts import is_right
-from monrest.auth.users import Profile, Users
+from monrest.accounts.attempts import is_right
+from monrest.accounts.users import Profile, Users
+from monrest.base.errors import TooManyRequests, Unavailable
+from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.errors import TooManyRequests, Unavailable
 from monrest.store.tables import users as table
-from monrest.values import Caller
 from tests.fakes.audited import audited
 from tests.fakes.clocks import Wall
 from tests.fakes.door import Attempts, Passwords

@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from monrest.auth.visibility import visibility
+from monrest.api.visibility import visibility
+from monrest.base.values import ADMIN, READ_ONLY, Identity
 from monrest.query.model import Any_, Every
 from monrest.query.totals import columns_of
 from monrest.sites.static import ICINGA2, SHINKEN
-from monrest.values import ADMIN, READ_ONLY, Identity
 
 HOSTS = "authorized_for_all_hosts"
 SERVICES = "authorized_for_all_services"

@@ -6,7 +6,7 @@ import pytest
 
 from monrest.bp.custom import load
 from monrest.bp.live import HOST_COLUMNS, HOSTGROUP_COLUMNS, SERVICE_COLUMNS, Live, Needs, Question
-from monrest.bp.record import read
+from monrest.bp.model import read
 from tests.bp.town import NOW, Town, leaf, row, town
 
 __all__ = ["town"]

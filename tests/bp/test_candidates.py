@@ -8,8 +8,8 @@ from twisted.internet.defer import Deferred
 from monrest.bp.candidates import MOST_TRIED, Candidates, RefusedError
 from monrest.bp.export import exported, together
 from monrest.bp.forbidden import problems
+from monrest.bp.model import read
 from monrest.bp.objectfile import FORMATS, block, joined, split
-from monrest.bp.record import read
 
 
 def process(number, label="all", name=""):

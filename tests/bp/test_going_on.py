@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from monrest.bp.calculate import Calculation, Options
 from monrest.bp.live import SERVICE_COLUMNS, Live, Question
+from monrest.bp.model import read
 from monrest.bp.plan import plan
-from monrest.bp.record import read
 from monrest.bp.results import NOTHING
 from monrest.bp.services import NOWHERE, Services
 from monrest.bp.tree import Known

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from monrest.base.errors import BadRequest, Conflict
 from monrest.bp.export import exported, together
 from monrest.bp.links import check_links
-from monrest.bp.record import cleaned, read, unique
+from monrest.bp.model import cleaned, read, unique
 from monrest.bp.syntax import matching_of, parse
-from monrest.errors import BadRequest, Conflict
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from monrest.bp import statements
+from monrest.base.errors import BadRequest, RestError
+from monrest.bp import store as statements
 from monrest.bp.commit import Commits
 from monrest.bp.results import NodeState, Result, stored
 from monrest.bp.service import DUTY, Processes
-from monrest.bp.statements import Calculated
+from monrest.bp.store import Calculated
 from monrest.config import BpConfig
-from monrest.errors import BadRequest, RestError
 from monrest.sites.registry import SiteList
 from monrest.store.duties import Duties
 from monrest.store.tables import duties as table

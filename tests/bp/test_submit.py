@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.bp.record import read
+from monrest.bp.model import read
 from monrest.bp.results import Result
 from monrest.bp.states import NodeState
 from monrest.bp.submit import Present, output_of, presents, results, synchronised

@@ -6,8 +6,8 @@ import pytest
 
 from monrest.bp.calculate import Calculation, Options
 from monrest.bp.live import Live, Needs
+from monrest.bp.model import read
 from monrest.bp.plan import plan
-from monrest.bp.record import read
 from monrest.bp.results import NOTHING, restored, stored
 from monrest.bp.tree import Known
 

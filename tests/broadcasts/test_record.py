@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from attrs import evolve
 
-from monrest.broadcasts.record import Broadcast, checked, file_name, shown, usual_name
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.broadcasts.model import Broadcast, checked, file_name, shown, usual_name
 from tests.table import each
 
 BERLIN = ZoneInfo("Europe/Berlin")

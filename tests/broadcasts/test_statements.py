@@ -6,8 +6,8 @@ from datetime import UTC
 
 from twisted.internet.defer import gatherResults
 
-from monrest.broadcasts import statements
-from monrest.broadcasts.record import checked
+from monrest.broadcasts import store as statements
+from monrest.broadcasts.model import checked
 
 MANY = range(12)
 

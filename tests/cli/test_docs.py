@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from monrest.api.endpoint import Endpoint
 from monrest.cli.completion import paths, script
 from monrest.cli.manpage import manpage
 from monrest.cli.options import MONREST, SECTIONS, Command
 from monrest.cli.parsers import help_text
-from monrest.resources.declare import Endpoint
-from monrest.resources.paths import listing
+from monrest.daemon.paths import listing
 
 REPOSITORY = Path(__file__).parents[2]
 

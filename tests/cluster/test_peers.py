@@ -10,10 +10,10 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.internet.protocol import Factory, Protocol
 
+from monrest.base.names import Names
 from monrest.cluster import seal
 from monrest.cluster.model import PeerError
 from monrest.cluster.peers import Peers
-from monrest.names import Names
 
 KEY = seal.key_of("k")
 ANSWER = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
+from monrest.base.errors import Forbidden
 from monrest.cluster.model import Own, PeerError, Pong
 from monrest.cluster.seal import key_of, new_number, of_call
 from monrest.cluster.service import Cluster
 from monrest.config import ClusterConfig
-from monrest.errors import Forbidden
 from monrest.store.duties import Duties
 from monrest.store.health import Health
 from tests.fakes.clocks import Wall

@@ -5,10 +5,10 @@ from datetime import UTC
 import pytest
 from attrs import evolve
 
+from monrest.base.errors import BadRequest
 from monrest.commands.arguments import Defaults, parse
-from monrest.commands.catalogue import find
 from monrest.config.values import CommandsConfig
-from monrest.errors import BadRequest
+from monrest.livestatus.catalogue import find
 
 NOW = 1795000000
 PLAIN = Defaults(user="omar", now=NOW + 0.7, zone=UTC, config=CommandsConfig())

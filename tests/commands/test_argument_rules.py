@@ -2,9 +2,9 @@
 
 import pytest
 
+from monrest.base.errors import BadRequest
 from monrest.commands.arguments import parse
-from monrest.commands.catalogue import ALL, find
-from monrest.errors import BadRequest
+from monrest.livestatus.catalogue import ALL, find
 from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused
 from tests.table import each
 

@@ -3,7 +3,7 @@
 import pytest
 
 from monrest.commands.arguments import LARGEST
-from monrest.commands.catalogue import find
+from monrest.livestatus.catalogue import find
 from tests.commands.reading import NOW, argument, refused
 
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from monrest.auth.commands import PERMISSIONS
-from monrest.commands.catalogue import ALL, COMMANDS, KINDS, find, singular, suggestion
+from monrest.commands.permissions import PERMISSIONS
+from monrest.livestatus.catalogue import ALL, COMMANDS, KINDS, find, singular, suggestion
 from tests.table import each
 
 COUNTS = {

@@ -1,9 +1,9 @@
 """Commands in words."""
 
 from monrest.commands.arguments import arguments_of
-from monrest.commands.catalogue import ALL, find
 from monrest.commands.describe import INTRODUCTION, arguments_text, help_text, marked
 from monrest.config.values import CommandsConfig
+from monrest.livestatus.catalogue import ALL, find
 from tests.table import each
 
 CONFIG = CommandsConfig()

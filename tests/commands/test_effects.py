@@ -5,16 +5,16 @@ from datetime import UTC
 
 import pytest
 
+from monrest.base.values import Capabilities
 from monrest.commands.arguments import Defaults, parse
-from monrest.commands.catalogue import ALL, COMMANDS, find
 from monrest.commands.effects import READINGS, UNKNOWN_TO_ICINGA2, Effect, Unseen, expected
 from monrest.commands.fill import orders, removal
-from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
+from monrest.livestatus.catalogue import ALL, COMMANDS, find
+from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
 from monrest.livestatus.lql import build
 from monrest.query.model import Pushed
-from monrest.values import Capabilities
 from tests.demo.conftest import START, Bench
 from tests.table import each
 

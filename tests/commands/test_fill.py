@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monrest.base.errors import BadRequest
 from monrest.commands.arguments import Defaults, parse
-from monrest.commands.catalogue import ALL, find
 from monrest.commands.fill import LONGEST, Removal, orders, removal
-from monrest.commands.values import CoreCommand, Target
 from monrest.config.values import CommandsConfig
-from monrest.errors import BadRequest
+from monrest.livestatus.catalogue import ALL, find
+from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import line
 from tests.examples import examples
 from tests.table import each

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from monrest.commands.catalogue import ALL
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
+from monrest.livestatus.catalogue import ALL
 from tests.live.harness.cores import CoreMissing, Icinga2Core
 
 pytestmark = pytest.mark.icinga2

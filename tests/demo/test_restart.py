@@ -9,7 +9,7 @@ import pytest
 from twisted.internet import reactor
 from twisted.internet.task import deferLater
 
-from monrest.clocks import MachineClock
+from monrest.base.clock import MachineClock
 from monrest.demo.inventory import build as build_inventory
 from monrest.demo.restart import read, report, restart
 from monrest.demo.service import DemoCore, demo_objects

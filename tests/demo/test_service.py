@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
 
-from monrest.clocks import MachineClock
+from monrest.base.clock import MachineClock
 from monrest.demo.service import DemoCore
 from monrest.objectconfig.parser import ObjectConfigError
 from tests.forks import DEMO, ran

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.commands.values import Target
+from monrest.base.errors import BadRequest
 from monrest.config.values import CommandsConfig
+from monrest.downtimes.model import Downtime, checked, targets_of
 from monrest.downtimes.orders import orders_of
-from monrest.downtimes.record import Downtime, checked, targets_of
-from monrest.errors import BadRequest
+from monrest.livestatus.command import Target
 from tests.table import each
 
 CONFIG = CommandsConfig()

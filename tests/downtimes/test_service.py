@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from twisted.internet.defer import Deferred
 
-from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
-from monrest.downtimes import statements
+from monrest.downtimes import store as statements
+from monrest.downtimes.model import checked
 from monrest.downtimes.orders import orders_of
-from monrest.downtimes.record import checked
 from monrest.downtimes.service import DUTY
+from monrest.livestatus.command import Target
 from tests.downtimes.world import BEGIN, DAILY, NOW, SIX, Core, World
 from tests.fakes.audited import audited
 from tests.fakes.keystore import result

@@ -8,16 +8,17 @@ from types import SimpleNamespace
 
 from twisted.internet.task import Clock
 
-from monrest.commands.values import Target
+from monrest.base.errors import SitesFailed
+from monrest.base.values import SiteProblem
 from monrest.config.values import CommandsConfig
-from monrest.downtimes import effect, service, statements
-from monrest.downtimes.record import checked
+from monrest.downtimes import effect, service
+from monrest.downtimes import store as statements
+from monrest.downtimes.model import checked
 from monrest.downtimes.service import RecurringDowntimes
-from monrest.errors import SitesFailed
+from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
 from monrest.sites.commands import Sent
 from monrest.store.duties import Duties
-from monrest.values import SiteProblem
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 

@@ -9,19 +9,19 @@ import os
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
-from monrest.auth import csrf
-from monrest.auth.authenticate import Authenticator
-from monrest.auth.contacts import NOBODY
-from monrest.auth.keys import Keys
-from monrest.auth.passwords import Passwords
-from monrest.auth.sessions import Sessions
-from monrest.auth.slowdown import Slowdown
-from monrest.auth.users import Users
+from monrest.accounts.authenticate import Authenticator
+from monrest.accounts.contacts import NOBODY
+from monrest.accounts.keys import Keys
+from monrest.accounts.passwords import Passwords
+from monrest.accounts.sessions import Sessions
+from monrest.accounts.slowdown import Slowdown
+from monrest.accounts.users import Users
+from monrest.api import csrf
+from monrest.api.dispatch import dispatch
+from monrest.base.names import Names
+from monrest.base.values import ANONYMOUS, Caller, RestRequest
 from monrest.config import AuthConfig, Config
-from monrest.names import Names
-from monrest.resources.dispatch import dispatch
-from monrest.resources.registry import router
-from monrest.values import ANONYMOUS, Caller, RestRequest
+from monrest.daemon.families import router
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.keystore import Store, value_of

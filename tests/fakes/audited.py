@@ -3,7 +3,7 @@
 import pytest
 from twisted.logger import globalLogPublisher
 
-from monrest.log import AUDIT
+from monrest.base.log import AUDIT
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 from attrs import fields, frozen
 from twisted.internet.defer import succeed
 
+from monrest.api.endpoint import Context
+from monrest.base.metrics import Figures
+from monrest.base.names import Names
+from monrest.base.spool import Room, Spools
 from monrest.config import Config
-from monrest.figures import Figures
-from monrest.names import Names
-from monrest.resources.declare import Context
 from monrest.sites.registry import SiteList
-from monrest.spool import Room, Spools
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from attrs import frozen
 from twisted.internet.task import Clock
 
-from monrest.auth.authenticate import Authenticator
-from monrest.auth.contacts import Contact
-from monrest.auth.keys import Keys
+from monrest.accounts.authenticate import Authenticator
+from monrest.accounts.contacts import Contact
+from monrest.accounts.keys import Keys
+from monrest.base.errors import Unavailable
+from monrest.base.names import Names
+from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.errors import Unavailable
-from monrest.names import Names
-from monrest.values import Caller
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.fakes.store import migrated_sqlite_url

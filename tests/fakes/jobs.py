@@ -5,11 +5,11 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
+from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
 from monrest.jobs.live import Work
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions
-from monrest.values import ADMIN, Document, Identity
 from monrest.web.errors import describe
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result

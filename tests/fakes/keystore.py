@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred, execute
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.store.database import Database
 from tests.fakes.store import InlineThreads
 

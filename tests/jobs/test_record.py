@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from monrest.jobs.record import Job, Outcome, id_of, visible
-from monrest.values import Identity
+from monrest.base.values import Identity
+from monrest.jobs.model import Job, Outcome, id_of, visible
 from tests.fakes.jobs import ANN, BOB, ROOT
 
 JOB = Job(

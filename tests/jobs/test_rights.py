@@ -6,9 +6,9 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from monrest.errors import Forbidden, TooManyRequests, Unavailable
-from monrest.jobs.record import Job, visible
-from monrest.values import ADMIN, READ_ONLY, Caller, Identity
+from monrest.base.errors import Forbidden, TooManyRequests, Unavailable
+from monrest.base.values import ADMIN, READ_ONLY, Caller, Identity
+from monrest.jobs.model import Job, visible
 from tests.fakes.jobs import ANN, BOB, Held, get, start
 from tests.fakes.keystore import result
 

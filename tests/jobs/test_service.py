@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.errors import BadRequest, TooManyRequests, Unavailable
-from monrest.jobs import statements
+from monrest.base.errors import BadRequest, TooManyRequests, Unavailable
+from monrest.base.values import Column, Document, Rows
+from monrest.jobs import store as statements
 from monrest.store import space
 from monrest.store.tables import job_output
-from monrest.values import Column, Document, Rows
 from tests.fakes.jobs import BOB, ROOT, Held, at_once, get, start, whole
 from tests.fakes.keystore import result
 

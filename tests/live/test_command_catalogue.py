@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness.daemon import Daemon, site
 
-from monrest.commands.catalogue import ALL
+from monrest.livestatus.catalogue import ALL
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from harness.daemon import site
 from harness.expect import SEMICOLON
 from harness.waiting import until
 
-from monrest.commands.catalogue import ALL
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
+from monrest.livestatus.catalogue import ALL
 
 __all__ = ["OWN", "boss", "server", "tape", "web"]
 

@@ -66,7 +66,7 @@ def test_it_can_be_stopped(daemon, line, slow):
             InFlight(daemon, path)
         assert daemon.stop(seconds=STOP_SECONDS) in (0, -signal.SIGTERM)
     assert not line.open.is_set(), "it did not wait until the database was back"
-    assert "info monrest.service.Daemon: stopped" in daemon.log
+    assert "info monrest.daemon.service.Daemon: stopped" in daemon.log
     assert "Traceback" not in daemon.log
 
 

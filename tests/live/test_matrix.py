@@ -17,9 +17,9 @@ from harness.daemon import Daemon, site
 from harness.expect import refused
 from harness.matrix import TABLE
 
-from monrest.resources.index import spelled
-from monrest.resources.registry import ENDPOINTS
-from monrest.values import ROLES
+from monrest.base.values import ROLES
+from monrest.daemon.families import ENDPOINTS
+from monrest.instance.index import spelled
 from tests.table import each
 
 CALLERS = (

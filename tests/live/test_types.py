@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.resources.registry import ENDPOINTS
+from monrest.daemon.families import ENDPOINTS
 from tests.table import each
 
 PATHS = sorted(

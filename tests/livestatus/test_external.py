@@ -6,9 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from monrest.commands.values import CoreCommand
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities
 from monrest.demo.commands import decode
-from monrest.errors import BadRequest
+from monrest.livestatus.command import CoreCommand
 from monrest.livestatus.external import (
     decodes_backslashes,
     keeps_connection,
@@ -17,7 +18,6 @@ from monrest.livestatus.external import (
     request,
 )
 from monrest.livestatus.lql import LONGEST_LINE
-from monrest.values import Capabilities
 from tests.table import each
 
 KINDS = ("naemon", "mk", "icinga2", "shinken", "lmd")

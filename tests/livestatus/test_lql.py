@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities
 from monrest.livestatus.lql import (
     LONGEST_LINE,
     HarmfulRequestError,
@@ -18,7 +19,6 @@ from monrest.livestatus.lql import (
     simplified,
 )
 from monrest.query.model import Any_, Every, Not, Pushed, Stat, Test
-from monrest.values import Capabilities
 from tests.examples import examples
 from tests.table import each
 

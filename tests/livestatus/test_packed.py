@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monrest.base.spool import Room, Spools
 from monrest.livestatus import framing
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.framing import AnswerReader, PackedRows, parse_rows
-from monrest.spool import Room, Spools
 from tests.fakes.livestatus import as_json, framed
 from tests.fakes.threads import Reactor
 

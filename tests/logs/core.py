@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
+from monrest.base.values import Capabilities
 from monrest.demo.logbook import LogEntry
 from monrest.logs.importer import Periods, SiteImport
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
 from monrest.store.tables import logcache_lines, logcache_sites
-from monrest.values import Capabilities
 from tests.fakes.clocks import Wall
 
 NOW = 1_700_000_000

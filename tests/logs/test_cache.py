@@ -3,12 +3,12 @@
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
+from monrest.base.values import SiteProblem
 from monrest.config import LogcacheConfig
 from monrest.livestatus.errors import ConnectError
 from monrest.logs import records
 from monrest.logs.cache import LogCache
 from monrest.logs.importer import BusyError
-from monrest.values import SiteProblem
 from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, stored
 

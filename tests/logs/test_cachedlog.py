@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.logs import thinning
 from monrest.logs.cachedlog import CachedLog, Reader
 from monrest.logs.importer import DRIFT

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.logs.availability import Period, Rules, availability
+from monrest.availability.account import Period, Rules, availability
+from monrest.availability.outages import outages
+from monrest.availability.periods import Span
 from monrest.logs.events import Watched, transition
-from monrest.logs.outages import outages
-from monrest.logs.periods import Span
 from tests.logs.lines import HOST, SERVICE, START, line
 from tests.table import each
 

@@ -9,10 +9,10 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.logs.availability import Period, Rules, availability
+from monrest.availability.account import Period, Rules, availability
+from monrest.availability.outages import outages
+from monrest.availability.periods import Span
 from monrest.logs.events import DowntimeEvent, ProgramEvent, StateEvent
-from monrest.logs.outages import outages
-from monrest.logs.periods import Span
 from tests.examples import examples
 
 KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", "s")]
@@ -179,7 +179,7 @@ def test_an_empty_report():
 
 def test_many_objects_keep_nothing_of_the_log():
     """A year of events of one object leaves the account as small as a day's."""
-    from monrest.logs.availability import Availability
+    from monrest.availability.account import Availability
 
     account = Availability([("a", "")], Rules(span=Span(0, 10**7)))
     for time in range(10**5):

@@ -8,10 +8,14 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred, succeed
 
+from monrest.base.errors import SitesTimedOut, Unavailable
+from monrest.base.row_store import RowStore
+from monrest.base.values import Identity, LateRows, RestRequest, SiteProblem
 from monrest.config import LogcacheConfig
-from monrest.errors import SitesTimedOut, Unavailable
+from monrest.logs import ask as loglines
 from monrest.logs import thinning
 from monrest.logs.cache import LogCache
+from monrest.logs.endpoints import ENDPOINTS
 from monrest.logs.reading import CachedPart, reading
 from monrest.query import lines
 from monrest.query.bind import bind
@@ -20,11 +24,7 @@ from monrest.query.model import Every, Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout
 from monrest.query.resolve import Names, View
-from monrest.resources import loglines
-from monrest.resources.columns import LOGS
-from monrest.resources.logs import ENDPOINTS
-from monrest.rowstore import RowStore
-from monrest.values import Identity, LateRows, RestRequest, SiteProblem
+from monrest.rows.columns import LOGS
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.logs.core import DAY, NAMES, NOW, LoggingCore, SimpleNamespace, done

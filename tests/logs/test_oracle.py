@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.logs.availability import Period, Rules, availability
+from monrest.availability.account import Period, Rules, availability
+from monrest.availability.outages import outages
+from monrest.availability.periods import Span
 from monrest.logs.events import Watched
-from monrest.logs.outages import outages
-from monrest.logs.periods import Span
 from tests.examples import examples
 from tests.logs import oracle
 

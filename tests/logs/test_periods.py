@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.logs.periods import NAMED, SUNDAY, Span, UnknownPeriodError, named
+from monrest.availability.periods import NAMED, SUNDAY, Span, UnknownPeriodError, named
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = 1711879200

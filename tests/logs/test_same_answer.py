@@ -17,19 +17,19 @@ from twisted.internet import reactor
 from twisted.internet.defer import ensureDeferred
 from twisted.internet.task import Clock
 
-from monrest.auth.visibility import HOSTS, SERVICES, SYSTEM
+from monrest.api.visibility import HOSTS, SERVICES, SYSTEM
+from monrest.base.errors import RestError
+from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import AuthConfig, Config, LogcacheConfig, SiteConfig
 from monrest.demo.service import DemoCore
-from monrest.errors import RestError
+from monrest.logs import ask as loglines
 from monrest.logs import reading
 from monrest.logs.cache import LogCache
+from monrest.logs.endpoints import ENDPOINTS
 from monrest.query import lines
-from monrest.resources import loglines
-from monrest.resources.logs import ENDPOINTS
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
 from monrest.store.database import Database
-from monrest.values import ADMIN, Document, Identity, RestRequest
 from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context

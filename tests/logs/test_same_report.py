@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.errors import RestError
+from monrest.api.dispatch import dispatch
+from monrest.base.errors import RestError
+from monrest.base.values import Document, Identity, RestRequest
 from monrest.logs.cachedlog import CachedLog, Reader
 from monrest.logs.events import Watched
 from monrest.logs.importer import DRIFT
 from monrest.logs.source import CORES, Wanted
-from monrest.resources.dispatch import dispatch
-from monrest.values import Document, Identity, RestRequest
 from tests.examples import examples
 from tests.fakes.postgres import postgres_server, postgres_url
 from tests.logs.test_same_answer import HOST_NAMES, NOW, SERVICE_NAMES, world

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, succeed
 
+from monrest.base.values import Capabilities
 from monrest.livestatus.errors import ProtocolError
 from monrest.logs.source import CoreLog, Wanted
 from monrest.query.model import Any_, Every, Test
-from monrest.values import Capabilities
 
 DAY = 86400
 

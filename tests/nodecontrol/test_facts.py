@@ -17,7 +17,7 @@ from monrest.nodecontrol.local import (
     os_release,
     processor_times,
 )
-from monrest.nodecontrol.record import GatherError, Node, facts_of, outcome, shown
+from monrest.nodecontrol.model import GatherError, Node, facts_of, outcome, shown
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,17 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from monrest.base.errors import Conflict
+from monrest.base.processes import Lease
+from monrest.base.values import nobody_follows
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.config.values import SiteConfig
-from monrest.errors import Conflict
 from monrest.nodecontrol.gather import Gathered
-from monrest.nodecontrol.record import GatherError
+from monrest.nodecontrol.model import GatherError
 from monrest.nodecontrol.service import NodeControl
-from monrest.processes import Lease
 from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 from monrest.store.duties import Duties
-from monrest.values import nobody_follows
 from tests.fakes.clocks import Wall
 from tests.fakes.jobs import AtOnce
 from tests.fakes.keystore import Store, result

@@ -11,8 +11,8 @@ from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
+from monrest.base.processes import MOST_OUTPUT
 from monrest.objectconfig.commands import run
-from monrest.processes import MOST_OUTPUT
 
 
 async def result(command, seconds=20.0, **environment):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest, Conflict, Forbidden, NotFound
+from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import load
 from tests.examples import examples

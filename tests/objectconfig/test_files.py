@@ -5,8 +5,8 @@ import os
 
 import pytest
 
+from monrest.base.errors import BadRequest, Forbidden
 from monrest.config import ConfigTool
-from monrest.errors import BadRequest, Forbidden
 from monrest.objectconfig.files import FoundFile, discover, has_readonly_comment, setting
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.objectconfig.document import ConfigFile, UnwritableError
 from monrest.objectconfig.values import object_type, texts, to_json
 from tests.table import each

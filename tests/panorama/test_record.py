@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
-from monrest.panorama import statements
-from monrest.panorama.record import Dashboard, Level, checked, level, parted, shown
+from monrest.base.errors import BadRequest
+from monrest.panorama import store as statements
+from monrest.panorama.model import Dashboard, Level, checked, level, parted, shown
 from monrest.panorama.scripted import header, relaxed
 
 VALUES = st.recursive(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred, gatherResults
 
-from monrest.panorama import statements
-from monrest.panorama.record import checked
+from monrest.panorama import store as statements
+from monrest.panorama.model import checked
 
 MANY = range(12)
 

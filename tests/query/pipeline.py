@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities, Column, Document, Rows
 from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
 from monrest.query.customvars import Visibility
@@ -18,7 +19,6 @@ from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
 from monrest.query.stages import Part
 from monrest.query.steps import finished
-from monrest.values import Capabilities, Column, Document, Rows
 
 NOW = 1_795_242_791.0
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.columns import (
     MOST_ITEMS,
     MOST_NESTED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.filters import parse_parameter
 from monrest.query.model import OPERATORS, Condition
 from tests import strategies

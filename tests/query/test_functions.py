@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.functions import (
     AGGREGATES,
     CANONICAL,

@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.row_store import RowStore
+from monrest.base.spool import Spools
+from monrest.base.values import Capabilities, Document, Row, Rows
 from monrest.query import lines as module
 from monrest.query.bind import Bound, bind
 from monrest.query.functions import Moment, text_of
@@ -23,10 +26,7 @@ from monrest.query.resolve import Names, View
 from monrest.query.schema import PEER_COLUMNS
 from monrest.query.stages import Part
 from monrest.query.steps import finished
-from monrest.resources.columns import LOGS
-from monrest.rowstore import RowStore
-from monrest.spool import Spools
-from monrest.values import Capabilities, Document, Row, Rows
+from monrest.rows.columns import LOGS
 from tests.examples import examples
 from tests.fakes.threads import Reactor
 from tests.query.pipeline import NOW

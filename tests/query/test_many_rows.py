@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
 from monrest.query.finish import finish

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from monrest.base.values import Capabilities
 from monrest.query.bind import bind
 from monrest.query.functions import Moment
 from monrest.query.model import Test
@@ -14,8 +15,7 @@ from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import EMPTY, CoreColumn
-from monrest.resources.columns import LOGS
-from monrest.values import Capabilities
+from monrest.rows.columns import LOGS
 from tests.query.test_pipeline import EVERYBODY, NOBODY, NOW, run
 
 TYPES = {name: one.core_type for name, one in LOGS.columns.items() if isinstance(one, CoreColumn)}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Parameters
 from monrest.query.model import Condition, Group, Item, Query, Ref, SortKey
 from monrest.query.parse import RESERVED, parse_query
-from monrest.values import Parameters
 from tests import strategies
 from tests.table import each
 

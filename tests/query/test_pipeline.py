@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from attrs import evolve
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities
 from monrest.query.bind import bind
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.resolve import Names, secret
 from monrest.query.schema import TableSchema
-from monrest.values import Capabilities
 from tests.query.pipeline import (
     DISK,
     EVERYBODY,

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from monrest.base.values import Capabilities, Column
 from monrest.query.bind import Bound, bind
 from monrest.query.functions import Moment
 from monrest.query.model import Any_, Every, Not, Stat, Test
@@ -13,7 +14,6 @@ from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, TableSchema
-from monrest.values import Capabilities, Column
 from tests.table import each
 
 NOW = 1_795_242_791.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.model import Condition, FilterTree, Group
 from monrest.query.q import MOST_BRACKETS, MOST_CONDITIONS, MOST_LEVELS, MOST_PAIRS, parse_q
 from tests import strategies

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Column
 from monrest.query.model import Condition, Group
 from monrest.query.resolve import Core, Names
 from monrest.query.states import meant
-from monrest.resources.columns import SCHEMAS
-from monrest.values import Column
+from monrest.rows.columns import SCHEMAS
 
 NAMES = {name: Names(schema, {}) for name, schema in SCHEMAS.items()}
 

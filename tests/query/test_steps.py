@@ -11,8 +11,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 import monrest.query.steps as module
-from monrest.concurrency import sliced
-from monrest.errors import BadRequest
+from monrest.base.concurrency import sliced
+from monrest.base.errors import BadRequest
 from monrest.query.regex import MOST_TEXT, compile_pattern
 from monrest.query.select import Cell, Reader
 from monrest.query.steps import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.query.target import Target, parameters, target
 from tests.table import each
 

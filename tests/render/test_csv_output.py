@@ -8,9 +8,9 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monrest.base.values import Column, Document, Rows
 from monrest.render.csv import csv_field
 from monrest.render.formats import TEXT, RenderOptions, error_document, render
-from monrest.values import Column, Document, Rows
 from tests.table import each
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Column, Document, Rows
 from monrest.render import xlsx
 from monrest.render.formats import RenderOptions, error_document, render
-from monrest.values import Column, Document, Rows
 from tests.examples import examples
 from tests.table import each
 

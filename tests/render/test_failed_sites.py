@@ -8,8 +8,8 @@ import json
 import openpyxl
 import pytest
 
+from monrest.base.values import Column, Document, Rows, SiteProblem
 from monrest.render.formats import RenderOptions, render
-from monrest.values import Column, Document, Rows, SiteProblem
 
 FAILED = (
     SiteProblem("liar", "The liar", "protocol error:\n\x1b[31m1 columns; not 2"),

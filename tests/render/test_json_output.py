@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monrest.base.values import Column, Document, Rows
 from monrest.render.formats import JSON, RenderOptions, render
 from monrest.render.json import ascii_only
 from monrest.render.slices import PIECE, gathered
-from monrest.values import Column, Document, Rows
 
 
 def columns(*names):

@@ -5,8 +5,8 @@ from io import BytesIO
 
 import pytest
 
+from monrest.base.values import Column, LateRows, Rows
 from monrest.render.formats import RenderOptions, render
-from monrest.values import Column, LateRows, Rows
 
 COLUMNS = (Column("id", "number"), Column("text", "string"))
 ROWS = [[number, f"text; {number} \u00fc"] for number in range(3000)]

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
+from monrest.base.values import Column, Document, Rows
 from monrest.render.formats import TEXT, RenderOptions, error_document, render
 from monrest.render.text import shown
-from monrest.values import Column, Document, Rows
 
 
 def table(answer):

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from monrest.base.values import Column, Document, Rows, SiteProblem
 from monrest.render.formats import RenderOptions, error_document, render
 from monrest.render.namerules import by_name
-from monrest.values import Column, Document, Rows, SiteProblem
 from tests.table import each
 
 

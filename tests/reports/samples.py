@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
-from monrest.logs.outages import Outage
+from monrest.availability.outages import Outage
 from monrest.reports.build import Frame
 from monrest.reports.figures import Figures, Measured
+from monrest.reports.model import Report, checked
 from monrest.reports.parts import parts_of
-from monrest.reports.record import Report, checked
 from monrest.reports.sheet import Spelling
 from monrest.reports.templates import TEMPLATES
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
-from monrest.logs.availability import Availability, Period, Rules, Times
+from monrest.availability.account import Availability, Period, Rules, Times
+from monrest.availability.periods import Span
+from monrest.base.errors import BadRequest
 from monrest.logs.events import DowntimeEvent, ProgramEvent, StateEvent
-from monrest.logs.periods import Span
 from monrest.reports.figures import figures
 from monrest.reports.parts import parts_of, require_room
 from monrest.reports.sheet import Spelling, duration

@@ -6,12 +6,12 @@ from datetime import UTC
 
 import pytest
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import ADMIN, Identity
 from monrest.query.model import Condition, Group
-from monrest.reports.record import Report, checked, shown_permissions
+from monrest.reports.model import Report, checked, shown_permissions
 from monrest.reports.templates import LANGUAGES, TEMPLATES
 from monrest.reports.words import _WORDS, speaker
-from monrest.values import ADMIN, Identity
 from tests.reports.samples import NOW, report
 from tests.table import each
 

@@ -9,16 +9,17 @@ import pytest
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 
+from monrest.base.errors import BadRequest, SitesFailed
+from monrest.base.values import Identity, SiteProblem, nobody_follows
 from monrest.config import MailConfig, ReportsConfig
-from monrest.errors import BadRequest, SitesFailed
-from monrest.jobs.record import Job
-from monrest.reports import build, results, statements
-from monrest.reports.record import checked
+from monrest.jobs.model import Job
+from monrest.reports import build, results
+from monrest.reports import store as statements
+from monrest.reports.model import checked
 from monrest.reports.service import Reports
 from monrest.reports.smtp import Delivery
 from monrest.reports.templates import TEMPLATES
 from monrest.store.duties import Duties
-from monrest.values import Identity, SiteProblem, nobody_follows
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.reports.samples import frame, measured, parts

@@ -14,7 +14,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
-from monrest.concurrency import pause
+from monrest.base.concurrency import pause
 from monrest.config import MailConfig
 from monrest.reports.files import rendered
 from monrest.reports.letter import Letter, letter

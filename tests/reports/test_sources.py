@@ -8,18 +8,18 @@ from textwrap import dedent
 
 import pytest
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Column, Document, Rows
 from monrest.reports import answer, build
 from monrest.reports.files import rendered
 from monrest.reports.link import read_link
 from monrest.reports.lists import csv
+from monrest.reports.model import checked
 from monrest.reports.own import read_template, templates_in, written
 from monrest.reports.page import page
 from monrest.reports.picture import Picture
-from monrest.reports.record import checked
 from monrest.reports.sheet import Grid, Heading, Note
 from monrest.reports.templates import TEMPLATES
-from monrest.values import Column, Document, Rows
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
 from tests.table import each
 

@@ -1,7 +1,7 @@
 """Requests as the web room makes them, straight to the handlers; what they wait for is done."""
 
-from monrest.resources.dispatch import dispatch
-from monrest.values import Identity, RestRequest
+from monrest.api.dispatch import dispatch
+from monrest.base.values import Identity, RestRequest
 from tests.fakes.keystore import result
 
 ROOT = Identity(user="root", superuser=True)

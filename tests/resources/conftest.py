@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest import concurrency
+from monrest.base import concurrency
 from tests.fakes.accounts import House
 from tests.fakes.audited import audited
 from tests.fakes.keystore import result

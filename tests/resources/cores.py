@@ -7,20 +7,20 @@ from types import SimpleNamespace
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest import audit as auditing
-from monrest.commands.catalogue import ALL
+from monrest.api.dispatch import dispatch
+from monrest.base import audit as auditing
+from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.values import Caller, Capabilities, Identity, RestRequest, SiteProblem
+from monrest.commands import lookups, readback, submit
 from monrest.config import Config
 from monrest.config.values import AuthConfig, CommandsConfig, ServerConfig
-from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.livestatus.catalogue import ALL
 from monrest.livestatus.external import line
 from monrest.query.model import Any_, Every, Test
 from monrest.query.schema import EMPTY
-from monrest.resources import lookups, readback, submit
-from monrest.resources.columns import SCHEMAS
-from monrest.resources.dispatch import dispatch
+from monrest.rows.columns import SCHEMAS
 from monrest.sites.commands import Sent
 from monrest.sites.fanout import Gathered, SiteAnswer
-from monrest.values import Caller, Capabilities, Identity, RestRequest, SiteProblem
 from tests.fakes.context import make_context
 from tests.fakes.keystore import value_of
 

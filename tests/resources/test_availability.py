@@ -11,16 +11,23 @@ from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from monrest.auth.contacts import NOBODY
-from monrest.auth.users import Profile
+from monrest.accounts.contacts import NOBODY
+from monrest.accounts.users import Profile
+from monrest.api.dispatch import dispatch
+from monrest.availability import objects as reportobjects
+from monrest.base.errors import (
+    BadRequest,
+    Forbidden,
+    NotFound,
+    SitesFailed,
+    SitesTimedOut,
+    Unavailable,
+)
+from monrest.base.values import Column, Identity, RestRequest, Rows, SiteProblem
 from monrest.config import Config
 from monrest.config.values import DisplayConfig
-from monrest.errors import BadRequest, Forbidden, NotFound, SitesFailed, SitesTimedOut, Unavailable
 from monrest.livestatus.errors import QueryTimeoutError, RefusedError
-from monrest.resources import reportobjects
-from monrest.resources.columns import HOSTS, SERVICES
-from monrest.resources.dispatch import dispatch
-from monrest.values import Column, Identity, RestRequest, Rows, SiteProblem
+from monrest.rows.columns import HOSTS, SERVICES
 from tests.fakes.context import make_context
 from tests.fakes.keystore import value_of
 

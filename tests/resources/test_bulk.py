@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest, Forbidden, RestError, SitesFailed
-from monrest.resources.bulk import MOST_COMMANDS
-from monrest.values import SiteProblem
+from monrest.base.errors import BadRequest, Forbidden, RestError, SitesFailed
+from monrest.base.values import SiteProblem
+from monrest.commands.bulk import MOST_COMMANDS
 from tests.examples import examples
 from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 from tests.resources.cores import ANN, NOW, World, host, service

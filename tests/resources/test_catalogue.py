@@ -3,9 +3,9 @@
 import pytest
 
 from monrest.query.schema import CoreColumn, DerivedColumn
-from monrest.resources.columns import JOINED, PSEUDO_COLUMNS, SCHEMAS
-from monrest.resources.columns.build import integer, table, text
-from monrest.resources.columns.compute import (
+from monrest.rows.columns import JOINED, PSEUDO_COLUMNS, SCHEMAS
+from monrest.rows.columns.build import integer, table, text
+from monrest.rows.columns.compute import (
     change_or_start,
     command_check,
     data_source,

@@ -7,13 +7,13 @@ from attrs import evolve
 from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
 
+from monrest.base.errors import Forbidden, SitesFailed
+from monrest.base.values import Column, Identity, Rows, SiteProblem
 from monrest.config import DisplayConfig, SiteConfig
-from monrest.errors import Forbidden, SitesFailed
-from monrest.resources import commandline
-from monrest.resources.columns import HOSTS, SERVICES
+from monrest.rows import commandline
+from monrest.rows.columns import HOSTS, SERVICES
 from monrest.sites.fanout import Gathered, SiteAnswer
 from monrest.sites.registry import Registry
-from monrest.values import Column, Identity, Rows, SiteProblem
 from tests.fakes.context import make_context
 from tests.resources import asking
 from tests.resources.asking import records

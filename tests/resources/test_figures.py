@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.resources.figures import quality, wants_prometheus
+from monrest.instance.figures import quality, wants_prometheus
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from twisted.internet.defer import Deferred, succeed
 
-from monrest.resources import local
-from monrest.values import ANONYMOUS, Column, RestRequest
+from monrest.api import lists as local
+from monrest.base.values import ANONYMOUS, Column, RestRequest
 from tests.fakes.context import NoThreads
 from tests.fakes.sites import outcome
 

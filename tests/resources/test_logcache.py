@@ -4,13 +4,13 @@ import pytest
 from attrs import evolve
 from twisted.internet.task import Clock
 
-from monrest.auth.visibility import SYSTEM
-from monrest.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
+from monrest.api.dispatch import dispatch
+from monrest.api.visibility import SYSTEM
+from monrest.base.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
+from monrest.base.values import Identity, RestRequest, SiteProblem
 from monrest.logs.importer import Again
 from monrest.logs.records import Doubt, Record
 from monrest.logs.updates import Updated
-from monrest.resources.dispatch import dispatch
-from monrest.values import Identity, RestRequest, SiteProblem
 from tests.fakes.context import make_context
 from tests.logs.core import LoggingCore, done
 

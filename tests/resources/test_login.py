@@ -3,14 +3,14 @@
 import pytest
 from twisted.internet.defer import CancelledError
 
-from monrest.errors import (
+from monrest.accounts.login_endpoints import WRONG
+from monrest.base.errors import (
     BadRequest,
     Forbidden,
     NotAuthenticated,
     TooManyRequests,
     Unavailable,
 )
-from monrest.resources.login import WRONG
 from tests.fakes.keystore import result
 
 LOGIN, LOGOUT, WHOAMI = "/mon/login", "/mon/logout", "/mon/whoami"

@@ -6,7 +6,7 @@ from datetime import UTC
 import pytest
 
 from monrest.config.expressions import HIDDEN, MacroNames
-from monrest.resources.macros import (
+from monrest.rows.macros import (
     NO_COMMAND,
     NOT_EXPANDED,
     CommandLine,

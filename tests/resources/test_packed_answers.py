@@ -8,17 +8,17 @@ from pytest_twisted import blockon
 from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.concurrency import pause
+from monrest.base.concurrency import pause
+from monrest.base.errors import BadRequest, Unavailable
+from monrest.base.spool import Room
+from monrest.base.values import ADMIN, Document, Identity, LateRows, RestRequest, Rows
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
-from monrest.errors import BadRequest, Unavailable
 from monrest.livestatus import framing
 from monrest.render.formats import RenderOptions, render
-from monrest.resources.columns import SCHEMAS
-from monrest.resources.fetch import fetch
+from monrest.rows.columns import SCHEMAS
+from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
-from monrest.spool import Room
-from monrest.values import ADMIN, Document, Identity, LateRows, RestRequest, Rows
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.standstill import Standstill

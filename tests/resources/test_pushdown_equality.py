@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from pytest_twisted import blockon
 from twisted.internet import reactor
 
+from monrest.api.endpoint import Context
+from monrest.base.errors import RestError
+from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
-from monrest.errors import RestError
-from monrest.resources.columns import SCHEMAS
-from monrest.resources.declare import Context
-from monrest.resources.fetch import fetch
+from monrest.rows.columns import SCHEMAS
+from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
-from monrest.values import ADMIN, Document, Identity, RestRequest
 from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.commands.catalogue import ALL
+from monrest.base.concurrency import pause
+from monrest.base.errors import BadRequest, SitesFailed
+from monrest.base.values import SiteProblem
 from monrest.commands.effects import Effect, Unseen, expected
 from monrest.commands.effects.model import columns_of
-from monrest.commands.values import Target
-from monrest.concurrency import pause
-from monrest.errors import BadRequest, SitesFailed
+from monrest.commands.readback import passes
+from monrest.livestatus.catalogue import ALL
+from monrest.livestatus.command import Target
 from monrest.query.model import Any_, Every, Test
-from monrest.resources.readback import passes
-from monrest.values import SiteProblem
 from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 from tests.resources.cores import NOW, TABLES, World, host, service
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from monrest.api.endpoint import Endpoint, Parameter
+from monrest.daemon.families import ENDPOINTS
+from monrest.daemon.reference import reference
 from monrest.query.schema import PEER_COLUMNS
-from monrest.resources.columns import JOINED, SCHEMAS
-from monrest.resources.declare import Endpoint, Parameter
-from monrest.resources.reference import reference
-from monrest.resources.registry import ENDPOINTS
+from monrest.rows.columns import JOINED, SCHEMAS
 from tests.table import each
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"

@@ -9,12 +9,12 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
-from monrest.logs.periods import Span
+from monrest.availability.arguments import CURRENT, asked
+from monrest.availability.columns import ALL_TIMES, OUTAGE_COLUMNS
+from monrest.availability.periods import Span
+from monrest.base.errors import BadRequest
 from monrest.query.model import Condition, Group
-from monrest.resources.columns import HOSTS, SERVICES
-from monrest.resources.reportarguments import CURRENT, asked
-from monrest.resources.reportcolumns import ALL_TIMES, OUTAGE_COLUMNS
+from monrest.rows.columns import HOSTS, SERVICES
 from tests.table import each
 
 NOW = 1711879200.7

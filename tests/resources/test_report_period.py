@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
+from monrest.availability import period as reportperiod
+from monrest.availability.account import ALWAYS
+from monrest.availability.period import UnknownPeriodError, period_of, timeperiod_of
+from monrest.availability.periods import Span
+from monrest.base.values import Capabilities
 from monrest.livestatus.errors import ProtocolError
-from monrest.logs.availability import ALWAYS
-from monrest.logs.periods import Span
 from monrest.objectconfig.timeperiods import timeperiod
-from monrest.resources import reportperiod
-from monrest.resources.reportperiod import UnknownPeriodError, period_of, timeperiod_of
-from monrest.values import Capabilities
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WORK = [[], *([[28800, 61200]] * 5), []]

@@ -16,13 +16,13 @@ from pytest_twisted import blockon
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
+from monrest.api.dispatch import dispatch
+from monrest.api.endpoint import Context
+from monrest.base.errors import Forbidden
+from monrest.base.values import ADMIN, ROLES, Document, Identity, RestRequest, Rows
 from monrest.config import Config, DisplayConfig, SiteConfig
 from monrest.demo.service import DemoCore
-from monrest.errors import Forbidden
-from monrest.resources.declare import Context
-from monrest.resources.dispatch import dispatch
 from monrest.sites.registry import Registry
-from monrest.values import ADMIN, ROLES, Document, Identity, RestRequest, Rows
 from tests.fakes.clocks import Wall
 from tests.fakes.context import KnownContacts, make_context
 from tests.fakes.standstill import Standstill

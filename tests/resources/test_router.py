@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import MethodNotAllowed, NotFound
-from monrest.resources.declare import Endpoint
-from monrest.resources.registry import ENDPOINTS, router
-from monrest.resources.router import Router
+from monrest.api.endpoint import Endpoint
+from monrest.api.router import Router
+from monrest.base.errors import MethodNotAllowed, NotFound
+from monrest.daemon.families import ENDPOINTS, router
 from tests.table import each
 
 

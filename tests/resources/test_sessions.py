@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.errors import Forbidden, NotAuthenticated, NotFound, Unavailable
+from monrest.base.errors import Forbidden, NotAuthenticated, NotFound, Unavailable
 
 PATH = "/mon/sessions"
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from monrest.errors import BadRequest
-from monrest.resources import dispatch as dispatching
-from monrest.resources import sites
-from monrest.resources.declare import Endpoint
-from monrest.resources.router import Router
-from monrest.values import ADMIN, ANONYMOUS, ROLES, Document, Identity
+from monrest.api import dispatch as dispatching
+from monrest.api.endpoint import Endpoint
+from monrest.api.router import Router
+from monrest.base.errors import BadRequest
+from monrest.base.values import ADMIN, ANONYMOUS, ROLES, Document, Identity
+from monrest.rows import site_endpoints as sites
 from tests.fakes.context import KnownContacts, make_context
 from tests.fakes.sites import Town
 from tests.resources.asking import answer, records

@@ -5,7 +5,7 @@ import pytest
 from monrest.query.model import Every
 from monrest.query.model import Test as Line
 from monrest.query.totals import count_rows, started_spec
-from monrest.resources.specs import (
+from monrest.rows.statistics_specs import (
     CONTACT_TOTALS,
     HOST_STATS,
     HOST_TOTALS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.errors import BadRequest, Forbidden, NotFound, SitesFailed, SitesTimedOut
-from monrest.values import SiteProblem
+from monrest.base.errors import BadRequest, Forbidden, NotFound, SitesFailed, SitesTimedOut
+from monrest.base.values import SiteProblem
 from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 from tests.resources.cores import ANN, NOW, World, host
 

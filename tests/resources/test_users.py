@@ -2,10 +2,10 @@
 
 import pytest
 
-from monrest.auth.contacts import Contact
-from monrest.errors import BadRequest, Forbidden, NotFound, Unavailable
-from monrest.resources.users import COLUMNS, WHOAMI_COLUMNS
-from monrest.values import ADMIN, READ_ONLY, SiteProblem
+from monrest.accounts.contacts import Contact
+from monrest.accounts.user_endpoints import COLUMNS, WHOAMI_COLUMNS
+from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
+from monrest.base.values import ADMIN, READ_ONLY, SiteProblem
 from tests.fakes.keystore import result
 
 ANN = Contact(groups=frozenset({"b", "a"}), alias="Ann", email="ann@example.org")

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from monrest.errors import RestError
+from monrest.base.errors import RestError
+from monrest.base.values import Capabilities, Document, Rows
 from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
 from monrest.query.customvars import Visibility
@@ -22,9 +23,8 @@ from monrest.query.schema import EMPTY, CoreColumn, TableSchema
 from monrest.query.stages import Part
 from monrest.query.steps import finished
 from monrest.render.formats import RenderOptions, render
-from monrest.resources.columns import SCHEMAS
+from monrest.rows.columns import SCHEMAS
 from monrest.sites.normalise import normaliser
-from monrest.values import Capabilities, Document, Rows
 from tests.table import each
 
 LIES: tuple[Any, ...] = (

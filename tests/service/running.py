@@ -9,8 +9,8 @@ from twisted.internet.defer import Deferred
 from twisted.web.client import Agent
 
 from monrest.config import load
-from monrest.service import Daemon
-from monrest.systemd import Notifier
+from monrest.daemon.service import Daemon
+from monrest.daemon.systemd import Notifier
 
 SITE = '[[sites]]\nid = "{id}"\nname = "{name}"\naddress = "unix:{folder}/none"\n'
 

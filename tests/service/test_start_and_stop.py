@@ -7,7 +7,7 @@ import stat
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.listeners import StartError, prepare_var_dir
+from monrest.daemon.listeners import StartError, prepare_var_dir
 from tests.service.running import turn
 
 

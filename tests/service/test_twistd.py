@@ -12,9 +12,9 @@ from twisted.logger import ILogObserver
 from twisted.python.usage import UsageError
 from twisted.web.client import Agent
 
+from monrest.base.log import LineObserver
 from monrest.config import load
-from monrest.log import LineObserver
-from monrest.service import Daemon
+from monrest.daemon.service import Daemon
 from monrest.tap import Options, makeService
 
 

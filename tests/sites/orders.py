@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.commands.values import CoreCommand
+from monrest.livestatus.command import CoreCommand
 
 
 def log(*numbers):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from twisted.internet.defer import Deferred
 
+from monrest.base.values import Capabilities
 from monrest.livestatus.errors import BrokenConnectionError, ProtocolError, RefusedError
 from monrest.query.model import Pushed, Test
 from monrest.sites.capabilities import (
@@ -21,7 +22,6 @@ from monrest.sites.capabilities import (
     status_query,
 )
 from monrest.sites.static import ICINGA2, NAEMON, SHINKEN, joined
-from monrest.values import Capabilities
 
 ROWS = [["hosts", "name", "string"], ["hosts", "state", "int"], ["log", "time", "time"]]
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.commands.values import CoreCommand
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.livestatus.command import CoreCommand
 from monrest.sites.commands import MOST_LINES, send
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import (

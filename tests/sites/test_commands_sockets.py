@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from monrest.clocks import MachineClock
+from monrest.base.clock import MachineClock
 from monrest.config.values import SiteConfig
 from monrest.sites.commands import send
 from monrest.sites.registry import Registry

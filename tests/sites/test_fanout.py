@@ -8,10 +8,10 @@ import weakref
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.values import SiteProblem
 from monrest.query.model import Pushed, Stat, Test
 from monrest.sites.fanout import fan_out
-from monrest.values import SiteProblem
 from tests.fakes.livestatus import Script, hang, invalid_json, refused, rows
 from tests.fakes.sites import outcome
 

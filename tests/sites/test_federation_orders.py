@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC
 
 from monrest.commands.arguments import Defaults, parse
-from monrest.commands.catalogue import COMMANDS, find
 from monrest.commands.fill import orders
-from monrest.commands.values import Target
 from monrest.config.values import CommandsConfig
+from monrest.livestatus.catalogue import COMMANDS, find
+from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
 from monrest.sites.federation.orders import entry
 from tests.table import each

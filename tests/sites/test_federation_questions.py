@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities, Column, Document
 from monrest.livestatus.errors import ProtocolError
 from monrest.query.bind import bind
 from monrest.query.finish import finish
@@ -26,7 +27,6 @@ from monrest.query.steps import finished
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import RecordReader, document, records
 from monrest.sites.federation.questions import question
-from monrest.values import Capabilities, Column, Document
 
 TYPES = {
     "name": "string", "alias": "string", "state": "int", "last_check": "int", "latency": "float",

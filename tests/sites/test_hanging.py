@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.errors import SitesTimedOut
+from monrest.base.errors import SitesTimedOut
 from monrest.livestatus.errors import HangingError
 from monrest.query.model import Pushed, Test
 from monrest.sites.fanout import fan_out

@@ -9,8 +9,8 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 
+from monrest.base.errors import SitesFailed
 from monrest.config.values import SiteConfig
-from monrest.errors import SitesFailed
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
 from monrest.sites.registry import Registry

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet import reactor
 
-from monrest.clocks import MachineClock
+from monrest.base.clock import MachineClock
 from monrest.config.values import SiteConfig
 from monrest.demo.commands import run
 from monrest.demo.output import spoil

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monrest.base.values import Capabilities
 from monrest.livestatus.errors import ProtocolError
 from monrest.query.model import Pushed, Stat, Test
 from monrest.query.schema import EMPTY
 from monrest.sites.asking import prepare
 from monrest.sites.normalise import normaliser, with_companions
 from monrest.sites.static import ICINGA2, NAEMON, joined
-from monrest.values import Capabilities
 
 NAGIOS = joined(NAEMON)
 NAEMON_CORE = Capabilities(kind="naemon", tables=NAGIOS, key="n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred
 
+from monrest.base.values import SiteProblem
 from monrest.livestatus.errors import (
     ConnectError,
     LivestatusError,
@@ -13,7 +14,6 @@ from monrest.livestatus.errors import (
     StoppedError,
 )
 from monrest.query.model import Pushed, Test
-from monrest.values import SiteProblem
 from tests.fakes.livestatus import (
     NAEMON_COLUMNS,
     Script,

@@ -18,7 +18,7 @@ from twisted.internet.defer import Deferred, gatherResults
 
 sys.path.insert(0, str(Path.cwd()))
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError
 from tests.store.rows import add, add_everywhere, add_numbered, count, increment

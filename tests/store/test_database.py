@@ -12,7 +12,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, gatherResults
 from twisted.internet.threads import deferToThread
 
-from monrest.errors import BadRequest, Unavailable
+from monrest.base.errors import BadRequest, Unavailable
 from monrest.store.database import Database, StoreError
 from monrest.store.tables import sessions, users
 from tests.fakes.store import sqlite_url

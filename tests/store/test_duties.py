@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import delete, false, select
 from twisted.internet.task import Clock
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.store.duties import SECONDS, Duties, DutyLostError, Token, still_held
 from monrest.store.tables import duties as table
 from monrest.store.tables import duty_daemons

@@ -10,7 +10,7 @@ from twisted.internet.defer import gatherResults
 from twisted.internet.task import Clock
 from twisted.internet.threads import deferToThread
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.store import engines
 from monrest.store.database import Database, StoreError
 from monrest.store.pulse import ANSWER, SUSPECT

@@ -15,7 +15,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import gatherResults
 from twisted.logger import globalLogPublisher
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.store.database import Database, StoreError
 from tests.fakes.store import sqlite_url
 from tests.store.rows import add, count, names

@@ -5,7 +5,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.concurrency import Threads
+from monrest.base.concurrency import Threads
 from monrest.config import ServerConfig
 from tests.web.room import Room, asking
 from tests.web.wire import Served

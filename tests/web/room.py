@@ -6,13 +6,13 @@ from pathlib import Path
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, maybeDeferred
 
-from monrest.auth.authenticate import Authenticator
-from monrest.auth.proxies import Proxies
+from monrest.accounts.authenticate import Authenticator
+from monrest.accounts.proxies import Proxies
+from monrest.base.errors import NotFound
+from monrest.base.names import Names
+from monrest.base.spool import Spools
+from monrest.base.values import Column, Document, Rows
 from monrest.config import AuthConfig, ServerConfig
-from monrest.errors import NotFound
-from monrest.names import Names
-from monrest.spool import Spools
-from monrest.values import Column, Document, Rows
 from monrest.web.app import Api
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.errors import (
+from monrest.base.errors import (
     BadRequest,
     Conflict,
     MethodNotAllowed,
@@ -16,8 +16,8 @@ from monrest.errors import (
     SitesTimedOut,
     Unavailable,
 )
-from monrest.names import Names
-from monrest.values import Document, SiteProblem
+from monrest.base.names import Names
+from monrest.base.values import Document, SiteProblem
 from tests.web.room import Room, rows
 
 ROOT = "/mon/r"

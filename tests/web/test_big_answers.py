@@ -11,7 +11,7 @@ from attrs import evolve
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from monrest.values import Column, Rows
+from monrest.base.values import Column, Rows
 from tests.web.room import rows
 from tests.web.wire import get, one
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 
 FORM = "application/x-www-form-urlencoded"

@@ -7,9 +7,9 @@ import socket
 import pytest
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 
-from monrest.auth.proxies import Proxies
-from monrest.errors import Forbidden, TooManyRequests
-from monrest.values import Document
+from monrest.accounts.proxies import Proxies
+from monrest.base.errors import Forbidden, TooManyRequests
+from monrest.base.values import Document
 from monrest.web.caller import Peer, caller_of, peer_of
 from tests.fakes.door import Session
 

@@ -5,7 +5,7 @@ import json
 from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.values import Document
+from monrest.base.values import Document
 from tests.web.wire import get, one
 
 

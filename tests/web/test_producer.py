@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 
-from monrest.spool import Spool, Spools
+from monrest.base.spool import Spool, Spools
 from monrest.web.producer import QUICK, Body
 from tests.fakes.consumer import Consumer
 from tests.fakes.turn import turn

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from monrest.commands.catalogue import Command, Kind
+from monrest.base.values import Capabilities
 from monrest.commands.effects.entries import comments, downtimes
 from monrest.commands.effects.events import checks, logged, process
 from monrest.commands.effects.icinga2 import UNKNOWN_TO_ICINGA2
 from monrest.commands.effects.model import Effect, Reading, Sent, Unseen, columns_of
 from monrest.commands.effects.switches import settings, switches
-from monrest.commands.values import Target
-from monrest.values import Capabilities
+from monrest.livestatus.catalogue import Command, Kind
+from monrest.livestatus.command import Target
 
 __all__ = ["READINGS", "UNKNOWN_TO_ICINGA2", "Effect", "Unseen", "expected"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from monrest.commands.catalogue import Kind
 from monrest.commands.effects.model import (
     HOST,
     HOSTS_OF_HOSTGROUP,
@@ -26,6 +25,7 @@ from monrest.commands.effects.model import (
     number,
 )
 from monrest.commands.effects.switches import Declared
+from monrest.livestatus.catalogue import Kind
 from monrest.query.model import Any_, CoreFilter, Every, Test
 
 

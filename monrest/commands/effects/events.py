@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from monrest.base.values import Row
 from monrest.commands.effects.model import (
     HOST,
     KINDS,
@@ -22,7 +23,6 @@ from monrest.commands.effects.model import (
 )
 from monrest.commands.effects.switches import Declared
 from monrest.query.model import CoreFilter, Every, Test
-from monrest.values import Row
 
 _SKEW = 60
 """Seconds by which a core's clock may be behind ours."""

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from monrest.commands.catalogue import Command, Kind
-from monrest.commands.values import Target
+from monrest.base.values import Capabilities, Row
+from monrest.livestatus.catalogue import Command, Kind
+from monrest.livestatus.command import Target
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
-from monrest.values import Capabilities, Row
 
 Rows: TypeAlias = Sequence[Row]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from monrest.commands.catalogue import Kind
+from monrest.base.values import Row
 from monrest.commands.effects.model import (
     BEYOND,
     CONTACT,
@@ -30,7 +30,7 @@ from monrest.commands.effects.model import (
     states,
     variables,
 )
-from monrest.values import Row
+from monrest.livestatus.catalogue import Kind
 
 Declared: TypeAlias = Iterator[tuple[Kind, str, Reading]]
 

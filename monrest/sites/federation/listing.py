@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 from attrs import frozen
 
+from monrest.base.values import Capabilities
 from monrest.livestatus.errors import ProtocolError, first_line
 from monrest.sites.federation.answers import Record
 from monrest.sites.federation.remote import MOST_HOPS
 from monrest.sites.static import NAEMON, joined
-from monrest.values import Capabilities
 
 _API = (
     "connected", "federation_addr", "federation_key", "federation_name", "federation_type",

@@ -15,8 +15,8 @@ import orjson
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.commands.catalogue import COMMANDS, Command
-from monrest.concurrency import sliced
+from monrest.base.concurrency import sliced
+from monrest.livestatus.catalogue import COMMANDS, Command
 from monrest.livestatus.command_channel import Outcome
 from monrest.livestatus.errors import (
     ConnectError,

@@ -10,6 +10,7 @@ import orjson
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
+from monrest.base.values import Row
 from monrest.livestatus.errors import StoppedError
 from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
@@ -17,7 +18,6 @@ from monrest.sites.federation.answers import Record, RecordReader
 from monrest.sites.federation.questions import Reading
 from monrest.sites.federation.remote import FORM, ITSELF, PartialBody, Remote, Whom
 from monrest.sites.transport import PartialRows
-from monrest.values import Row
 
 _LONGEST_URL = 4000
 """Bytes of a path with its query; longer ones go into a body, for the sake of proxies."""

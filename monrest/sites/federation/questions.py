@@ -13,7 +13,8 @@ from urllib.parse import quote, urlencode
 
 from attrs import frozen
 
-from monrest.errors import BadRequest
+from monrest.base.errors import BadRequest
+from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.lql import simplified
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
@@ -21,7 +22,6 @@ from monrest.query.schema import EMPTY, CoreType
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import Record
 from monrest.sites.normalise import Layout, fixed
-from monrest.values import Capabilities, Row
 
 Read = Callable[[Sequence[Record]], list[Row]]
 

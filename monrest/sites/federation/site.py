@@ -11,6 +11,7 @@ from attrs import define, field
 from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
+from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import LivestatusError
 from monrest.sites.asking import Ask
 from monrest.sites.capabilities import Program
@@ -21,7 +22,6 @@ from monrest.sites.federation.remote import JSON, RefusedByRemoteError, Whom
 from monrest.sites.health import INTERVAL
 from monrest.sites.site import Hurry, Site
 from monrest.sites.transport import Hops
-from monrest.values import Capabilities, Row
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig

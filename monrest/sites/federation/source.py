@@ -15,7 +15,8 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.concurrency import Shared, sliced
+from monrest.base.concurrency import Shared, sliced
+from monrest.base.values import Capabilities
 from monrest.livestatus.errors import LivestatusError, ProtocolError, StoppedError
 from monrest.sites.federation import listing
 from monrest.sites.federation.answers import Record, records
@@ -23,7 +24,6 @@ from monrest.sites.federation.listing import Facts
 from monrest.sites.federation.remote import RefusedByRemoteError, Remote
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import PROBE_TIMEOUT
-from monrest.values import Capabilities
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.auth.roles import EVERYTHING, grantable
-from monrest.errors import BadRequest, Forbidden, Unavailable
-from monrest.values import ADMIN, READ_ONLY, ROLES
+from monrest.accounts.roles import EVERYTHING, grantable
+from monrest.base.errors import BadRequest, Forbidden, Unavailable
+from monrest.base.values import ADMIN, READ_ONLY, ROLES
 from tests.auth.authenticate.given import PROXY
 from tests.examples import examples
 from tests.fakes.door import HOSTS, KEY, SECRET, SERVICES, STRANGER, USER, Session

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.values import ADMIN, READ_ONLY, ROLES
+from monrest.base.values import ADMIN, READ_ONLY, ROLES
 from tests.auth.authenticate.given import basic
 from tests.examples import examples
 from tests.fakes.door import HOSTS, KEY, SECRET, SERVICES, USER, Door, Session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.errors import BadRequest, Forbidden, NotAuthenticated
+from monrest.base.errors import BadRequest, Forbidden, NotAuthenticated
 from tests.auth.authenticate.given import basic
 from tests.fakes.door import HOSTS, KEY, SECRET, STRANGER, USER, Session
 

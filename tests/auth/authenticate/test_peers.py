@@ -2,8 +2,8 @@
 
 import pytest
 
-from monrest.errors import BadRequest, Forbidden, NotAuthenticated
-from monrest.values import ADMIN, READ_ONLY, ROLES, Caller
+from monrest.base.errors import BadRequest, Forbidden, NotAuthenticated
+from monrest.base.values import ADMIN, READ_ONLY, ROLES, Caller
 from tests.auth.authenticate.given import PROXY, basic
 from tests.fakes.door import HOSTS, KEY, SECRET, STRANGER, USER, Session
 from tests.fakes.keystore import result

@@ -2,9 +2,9 @@
 
 import pytest
 
-from monrest.errors import BadRequest, Forbidden, NotAuthenticated
-from monrest.names import Names
-from monrest.values import ADMIN, Caller
+from monrest.base.errors import BadRequest, Forbidden, NotAuthenticated
+from monrest.base.names import Names
+from monrest.base.values import ADMIN, Caller
 from tests.fakes.door import HOSTS, KEY, SECRET, STRANGER, USER, Session
 from tests.fakes.keystore import result
 

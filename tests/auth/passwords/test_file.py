@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from monrest.auth.passwords import Passwords
-from monrest.errors import Unavailable
+from monrest.accounts.passwords import Passwords
+from monrest.base.errors import Unavailable
 from tests.auth.passwords.world import sha
 from tests.fakes.keystore import result
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.auth import htpasswd
+from monrest.accounts import htpasswd
 from tests.auth.passwords.world import KINDS, PASSWORD, blowfish
 
 

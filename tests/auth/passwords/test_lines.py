@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from passlib.hash import apr_md5_crypt, sha256_crypt, sha512_crypt
 
-from monrest.auth import htpasswd
+from monrest.accounts import htpasswd
 from tests.auth.passwords.world import sha
 
 

@@ -4,9 +4,9 @@ import hashlib
 
 from twisted.internet.defer import Deferred
 
-from monrest.auth import htpasswd
-from monrest.auth.passwords import Passwords
-from monrest.errors import TooManyRequests
+from monrest.accounts import htpasswd
+from monrest.accounts.passwords import Passwords
+from monrest.base.errors import TooManyRequests
 from tests.auth.passwords.world import KINDS, PASSWORD, sha
 
 

@@ -9,7 +9,7 @@ from passlib.hash import apr_md5_crypt, sha256_crypt, sha512_crypt
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
-from monrest.auth.passwords import Passwords
+from monrest.accounts.passwords import Passwords
 from tests.fakes.keystore import result
 
 PASSWORD = "pässwörd: \u20ac"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from monrest.daemon.families import ENDPOINTS
 from monrest.query.schema import CoreColumn, DerivedColumn
-from monrest.resources.registry import ENDPOINTS
 
 NUMBER, TEXT = "-987654", "zzz"
 COMPARED = ("=", "!=", ">", "<", ">=", "<=")

@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from monrest.clocks import MachineClock
+from monrest.base.clock import MachineClock
 from monrest.config import ConfigTool
 from monrest.objectconfig.hooks import Hooks
 from monrest.objectconfig.staging import ConfigSite, Staging

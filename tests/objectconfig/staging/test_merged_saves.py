@@ -8,7 +8,7 @@ import pytest
 from twisted.internet import reactor
 from twisted.internet.threads import blockingCallFromThread
 
-from monrest.errors import Unavailable
+from monrest.base.errors import Unavailable
 from monrest.objectconfig import save, saving, stash
 from monrest.objectconfig.staging import Staging
 from tests.objectconfig.staging.site import HOSTS, later

@@ -9,7 +9,7 @@ import stat
 
 import pytest
 
-from monrest.errors import Forbidden
+from monrest.base.errors import Forbidden
 from monrest.objectconfig.save import Allowed, Write, write
 from tests.objectconfig.staging.files import NOBODY, sha256, tree, untouched
 

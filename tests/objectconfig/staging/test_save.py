@@ -10,7 +10,7 @@ import orjson
 import pytest
 from attrs import evolve
 
-from monrest.errors import Conflict, Forbidden
+from monrest.base.errors import Conflict, Forbidden
 from monrest.objectconfig import journal, save
 from monrest.objectconfig.journal import BusyError, Room
 from monrest.objectconfig.save import Allowed, Write, recover_all, write

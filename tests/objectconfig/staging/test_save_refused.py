@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from monrest.errors import Forbidden, Unavailable
+from monrest.base.errors import Forbidden, Unavailable
 from monrest.objectconfig import save
 from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, write
 from tests.objectconfig.staging.files import sha256, tree, untouched

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from twisted.internet.defer import gatherResults
 
-from monrest.errors import Forbidden, Unavailable
+from monrest.base.errors import Forbidden, Unavailable
 from monrest.objectconfig import saving, stash, targets
 from monrest.objectconfig.hooks import environment
 from monrest.objectconfig.journal import BusyError, Room

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from twisted.internet.defer import DeferredList, gatherResults
 
-from monrest.errors import BadRequest, Unavailable
+from monrest.base.errors import BadRequest, Unavailable
 from monrest.objectconfig.save import ChangedOnDiskError
 from monrest.objectconfig.saving import SavedFile
 from tests.objectconfig.staging.site import GROUPS, HOSTS, OUTSIDE, later

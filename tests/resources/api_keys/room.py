@@ -2,12 +2,12 @@
 
 import orjson
 
-from monrest.auth.contacts import Contact
-from monrest.auth.roles import EVERYTHING
+from monrest.accounts.contacts import Contact
+from monrest.accounts.roles import EVERYTHING
+from monrest.api.dispatch import dispatch
+from monrest.base.values import ADMIN, Caller, Identity, RestRequest
 from monrest.config import AuthConfig, Config
 from monrest.render.formats import RenderOptions, render
-from monrest.resources.dispatch import dispatch
-from monrest.values import ADMIN, Caller, Identity, RestRequest
 from tests.fakes.context import make_context
 from tests.fakes.door import HOSTS, KEY, USER, Door
 from tests.fakes.keystore import result

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.auth.roles import EVERYTHING
-from monrest.errors import BadRequest, Forbidden
-from monrest.values import ADMIN, READ_ONLY, ROLES
+from monrest.accounts.roles import EVERYTHING
+from monrest.base.errors import BadRequest, Forbidden
+from monrest.base.values import ADMIN, READ_ONLY, ROLES
 from tests.examples import examples
 from tests.fakes.door import HOSTS, KEY, SERVICES, USER
 from tests.fakes.keystore import result

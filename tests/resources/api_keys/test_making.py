@@ -3,9 +3,9 @@
 import pytest
 from attrs import evolve
 
-from monrest.auth.roles import restricted
-from monrest.errors import BadRequest, Forbidden, Unavailable
-from monrest.values import ADMIN, READ_ONLY, Identity
+from monrest.accounts.roles import restricted
+from monrest.base.errors import BadRequest, Forbidden, Unavailable
+from monrest.base.values import ADMIN, READ_ONLY, Identity
 from tests.fakes.door import HOSTS, SERVICES
 from tests.fakes.keystore import result
 from tests.resources.api_keys.room import ANN, BOB, CLI, COMMANDS, ROOT, shown

@@ -3,8 +3,8 @@
 import pytest
 from attrs import evolve
 
-from monrest.errors import BadRequest, Forbidden, NotFound
-from monrest.values import ADMIN, READ_ONLY, Identity
+from monrest.base.errors import BadRequest, Forbidden, NotFound
+from monrest.base.values import ADMIN, READ_ONLY, Identity
 from tests.fakes.door import HOSTS
 from tests.fakes.keystore import result
 from tests.resources.api_keys.room import ANN, CLI, NOW, ROOT, rows, shown

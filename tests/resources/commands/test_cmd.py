@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from monrest.base.errors import BadRequest, Forbidden
 from monrest.config.values import CommandsConfig
-from monrest.errors import BadRequest, Forbidden
 from tests.resources.cores import ANN, AT
 
 

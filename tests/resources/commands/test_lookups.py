@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from monrest.base.errors import BadRequest
 from monrest.config.values import CommandsConfig
-from monrest.errors import BadRequest
 from tests.resources.cores import NOW, host
 
 ENTRIES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.errors import Forbidden, NotFound
-from monrest.values import READ_ONLY, Identity
+from monrest.base.errors import Forbidden, NotFound
+from monrest.base.values import READ_ONLY, Identity
 from tests.resources.cores import ANN
 
 ALLOWED = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.commands.catalogue import ALL, COMMANDS
-from monrest.errors import MethodNotAllowed, NotFound
-from monrest.resources.registry import ENDPOINTS, router
+from monrest.base.errors import MethodNotAllowed, NotFound
+from monrest.daemon.families import ENDPOINTS, router
+from monrest.livestatus.catalogue import ALL, COMMANDS
 from tests.resources.cores import AT, NOW
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.errors import BadRequest, RestError, SitesFailed
-from monrest.values import Identity
+from monrest.base.errors import BadRequest, RestError, SitesFailed
+from monrest.base.values import Identity
 from tests.resources.cores import ADMIN, ANN, AT, host
 
 

@@ -3,8 +3,10 @@
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.resources import core, logs, statistics
-from monrest.values import Document, Rows
+from monrest.base.values import Document, Rows
+from monrest.logs import endpoints as logs
+from monrest.rows import endpoints as core
+from monrest.rows import statistics
 from tests.fakes.context import make_context
 from tests.resources.endpoints.given import NOW
 

@@ -1,7 +1,7 @@
 """Who asks when for what."""
 
+from monrest.base.values import Identity
 from monrest.query.model import Condition
-from monrest.values import Identity
 
 ANN = Identity(user="ann")
 NOW = 1_000_000

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 from attrs import evolve
 
-from monrest.errors import BadRequest, RestError
-from monrest.resources import core
-from monrest.resources.dispatch import dispatch
-from monrest.values import Rows
+from monrest.api.dispatch import dispatch
+from monrest.base.errors import BadRequest, RestError
+from monrest.base.values import Rows
+from monrest.rows import endpoints as core
 from tests.fakes.keystore import result
 from tests.resources.asking import ROOT, answer, request
 from tests.resources.endpoints.given import ANN

@@ -2,12 +2,12 @@
 
 import pytest
 
-from monrest.commands.catalogue import ALL
-from monrest.errors import BadRequest
-from monrest.names import Names
-from monrest.resources import instance
-from monrest.resources.catalogue import url_of
-from monrest.resources.registry import ENDPOINTS
+from monrest.base.errors import BadRequest
+from monrest.base.names import Names
+from monrest.commands.listing import url_of
+from monrest.daemon.families import ENDPOINTS
+from monrest.instance import endpoints as instance
+from monrest.livestatus.catalogue import ALL
 from tests.resources.asking import answer, records
 from tests.resources.endpoints.given import ANN, NOW
 

@@ -3,14 +3,14 @@
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.errors import SitesFailed
+from monrest.api.dispatch import dispatch
+from monrest.base.errors import SitesFailed
+from monrest.base.values import Document, SiteProblem
+from monrest.logs.endpoints import ALERTS, NOTIFICATIONS
 from monrest.query.model import Condition
-from monrest.resources import statistics
-from monrest.resources.columns import CONTACTS, HOSTS, LOGS, PROCESSINFO, SERVICES
-from monrest.resources.dispatch import dispatch
-from monrest.resources.logs import ALERTS, NOTIFICATIONS
-from monrest.resources.specs import HOST_STATS, SERVICE_STATS, SERVICE_TOTALS
-from monrest.values import Document, SiteProblem
+from monrest.rows import statistics
+from monrest.rows.columns import CONTACTS, HOSTS, LOGS, PROCESSINFO, SERVICES
+from monrest.rows.statistics_specs import HOST_STATS, SERVICE_STATS, SERVICE_TOTALS
 from tests.resources.asking import answer, request
 from tests.resources.endpoints.given import DAY, equal
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from monrest.errors import Forbidden
-from monrest.resources.declare import Endpoint, holds
-from monrest.values import ADMIN, READ_ONLY, Identity
+from monrest.api.endpoint import Endpoint, holds
+from monrest.base.errors import Forbidden
+from monrest.base.values import ADMIN, READ_ONLY, Identity
 from tests.resources.asking import ROOT, answer
 from tests.resources.endpoints.given import ANN
 

@@ -1,0 +1,1 @@
+"""Who somebody is: users, keys, sessions, passwords, roles and contacts."""

@@ -1,0 +1,255 @@
+"""What the cores say about a user: contact groups, and what his contact entry holds.
+
+Read from all sites and kept for 300 s; a site that cannot be asked leaves in force what it said
+before (docs/spec/accounts.md, "Users").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as TooLate
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.base.errors import SitesFailed
+from monrest.base.values import Capabilities, SiteProblem
+from monrest.query.model import Pushed, Test
+from monrest.sites.fanout import Plan, SiteAnswer, fan_out
+from monrest.sites.registry import Registry
+from monrest.sites.site import Site
+
+log = Logger()
+
+LIFETIME = 300.0
+"""Seconds for which an answer of the cores is good."""
+
+_RETRY = 10.0
+_PATIENCE = 5.0
+_REMEMBERED = 4096
+_COLUMNS = ("name", "alias", "email", "can_submit_commands")
+
+
+@frozen(kw_only=True)
+class Contact:
+    """A user as the cores know him.
+
+    ``can_submit_commands`` is None where no core has a contact of this name or says anything
+    about it; False on one site wins. ``alias`` and ``email`` are None for who is no contact.
+    """
+
+    groups: frozenset[str] = frozenset()
+    alias: str | None = None
+    email: str | None = None
+    can_submit_commands: bool | None = None
+
+
+NOBODY = Contact()
+"""Who is no contact anywhere, as far as is known."""
+
+
+@frozen
+class _Known:
+    """What each site said, and all of it together.
+
+    ``until`` is when to ask again; before that when there are other sites than ``sites``.
+    """
+
+    sites: tuple[Site, ...]
+    parts: Mapping[str, Contact]
+    contact: Contact
+    until: float
+
+
+@define(eq=False)
+class Contacts:
+    """Remembers users for ``lifetime`` seconds."""
+
+    registry: Registry
+    clock: IReactorTime
+    lifetime: float = LIFETIME
+    _known: dict[str, _Known] = field(factory=dict, init=False)
+    _running: dict[str, _Question] = field(factory=dict, init=False)
+
+    async def of(self, user: str) -> Contact:
+        """Give what is known of ``user``; ``NOBODY`` when no site can be asked and none ever was.
+
+        Who asks for a user whom somebody else is asking for shares that answer. What was known
+        is given when the cores need longer than a few seconds.
+        """
+        known, sites = self._known.get(user), self.registry.sites
+        if known is not None and known.sites is sites and self.clock.seconds() < known.until:
+            return known.contact
+        if not sites:
+            return NOBODY
+        question = self._running.get(user)
+        if question is None:
+            question = self._running[user] = _Question()
+            Deferred.fromCoroutine(self._ask(user, known)).addBoth(self._asked, user, question)
+        waiter = question.wait()
+        if known is None:
+            return await waiter
+        try:
+            return await waiter.addTimeout(_PATIENCE, self.clock)
+        except TooLate:
+            return known.contact
+
+    def expire(self) -> None:
+        """Ask the cores again about everybody who is asked for, as after a reload of one."""
+        self._known = {user: evolve(known, until=0.0) for user, known in self._known.items()}
+
+    def _asked(self, result: Contact | Failure, user: str, question: _Question) -> None:
+        self._running.pop(user, None)
+        question.answer(result)
+
+    async def _ask(self, user: str, known: _Known | None) -> Contact:
+        sites = self.registry.sites
+        about_groups = Deferred.fromCoroutine(self._read(sites, _about_groups(user)))
+        entries, failed = await self._read(sites, _about_contact(user))
+        groups, failed_too = await about_groups
+        silent = failed | failed_too
+        old = known.parts if known is not None else {}
+        parts: dict[str, Contact] = {}
+        for site in sites:
+            if site.id in silent:
+                if site.id in old:
+                    parts[site.id] = old[site.id]
+                continue
+            parts[site.id] = evolve(
+                _contact(entries.get(site.id)), groups=_group_names(groups.get(site.id))
+            )
+        if silent:
+            log.debug("contact data of {user} not read from {sites}", user=user, sites=silent)
+        if len(silent) == len(sites) and known is None:
+            return NOBODY
+        contact = _joined(parts.values())
+        # Sites that were silent are asked again soon, and not with every request.
+        lifetime = min(self.lifetime, _RETRY) if silent else self.lifetime
+        while len(self._known) >= _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[user] = _Known(sites, parts, contact, self.clock.seconds() + lifetime)
+        return contact
+
+    async def everybody(
+        self, sites: Sequence[Site]
+    ) -> tuple[dict[str, Contact], tuple[SiteProblem, ...]]:
+        """Give all contacts of ``sites`` by name, asked now, and the sites that did not answer."""
+        if not sites:
+            return {}, ()
+        problems: dict[str, SiteProblem] = {}
+
+        async def read(table: str, columns: tuple[str, ...]) -> tuple[SiteAnswer, ...]:
+            def plan(_site: Site, core: Capabilities) -> Pushed | None:
+                known = tuple(name for name in columns if core.has(table, name))
+                return Pushed(table=table, columns=known) if columns[0] in known else None
+
+            try:
+                gathered = await fan_out(sites, plan, None, self.clock)
+            except SitesFailed as error:
+                problems.update({problem.site: problem for problem in error.problems})
+                return ()
+            problems.update({problem.site: problem for problem in gathered.problems})
+            return gathered.answers
+
+        about_groups = Deferred.fromCoroutine(read("contactgroups", ("name", "members")))
+        parts: dict[str, list[Contact]] = {}
+        for answer in await read("contacts", _COLUMNS):
+            for row in answer.rows:
+                parts.setdefault(str(row[0]), []).append(_contact(evolve(answer, rows=[row])))
+        groups: dict[str, set[str]] = {}
+        for answer in await about_groups:
+            for row in answer.rows:
+                members = row[1] if len(row) > 1 and isinstance(row[1], list) else ()
+                for member in members:
+                    groups.setdefault(str(member), set()).add(str(row[0]))
+        return {
+            name: evolve(_joined(known), groups=frozenset(groups.get(name, ())))
+            for name, known in parts.items()
+        }, tuple(problems.values())
+
+    async def _read(
+        self, sites: tuple[Site, ...], plan: Plan
+    ) -> tuple[dict[str, SiteAnswer], frozenset[str]]:
+        """Answers by site, and who could not be asked."""
+        try:
+            gathered = await fan_out(sites, plan, None, self.clock)
+        except SitesFailed as error:
+            return {}, frozenset(problem.site for problem in error.problems)
+        return (
+            {answer.site.id: answer for answer in gathered.answers},
+            frozenset(problem.site for problem in gathered.problems),
+        )
+
+
+@define(eq=False)
+class _Question:
+    """One question to the cores and everybody who waits for its answer."""
+
+    waiting: list[Deferred[Contact]] = field(factory=list)
+    result: Contact | Failure | None = None
+
+    def wait(self) -> Deferred[Contact]:
+        """Give a Deferred of one's own; cancelling it ends this wait and not the question."""
+        one: Deferred[Contact] = Deferred(self.waiting.remove)
+        self.waiting.append(one)
+        if self.result is not None:
+            self.answer(self.result)
+        return one
+
+    def answer(self, result: Contact | Failure) -> None:
+        """Tell everybody."""
+        self.result = result
+        waiting, self.waiting = self.waiting, []
+        for one in waiting:
+            one.callback(result)
+
+
+def _about_contact(user: str) -> Plan:
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        columns = tuple(name for name in _COLUMNS if core.has("contacts", name))
+        asked = Pushed(table="contacts", columns=columns, filter=Test("name", "=", user))
+        return asked if "name" in columns else None
+
+    return plan
+
+
+def _about_groups(user: str) -> Plan:
+    asked = Pushed(table="contactgroups", columns=("name",), filter=Test("members", ">=", user))
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        return asked if core.has("contactgroups", "members") else None
+
+    return plan
+
+
+def _contact(answer: SiteAnswer | None) -> Contact:
+    """Read the entry of one site; the columns are those that its core has."""
+    if answer is None or not answer.rows:
+        return NOBODY
+    entry = dict(zip(answer.asked.columns, answer.rows[0], strict=False))
+    may = entry.get("can_submit_commands")
+    return Contact(
+        alias=str(entry.get("alias") or ""),
+        email=str(entry.get("email") or ""),
+        can_submit_commands=None if may is None else bool(may),
+    )
+
+
+def _group_names(answer: SiteAnswer | None) -> frozenset[str]:
+    return frozenset() if answer is None else frozenset(str(row[0]) for row in answer.rows)
+
+
+def _joined(parts: Iterable[Contact]) -> Contact:
+    """Put together what the sites say, in their order: the first one that knows him names him."""
+    known = tuple(parts)
+    named = next((one for one in known if one.alias is not None), NOBODY)
+    may = [one.can_submit_commands for one in known if one.can_submit_commands is not None]
+    return Contact(
+        groups=frozenset().union(*(one.groups for one in known)),
+        alias=named.alias,
+        email=named.email,
+        can_submit_commands=all(may) if may else None,
+    )

@@ -1,0 +1,303 @@
+"""API keys: list, read, create, delete (docs/spec/accounts.md, "Keys")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from monrest.accounts.keys import ApiKey, check_number
+from monrest.accounts.rights import is_read_only
+from monrest.accounts.roles import grantable
+from monrest.accounts.usernames import INTERNAL, UserNames
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.lists import local_schema, select, sparse
+from monrest.base.audit import audit
+from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
+from monrest.base.truth import flag
+from monrest.base.values import ADMIN, ROLES, Answer, Column, Document, Identity, RestRequest
+from monrest.config.check import full_role
+from monrest.query.parse import RESERVED
+from monrest.query.scan import UNPRINTABLE
+from monrest.rows.fetch import reselect
+
+_LONGEST_COMMENT = 1000
+_MOST_ROLES = 100
+_LONGEST_ROLES = 10_000
+
+COLUMNS = (
+    Column("comment", "string", "", "what the key is for"),
+    Column("created", "time", "", "when it was made"),
+    Column("digest", "string", "", "how the key is hashed"),
+    Column("file", "string", "", "where it is kept: table and record in the database"),
+    Column("force_user", "string", "", "user for whom a superuser key acts; absent without one"),
+    Column("hashed_key", "string", "", "hash of the key, its id"),
+    Column("last_from", "string", "", "address it was used from last; absent before"),
+    Column("last_used", "time", "", "when it was used last; absent before"),
+    Column("roles", "array_of_strings", "", "all that it may give; absent: no restriction"),
+    Column("superuser", "boolean", "", "1 for a superuser key; absent for a user's key"),
+    Column("user", "string", "", "whose key it is; absent for a superuser key"),
+)
+_OPTIONAL = frozenset({"force_user", "last_from", "last_used", "roles", "superuser", "user"})
+_SCHEMA = local_schema("api_keys", COLUMNS, ())
+
+
+def record(key: ApiKey) -> dict[str, Any]:
+    """One key as it is shown; None where the interface leaves a field out."""
+    return {
+        "comment": key.comment,
+        "created": key.created,
+        "digest": key.digest,
+        "file": key.file,
+        "force_user": key.force_user,
+        "hashed_key": key.hashed_key,
+        "last_from": key.last_from,
+        "last_used": key.last_used,
+        "roles": None if key.roles is None else list(key.roles),
+        "superuser": 1 if key.superuser else None,
+        "user": key.user,
+    }
+
+
+def _owner(identity: Identity) -> str | None:
+    """Whose keys ``identity`` deals with; None: everybody's."""
+    return None if identity.may(ADMIN) else identity.user
+
+
+async def api_keys(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
+    keys = await context.keys.list(_owner(request.identity))
+    answer = await select(context, request, _SCHEMA, map(record, keys))
+    return await sparse(context, request, answer, _OPTIONAL)
+
+
+async def api_key(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/api_keys/<id>."""
+    key = await context.keys.get(where[0])
+    owner = _owner(request.identity)
+    if key is None or (owner is not None and key.user != owner):
+        raise _no_such_key()
+    value = {name: item for name, item in record(key).items() if item is not None}
+    return await reselect(context, request, Document(value=value, columns=COLUMNS))
+
+
+async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer DELETE /mon/api_keys/<id>."""
+    identity, target = request.identity, where[0]
+    try:
+        if await is_read_only(identity, context.contacts, context.config):
+            raise Forbidden("no permission to delete api keys")
+        if not await context.keys.delete(target, _owner(identity)):
+            raise _no_such_key()
+    except RestError as error:
+        audit(identity, request.caller, "key delete", target=target, result=error.message)
+        raise
+    audit(identity, request.caller, "key delete", target=target)
+    return Document(value={"message": "successfully removed 1 api key."})
+
+
+def _no_such_key() -> NotFound:
+    return NotFound("no such api key")
+
+
+# -------------------------------------------------------------------- creation
+
+
+@frozen(kw_only=True)
+class _Asked:
+    """The parameters of a creation as they were given; ``roles`` are full names."""
+
+    comment: str
+    superuser: bool
+    username: str
+    force_user: str
+    roles: tuple[str, ...] | None
+
+
+async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/api_keys; the only place that ever shows the key itself."""
+    identity = request.identity
+    try:
+        key, plain = await _create(context, request)
+    except RestError as error:
+        audit(identity, request.caller, "key create", result=error.message)
+        raise
+    audit(
+        identity,
+        request.caller,
+        "key create",
+        target=key.hashed_key,
+        owner=key.user,
+        superuser=key.superuser,
+        force_user=key.force_user,
+        # Details that are empty are left out, and this key is not without restriction.
+        roles="none" if key.roles == () else key.roles,
+        comment=key.comment,
+    )
+    value = {
+        "message": "successfully created api key",
+        "file": key.file,
+        "hashed_key": key.hashed_key,
+        "private_key": plain,
+    }
+    return Document(value=value)
+
+
+async def _create(context: Context, request: RestRequest) -> tuple[ApiKey, str]:
+    """Check whether the asker may have such a key, then make it."""
+    identity, auth = request.identity, context.config.auth
+    if not auth.api_keys_enabled:
+        raise BadRequest("api keys are disabled", "auth.api_keys_enabled is off")
+    most = auth.max_api_keys_per_user
+    if most <= 0 or await is_read_only(identity, context.contacts, context.config):
+        raise Forbidden("no permission to create api keys")
+    check_number(await context.keys.owned(identity.user), most)
+    asked = _read(request)
+    if identity.user in INTERNAL and not asked.username:
+        asked = evolve(asked, superuser=True)
+    if not identity.may(ADMIN):
+        _refuse_for_others(asked)
+    superuser = asked.superuser
+    if superuser and asked.username:
+        raise BadRequest(
+            "contradicting parameters", "username: expected none together with superuser"
+        )
+    if asked.force_user and not superuser:
+        raise BadRequest("contradicting parameters", "force_user: expected superuser=1 beside it")
+    names = UserNames(auth)
+    user = names.read(asked.username, "username").name if asked.username else identity.user
+    force = names.read(asked.force_user, "force_user").name if asked.force_user else None
+    return await context.keys.create(
+        user=None if superuser else user,
+        superuser=superuser,
+        force_user=force,
+        roles=grantable(identity, asked.roles),
+        comment=asked.comment,
+        creator=identity.user,
+        most=most,
+    )
+
+
+def _refuse_for_others(asked: _Asked) -> None:
+    for name in ("username", "superuser", "force_user"):
+        if getattr(asked, name):
+            raise Forbidden("no permission to create api keys", f"{name} requires the role admin")
+
+
+def _read(request: RestRequest) -> _Asked:
+    given: dict[str, list[str]] = {}
+    for name, value in request.parameters:
+        if name in _PARAMETERS:
+            given.setdefault(name, []).append(value)
+        elif name not in RESERVED:
+            raise BadRequest(
+                "unknown parameter",
+                f"{name[:80]!r}: expected one of {', '.join(_PARAMETERS)}",
+            )
+    # An empty list is no value at all and yet means something: a key that gives no role.
+    body = request.document
+    if isinstance(body, Mapping) and body.get("roles") == []:
+        given["roles"] = []
+    comment = _single(given, "comment")
+    if len(comment) > _LONGEST_COMMENT or UNPRINTABLE.search(comment):
+        raise BadRequest(
+            "invalid comment",
+            f"comment: expected up to {_LONGEST_COMMENT} characters without control characters",
+        )
+    return _Asked(
+        comment=comment,
+        superuser=flag("superuser", _single(given, "superuser")),
+        username=_single(given, "username"),
+        force_user=_single(given, "force_user"),
+        roles=_roles(given["roles"]) if "roles" in given else None,
+    )
+
+
+def _single(given: Mapping[str, list[str]], name: str) -> str:
+    values = given.get(name, [""])
+    if len(values) != 1:
+        raise BadRequest("too many values", f"{name}: expected one value, got {len(values)}")
+    return values[0].strip()
+
+
+def _roles(values: list[str]) -> tuple[str, ...]:
+    if sum(map(len, values)) > _LONGEST_ROLES or len(values) > _MOST_ROLES:
+        raise BadRequest("too many roles", f"roles: expected at most {_MOST_ROLES} names")
+    names = [name.strip() for value in values for name in value.split(",")]
+    roles = tuple(full_role(name) for name in names if name)
+    unknown = next((role for role in roles if role not in ROLES), None)
+    if unknown is not None:
+        short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
+        raise BadRequest("unknown role", f"roles: {unknown[:80]!r}: expected names out of {short}")
+    return roles
+
+
+_CREATION = (
+    Parameter(name="comment", description="what the key is for"),
+    Parameter(
+        name="roles",
+        description="all that the key may give, repeatable or a list; roles that you do not hold "
+        "are left out, and no role at all when the list is empty",
+    ),
+    Parameter(name="username", description="whose key it is; needs the role admin"),
+    Parameter(
+        name="superuser",
+        description="1: a key of nobody, which acts for any user; needs the role admin",
+        type="boolean",
+    ),
+    Parameter(
+        name="force_user",
+        description="the only user for whom a superuser key acts, with the roles of the key if "
+        "it has any; needs the role admin",
+    ),
+)
+_PARAMETERS = tuple(one.name for one in _CREATION)
+
+_CREATED = (
+    Column("file", "string", "", "where the key is kept: table and record in the database"),
+    Column("hashed_key", "string", "", "hash of the key, its id"),
+    Column("message", "string", "", "what was done"),
+    Column("private_key", "string", "", "the key itself, which is never shown again"),
+)
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/api_keys",
+        description="API keys",
+        text="Administrators see all of them, others their own.",
+        handler=api_keys,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/api_keys",
+        methods=("POST",),
+        description="make an API key",
+        text="The key is in the answer and nowhere else, since only its hash is stored. A key "
+        "that is made with a restricted key is restricted to the same roles at least.",
+        handler=create,
+        shape="object",
+        parameters=_CREATION,
+        columns=_CREATED,
+        at_once=True,
+    ),
+    Endpoint(
+        path="/mon/api_keys/<id>",
+        description="one API key by its hash",
+        handler=api_key,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/api_keys/<id>",
+        methods=("DELETE",),
+        description="delete an API key",
+        text="It is refused from then on.",
+        handler=delete,
+        shape="object",
+        parameters=(),
+        columns=(Column("message", "string", "", "what was done"),),
+    ),
+)

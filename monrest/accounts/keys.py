@@ -1,0 +1,280 @@
+"""API keys: only their hashes are stored (docs/spec/accounts.md, "Keys").
+
+What was read is kept for a few seconds, so that a request with a key costs a hash and a look-up.
+A key that is deleted through this daemon is refused at once, one that another daemon on the same
+database deletes when what is kept here is too old (docs/spec/accounts.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.accounts.remembered import Remembered
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic
+from monrest.base.errors import Forbidden, Unavailable
+from monrest.base.values import Caller
+from monrest.config import AuthConfig
+from monrest.store.database import Database
+from monrest.store.tables import api_keys
+
+log = Logger()
+
+DIGEST = "SHA-256"
+
+_SECRET_BYTES = 32
+_SUFFIX = "_1"  # names the digest
+_HASH = re.compile(r"[0-9a-f]{64}")
+_FORM = re.compile(r"[A-Za-z0-9]{1,128}(?:_1)?")
+_FRESH = 5.0
+_FLUSH = 10.0
+
+
+@frozen(kw_only=True)
+class ApiKey:
+    """One key as it is stored; times in seconds since the epoch.
+
+    ``user`` is the owner, None for a superuser key. ``roles`` (full names) are all that the key
+    may give, None when it restricts nothing. ``force_user`` belongs to superuser keys only.
+    ``confirmed``: False for what was read a while ago, because the database is away now.
+    """
+
+    hashed_key: str
+    user: str | None = None
+    superuser: bool = False
+    force_user: str | None = None
+    roles: tuple[str, ...] | None = None
+    comment: str = ""
+    created: int = 0
+    digest: str = DIGEST
+    last_used: int | None = None
+    last_from: str | None = None
+    confirmed: bool = True
+
+    @property
+    def file(self) -> str:
+        """Where the key is: the table and the record, spelled like a path."""
+        return f"{api_keys.name}/{self.hashed_key}.{self.digest}"
+
+
+@frozen
+class _Use:
+    at: int
+    client: str
+
+
+@define(eq=False)
+class Keys(Service):
+    """All API keys of the database; ``config`` may be replaced while it runs."""
+
+    database: Database
+    clock: IReactorTime
+    wall: WallClock
+    config: AuthConfig
+    _remembered: Remembered[ApiKey] = field(init=False)
+    _uses: dict[str, _Use] = field(factory=dict, init=False)
+    _flusher: Periodic = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._remembered = Remembered(self.clock, self._look_up, _FRESH)
+        self._flusher = Periodic(
+            self.clock, _FLUSH, self.flush, "storing the use of keys", now=False
+        )
+
+    # ---------------------------------------------------------------- asking
+
+    async def find(self, plain: str) -> ApiKey | None:
+        """Give the key that somebody presents, None for an unknown one.
+
+        Unavailable when the database is and nothing recent is known. ``last_used`` and
+        ``last_from`` are as old as what is kept.
+        """
+        if _FORM.fullmatch(plain) is None:
+            return None
+        found = await self._remembered.find(hashed_key(plain), self.config.grace)
+        if found is None:
+            return None
+        key, sure = found
+        return key if sure else evolve(key, confirmed=False)
+
+    async def _look_up(self, hashed: str) -> ApiKey | None:
+        return await self.database.run(lambda connection: _one(connection, hashed))
+
+    def used(self, key: ApiKey, caller: Caller) -> None:
+        """Note who used the key; stored within ten seconds, together with other uses."""
+        client = caller.client or caller.address
+        if caller.address and client != caller.address:
+            client = f"{caller.address} ({client})"
+        self._uses[key.hashed_key] = _Use(int(self.wall.now()), client)
+
+    async def list(self, user: str | None = None) -> list[ApiKey]:
+        """Give the keys that belong to ``user``, of everybody and of nobody for None.
+
+        In the order of their creation.
+        """
+        query = select(api_keys).order_by(api_keys.c.created, api_keys.c.hashed_key)
+        if user is not None:
+            query = query.where(api_keys.c.user == user)
+
+        def read(connection: Connection) -> list[ApiKey]:
+            return [_key(row) for row in connection.execute(query)]
+
+        return [self._with_use(key) for key in await self.database.run(read)]
+
+    async def get(self, hashed: str) -> ApiKey | None:
+        """Give the key with this hash, whosever it is; None when there is none."""
+        if _HASH.fullmatch(hashed) is None:
+            return None
+        key = await self.database.run(lambda connection: _one(connection, hashed))
+        return None if key is None else self._with_use(key)
+
+    def _with_use(self, key: ApiKey) -> ApiKey:
+        use = self._uses.get(key.hashed_key)
+        return key if use is None else evolve(key, last_used=use.at, last_from=use.client)
+
+    # ---------------------------------------------------------------- changing
+
+    async def create(
+        self,
+        *,
+        user: str | None = None,
+        superuser: bool = False,
+        force_user: str | None = None,
+        roles: tuple[str, ...] | None = None,
+        comment: str = "",
+        creator: str = "",
+        most: int | None = None,
+    ) -> tuple[ApiKey, str]:
+        """Make a key and store it; the second value is the key itself, which is kept nowhere.
+
+        Forbidden when ``creator`` owns ``most`` keys already (None: no limit).
+        """
+        plain = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
+        key = ApiKey(
+            hashed_key=hashed_key(plain),
+            user=None if superuser else user,
+            superuser=superuser,
+            force_user=force_user if superuser else None,
+            roles=roles,
+            comment=comment,
+            created=int(self.wall.now()),
+        )
+
+        def store(connection: Connection) -> None:
+            if most is not None:
+                check_number(_owned(connection, creator), most)
+            connection.execute(insert(api_keys), [_row(key)])
+
+        await self.database.change(store)
+        self._remembered.made(key.hashed_key)
+        return key, plain
+
+    async def owned(self, user: str) -> int:
+        """Count the keys that belong to ``user``."""
+        return await self.database.run(lambda connection: _owned(connection, user))
+
+    async def delete(self, hashed: str, user: str | None = None) -> bool:
+        """Delete a key, which is refused from then on; False when there is none.
+
+        With a ``user`` only a key that belongs to him.
+        """
+        if _HASH.fullmatch(hashed) is None:
+            return False
+        found = delete(api_keys).where(api_keys.c.hashed_key == hashed)
+        if user is not None:
+            found = found.where(api_keys.c.user == user)
+        try:
+            deleted = await self.database.change(
+                lambda connection: connection.execute(found).rowcount
+            )
+        finally:
+            # Also after a failure, which does not say whether the key is gone.
+            self._remembered.forget(hashed)
+        if deleted:
+            self._uses.pop(hashed, None)
+        return bool(deleted)
+
+    # ---------------------------------------------------------------- use
+
+    async def flush(self) -> None:
+        """Store when and from where keys were used; kept for later while the database is away."""
+        uses, self._uses = self._uses, {}
+        if not uses:
+            return
+        rows = [{"hashed": one, "at": use.at, "client": use.client} for one, use in uses.items()]
+        try:
+            await self.database.change(lambda connection: connection.execute(_USED, rows))
+        except Unavailable:
+            self._uses = uses | self._uses
+        except BaseException:
+            self._uses = uses | self._uses
+            raise
+
+    def startService(self) -> None:
+        """Store uses from time to time."""
+        super().startService()
+        self._flusher.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Store what is left; fires when that is done or has failed. Before the database stops."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        await self._flusher.stopService()
+        await self.flush()
+
+
+_USED = (
+    update(api_keys)
+    .where(
+        and_(
+            api_keys.c.hashed_key == bindparam("hashed"),
+            or_(api_keys.c.last_used.is_(None), api_keys.c.last_used <= bindparam("at")),
+        )
+    )
+    .values(last_used=bindparam("at"), last_from=bindparam("client"))
+)
+
+
+def hashed_key(plain: str) -> str:
+    """Give the hash by which a key is known; it covers the suffix."""
+    return hashlib.sha256(plain.encode("ascii")).hexdigest()
+
+
+def check_number(owned: int, most: int) -> None:
+    """Raise Forbidden for who owns ``most`` keys already."""
+    if owned >= most:
+        raise Forbidden(f"maximum number of api keys ({most}) reached, cannot create more.")
+
+
+def _owned(connection: Connection, user: str) -> int:
+    query = select(func.count()).select_from(api_keys).where(api_keys.c.user == user)
+    return int(connection.execute(query).scalar_one())
+
+
+def _one(connection: Connection, hashed: str) -> ApiKey | None:
+    row = connection.execute(select(api_keys).where(api_keys.c.hashed_key == hashed)).one_or_none()
+    return None if row is None else _key(row)
+
+
+def _key(row: Row[Any]) -> ApiKey:
+    values = dict(row._mapping)
+    roles = values["roles"]
+    return ApiKey(**{**values, "roles": None if roles is None else tuple(roles)})
+
+
+def _row(key: ApiKey) -> dict[str, Any]:
+    return {column.name: getattr(key, column.name) for column in api_keys.columns} | {
+        "roles": None if key.roles is None else list(key.roles)
+    }

@@ -1,0 +1,131 @@
+"""Logging in and out with a cookie (docs/spec/accounts.md, "Sessions")."""
+
+from __future__ import annotations
+
+from monrest.accounts.attempts import WRONG, is_right, nobody
+from monrest.accounts.sessions import Session, cookie_of, hashed_id
+from monrest.accounts.usernames import UserNames
+from monrest.api.csrf import check_page
+from monrest.api.endpoint import Context, Endpoint, Parameter
+from monrest.base.audit import audit
+from monrest.base.errors import BadRequest, Forbidden, TooManyRequests, Unavailable
+from monrest.base.values import Answer, Caller, Column, Document, RestRequest
+from monrest.query.parse import RESERVED
+
+_NAMES = ("login", "username")
+_PASSWORD = "password"  # noqa: S105  the parameter's name
+
+
+async def login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/login, which anybody may ask."""
+    caller = request.caller
+    check_page(caller.headers)
+    if not context.passwords.configured:
+        raise BadRequest(
+            "login is not available",
+            "no auth.htpasswd_file is configured; use an API key",
+        )
+    name, password = _credentials(request)
+    user = UserNames(context.config.auth).read(name, "login").name
+    try:
+        session, value = await _begin(context, user, password, caller)
+    except (TooManyRequests, Unavailable) as error:
+        audit(user, caller, "login failed", result=error.message)
+        raise
+    audit(user, caller, "login", target=session.hashed_id)
+    return Document(
+        value={"csrf_token": session.csrf_token, "user": user},
+        headers=(context.sessions.cookie(value, caller),),
+    )
+
+
+async def _begin(context: Context, user: str, password: str, caller: Caller) -> tuple[Session, str]:
+    """Look at the password and make a session; a wrong password and a lock are audited here."""
+    # Looked at first: if it changes meanwhile, the session is over and not one too many.
+    hashed = await context.passwords.hash_of(user)
+    right = await is_right(
+        user,
+        password,
+        caller,
+        passwords=context.passwords,
+        slowdown=context.slowdown,
+        users=context.users,
+    )
+    if not right or hashed is None:
+        raise nobody("login failed", WRONG, caller, context.names, passwords=False)
+    if await context.users.is_locked(user):
+        audit(user, caller, "login failed", result="locked")
+        raise Forbidden(context.config.auth.locked_message)
+    # The session always has a new id: one that was planted in the browser is worth nothing.
+    old = cookie_of(caller.headers, context.sessions.cookie_name)
+    if old and old.isascii():
+        await context.sessions.delete(hashed_id(old))
+    await context.users.succeeded(user, caller)
+    return await context.sessions.create(user, caller, hashed)
+
+
+async def logout(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/logout."""
+    identity = request.identity
+    if not identity.session:
+        raise BadRequest("there is no session to end", "Cookie: expected that of a login")
+    await context.sessions.delete(identity.session)
+    audit(identity, request.caller, "logout", target=identity.session)
+    return Document(
+        value={"message": "logged out"},
+        headers=(context.sessions.expired_cookie(request.caller),),
+    )
+
+
+def _credentials(request: RestRequest) -> tuple[str, str]:
+    """Give name and password; BadRequest, which never shows a value, when they are not there."""
+    names, passwords = [], []
+    for name, value in request.parameters:
+        if name in _NAMES:
+            names.append(value)
+        elif name == _PASSWORD:
+            passwords.append(value)
+        elif name not in RESERVED:
+            raise BadRequest(
+                "unknown parameter", f"{name[:80]!r}: expected only login and password"
+            )
+    for what, values in (("login", names), (_PASSWORD, passwords)):
+        if not values or not values[0]:
+            raise BadRequest(f"missing argument: {what}", f"{what} is a required argument")
+        if len(values) > 1:
+            raise BadRequest("too many values", f"{what}: expected one value, got {len(values)}")
+    return names[0].strip(), passwords[0]
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/login",
+        methods=("POST",),
+        description="log in and get a session cookie",
+        text="The cookie is in the answer's header `Set-Cookie`. Requests that change something "
+        "and come with the cookie need the token as well, in the header `X-Mon-CSRF-Token` or "
+        "in the parameter `CSRFtoken`. A wrong password is answered with 401, more slowly with "
+        "each further one, and a locked user with 403. Needs `auth.htpasswd_file`.",
+        handler=login,
+        shape="object",
+        parameters=(
+            Parameter(name="login", description="name of the user, or `username`", required=True),
+            Parameter(name=_PASSWORD, description="password of the user", required=True),
+        ),
+        columns=(
+            Column("csrf_token", "string", "", "what state-changing requests must carry"),
+            Column("user", "string", "", "name of the user"),
+        ),
+        public=True,
+    ),
+    Endpoint(
+        path="/mon/logout",
+        methods=("POST",),
+        description="end the session of the cookie",
+        handler=logout,
+        shape="object",
+        parameters=(),
+        columns=(Column("message", "string", "", "what was done"),),
+        at_once=True,
+    ),
+)

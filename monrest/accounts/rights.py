@@ -1,0 +1,46 @@
+"""What an identity may do beside what its roles say (docs/spec/accounts.md, "Roles")."""
+
+from __future__ import annotations
+
+from monrest.accounts.contacts import Contact, Contacts
+from monrest.base.values import READ_ONLY, Identity
+from monrest.config import Config
+
+_COMMAND_ROLES = (
+    "authorized_for_all_host_commands",
+    "authorized_for_all_service_commands",
+    "authorized_for_system_commands",
+)
+
+
+async def may_submit(identity: Identity, contacts: Contacts, config: Config) -> bool:
+    """Whether ``identity`` may send commands at all.
+
+    A role for commands decides, then the role read_only, then the contact of this name, which
+    one site may forbid for all, and the configuration for who is no contact.
+    """
+    by_role = _by_role(identity)
+    if by_role is not None:
+        return by_role
+    return submits(identity, await contacts.of(identity.user), config)
+
+
+def submits(identity: Identity, contact: Contact, config: Config) -> bool:
+    """Tell the same of who is known to the cores as ``contact``."""
+    by_role = _by_role(identity)
+    if by_role is not None:
+        return by_role
+    allowed = contact.can_submit_commands
+    return config.commands.can_submit_commands if allowed is None else allowed
+
+
+def _by_role(identity: Identity) -> bool | None:
+    """Give what roles decide; None: nothing."""
+    if any(identity.may(role) for role in _COMMAND_ROLES):
+        return True
+    return False if READ_ONLY in identity.roles else None
+
+
+async def is_read_only(identity: Identity, contacts: Contacts, config: Config) -> bool:
+    """Whether ``identity`` holds read_only, or has it because it may not send commands."""
+    return READ_ONLY in identity.roles or not await may_submit(identity, contacts, config)

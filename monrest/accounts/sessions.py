@@ -1,0 +1,378 @@
+"""Sessions by cookie: made at a login, kept by the hash of their value.
+
+A session ends when it was not used for a while, and after a fixed time in any case; both are
+looked at whenever one is presented, and what is over is removed from time to time. The value
+itself is in the cookie and nowhere else. It also ends with the password that it began with
+(docs/spec/accounts.md, "How long a revocation takes").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.accounts.remembered import Remembered
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic
+from monrest.base.errors import Unavailable
+from monrest.base.names import Names
+from monrest.base.values import Caller
+from monrest.config import AuthConfig
+from monrest.store.database import Database
+from monrest.store.tables import sessions
+
+DIGEST = "SHA-256"
+
+MOST_OF_A_USER = 500
+"""Sessions of one user; a further one ends the one that was not used for the longest time."""
+
+_FORM = re.compile(r"[0-9a-f]{64}_1")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_SECRET_BYTES = 32
+_SUFFIX = "_1"  # names the digest
+_FRESH = 4.0
+_FLUSH = 10.0
+_CLEAN = 300.0
+_UNFLUSHED = 60.0
+_RECENT = 300.0
+
+
+@frozen(kw_only=True)
+class Session:
+    """One session as it is stored; times in seconds since the epoch.
+
+    ``roles`` (full names) are all that it may give, None when it restricts nothing. ``address``
+    is the other end of the connection of the login. ``confirmed``: False for what was read a while
+    ago, because the database is away now.
+    """
+
+    hashed_id: str
+    username: str
+    address: str
+    csrf_token: str = field(repr=False)
+    roles: tuple[str, ...] | None = None
+    created: int
+    active: int
+    proof: str | None = field(default=None, repr=False)
+    confirmed: bool = True
+
+    @property
+    def file(self) -> str:
+        """Where the session is: the table and the record, spelled like a path."""
+        return f"{sessions.name}/{self.hashed_id}.{DIGEST}"
+
+    def began_with(self, value: str, password: str) -> bool:
+        """Whether the user has still the password of the login.
+
+        ``value`` is that of the cookie, ``password`` what the password file says of the user now.
+        """
+        return self.proof is not None and hmac.compare_digest(self.proof, _proof(value, password))
+
+
+@define(eq=False)
+class Sessions(Service):
+    """All sessions of the database; ``config`` and ``names`` may be replaced while it runs."""
+
+    database: Database
+    clock: IReactorTime
+    wall: WallClock
+    config: AuthConfig
+    names: Names
+    _remembered: Remembered[Session] = field(init=False)
+    _seen: dict[str, int] = field(factory=dict, init=False)
+    _jobs: tuple[Periodic, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._remembered = Remembered(self.clock, self._look_up, _FRESH)
+        self._jobs = (
+            Periodic(self.clock, _FLUSH, self.flush, "storing the use of sessions", now=False),
+            Periodic(self.clock, _CLEAN, self.clean, "removing old sessions", now=False),
+        )
+
+    # ---------------------------------------------------------------- asking
+
+    async def find(self, value: str) -> Session | None:
+        """Give the session of a cookie, None when there is none or it is over; it counts as used.
+
+        Unavailable when the database is and nothing recent is known.
+        """
+        if _FORM.fullmatch(value) is None:
+            return None
+        hashed = hashed_id(value)
+        session = await self._found(hashed)
+        if session is not None and not self._lives(session):
+            session = await self._found(hashed, anew=True)  # another daemon may know of later use
+        if session is None or not self._lives(session):
+            return None
+        self._seen[hashed] = int(self.wall.now())
+        return session
+
+    async def _found(self, hashed: str, *, anew: bool = False) -> Session | None:
+        found = await self._remembered.find(hashed, self.config.grace, anew=anew)
+        if found is None:
+            self._seen.pop(hashed, None)
+            return None
+        session, sure = found
+        session = self._used(session)
+        return session if sure else evolve(session, confirmed=False)
+
+    async def _look_up(self, hashed: str) -> Session | None:
+        return await self.database.run(lambda connection: _one(connection, hashed))
+
+    def _used(self, session: Session) -> Session:
+        """Add what is not stored yet."""
+        seen = self._seen.get(session.hashed_id, 0)
+        return evolve(session, active=seen) if seen > session.active else session
+
+    def _lives(self, session: Session) -> bool:
+        now = self.wall.now()
+        return (
+            now - session.active < self.config.session_idle
+            and now - session.created < self.config.session_lifetime
+        )
+
+    async def list(self, user: str | None = None) -> list[Session]:
+        """Give the sessions of ``user``, of everybody for None, in the order of the logins."""
+        query = select(sessions).order_by(sessions.c.created, sessions.c.hashed_id)
+        if user is not None:
+            query = query.where(sessions.c.username == user)
+
+        def read(connection: Connection) -> list[Session]:
+            return [_session(row) for row in connection.execute(query)]
+
+        found = [self._used(session) for session in await self.database.run(read)]
+        return [session for session in found if self._lives(session)]
+
+    async def figures(self) -> dict[str, float]:
+        """Count the sessions and their users, in one query."""
+        await self.flush()
+        now = self.wall.now()
+        query = _counts(now).where(
+            sessions.c.active > now - self.config.session_idle,
+            sessions.c.created > now - self.config.session_lifetime,
+        )
+        row = await self.database.run(lambda connection: connection.execute(query).one())
+        return {name: int(value) for name, value in row._mapping.items()}
+
+    async def get(self, hashed: str) -> Session | None:
+        """Give the session with this hash, whosever it is; None for one that is over."""
+        if _HASH.fullmatch(hashed) is None:
+            return None
+        session = await self.database.run(lambda connection: _one(connection, hashed))
+        session = None if session is None else self._used(session)
+        return session if session is not None and self._lives(session) else None
+
+    # ---------------------------------------------------------------- changing
+
+    async def create(
+        self, user: str, caller: Caller, password: str, roles: tuple[str, ...] | None = None
+    ) -> tuple[Session, str]:
+        """Begin a session; the second value is the one of the cookie, which is kept nowhere.
+
+        ``password`` is what the password file says of the user, a hash.
+        """
+        value = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
+        now = int(self.wall.now())
+        session = Session(
+            hashed_id=hashed_id(value),
+            username=user,
+            address=caller.address or caller.client,
+            csrf_token=secrets.token_hex(_SECRET_BYTES) + _SUFFIX,
+            roles=roles,
+            created=now,
+            active=now,
+            proof=_proof(value, password),
+        )
+
+        def store(connection: Connection) -> list[str]:
+            surplus = list(connection.execute(_surplus(user)).scalars())
+            if surplus:
+                connection.execute(delete(sessions).where(sessions.c.hashed_id.in_(surplus)))
+            connection.execute(insert(sessions), [_row(session)])
+            return surplus
+
+        await self.flush()  # who used which last decides which one has to go
+        surplus = await self.database.change(store)
+        if surplus:
+            self._forget(*surplus)
+        self._remembered.made(session.hashed_id)
+        return session, value
+
+    async def delete(self, hashed: str) -> bool:
+        """End a session, which is refused from then on; False when there is none."""
+        query = delete(sessions).where(sessions.c.hashed_id == hashed)
+        try:
+            deleted = await self.database.change(
+                lambda connection: connection.execute(query).rowcount
+            )
+        finally:
+            # Also after a failure, which does not say whether the session is gone.
+            self._forget(hashed)
+        return bool(deleted)
+
+    def _forget(self, *hashes: str) -> None:
+        self._remembered.forget(*hashes)
+        for hashed in hashes:
+            self._seen.pop(hashed, None)
+
+    async def flush(self) -> None:
+        """Store when sessions were used; kept for later while the database is away."""
+        seen, self._seen = self._seen, {}
+        if not seen:
+            return
+        rows = [{"hashed": hashed, "at": at} for hashed, at in sorted(seen.items())]
+        try:
+            await self.database.change(lambda connection: connection.execute(_USED, rows))
+        except Unavailable:
+            self._seen = seen | self._seen
+        except BaseException:
+            self._seen = seen | self._seen
+            raise
+
+    async def clean(self) -> int:
+        """Remove what is over from the database; how many sessions that were."""
+        await self.flush()
+        now = self.wall.now()
+        query = delete(sessions).where(
+            or_(
+                # Other daemons may not have stored yet that a session was used.
+                sessions.c.active <= int(now - self.config.session_idle - _UNFLUSHED),
+                sessions.c.created <= int(now - self.config.session_lifetime),
+            )
+        )
+        try:
+            removed = await self.database.change(
+                lambda connection: connection.execute(query).rowcount
+            )
+        except Unavailable:
+            return 0
+        return int(removed)
+
+    # ---------------------------------------------------------------- the cookie
+
+    @property
+    def cookie_name(self) -> str:
+        """Name of the cookie."""
+        return f"{self.names.app}_auth"
+
+    def cookie(self, value: str, caller: Caller) -> tuple[str, str]:
+        """Give the header that hands the cookie to the client, for as long as it runs."""
+        return self._set_cookie(value, caller)
+
+    def expired_cookie(self, caller: Caller) -> tuple[str, str]:
+        """Give the header that takes the cookie away."""
+        return self._set_cookie("", caller, "Max-Age=0", "Expires=Thu, 01 Jan 1970 00:00:00 GMT")
+
+    def _set_cookie(self, value: str, caller: Caller, *more: str) -> tuple[str, str]:
+        parts = [f"{self.cookie_name}={value}", f"Path=/{self.names.app}"]
+        if self.config.cookie_domain:
+            parts.append(f"Domain={self.config.cookie_domain}")
+        parts += [*more, "HttpOnly", "SameSite=Lax"]
+        if caller.secure or self.config.cookie_secure:
+            parts.append("Secure")
+        return ("Set-Cookie", "; ".join(parts))
+
+    # ---------------------------------------------------------------- service
+
+    def startService(self) -> None:
+        """Store uses and remove old sessions from time to time."""
+        super().startService()
+        for job in self._jobs:
+            job.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Store what is left; fires when that is done or has failed. Before the database stops."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        for job in self._jobs:
+            await job.stopService()
+        await self.flush()
+
+
+_USED = (
+    update(sessions)
+    .where(and_(sessions.c.hashed_id == bindparam("hashed"), sessions.c.active < bindparam("at")))
+    .values(active=bindparam("at"))
+)
+
+
+def _counts(now: float) -> Select[int, int, int, int]:
+    """Select numbers of sessions and of their users, all and those of the last five minutes."""
+    recent = case((sessions.c.active >= now - _RECENT, sessions.c.username))
+    return select(
+        func.count().label("sessions_total"),
+        func.count(sessions.c.username.distinct()).label("sessions_uniq_user_total"),
+        func.count(recent).label("sessions_active_5min_total"),
+        func.count(recent.distinct()).label("sessions_uniq_user_5min_total"),
+    )
+
+
+def hashed_id(value: str) -> str:
+    """Give the hash by which a session is known; it covers the suffix."""
+    return hashlib.sha256(value.encode("ascii")).hexdigest()
+
+
+def _proof(value: str, password: str) -> str:
+    return hashlib.sha256(f"{value}\0{password}".encode()).hexdigest()
+
+
+def cookie_of(headers: Mapping[str, str], name: str) -> str:
+    """Give the value of a cookie, empty when there is none; ``headers`` have lower-case names."""
+    for part in headers.get("cookie", "").split(";"):
+        found, _, value = part.strip().partition("=")
+        if found == name:
+            return value.strip('"')
+    return ""
+
+
+def _surplus(user: str) -> Any:
+    """Select what has to go before a further session of ``user`` may begin."""
+    return (
+        select(sessions.c.hashed_id)
+        .where(sessions.c.username == user)
+        .order_by(sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id)
+        .offset(MOST_OF_A_USER - 1)
+    )
+
+
+def _one(connection: Connection, hashed: str) -> Session | None:
+    query = select(sessions).where(sessions.c.hashed_id == hashed)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _session(row)
+
+
+def _session(row: Row[Any]) -> Session:
+    values = dict(row._mapping)
+    roles = values["roles"]
+    return Session(**{**values, "roles": None if roles is None else tuple(roles)})
+
+
+def _row(session: Session) -> dict[str, Any]:
+    return {column.name: getattr(session, column.name) for column in sessions.columns} | {
+        "roles": None if session.roles is None else list(session.roles)
+    }

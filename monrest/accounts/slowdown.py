@@ -1,0 +1,218 @@
+"""Failed logins are slowed down, per address and per user.
+
+An answer "wrong" comes after a delay that grows with the failures before it, and for that time
+it keeps one of the few places that its address and its user have; who finds none free waits in
+line. So guessing in parallel is no faster than one after the other. The delay counts from the
+start of the attempt: how long the work behind it takes cannot be seen.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from ipaddress import IPv6Address, ip_address, ip_network
+from types import TracebackType
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.base.concurrency import pause
+from monrest.base.errors import TooManyRequests
+
+FIRST_DELAY = 0.5
+"""Seconds after the first failure; doubled with each further one."""
+
+LONGEST_DELAY = 10.0
+
+_PLACES = 4
+_MOST_IN_LINE = 50
+_MOST_WAITING = 1000
+_FORGOTTEN_AFTER = 900.0
+_REMEMBERED = 4096
+_PREFIX_OF_ONE = 64
+
+
+@define(eq=False)
+class _Track:
+    """What is known of one address or one user."""
+
+    failures: int = 0
+    last: float = 0.0
+    inside: int = 0
+    line: deque[Deferred[None]] = field(factory=deque)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is inside or waiting."""
+        return not self.inside and not self.line
+
+
+@define(eq=False)
+class Slowdown:
+    """Remembers failures for a quarter of an hour, of a bounded number of addresses and users."""
+
+    clock: IReactorTime
+    _tracks: dict[tuple[str, str], _Track] = field(factory=dict, init=False)
+    _good: dict[tuple[str, str], None] = field(factory=dict, init=False)
+    _waiting: int = field(default=0, init=False)
+
+    def attempt(self, address: str, user: str) -> Attempt:
+        """Begin an attempt to log in, an asynchronous context manager.
+
+        Inside of it the password is looked at; leaving it without ``succeeded()`` is a failure,
+        unless by an error of the service. Entering raises TooManyRequests when too many wait.
+        """
+        return Attempt(self, _grouped(address), user)
+
+    # ---------------------------------------------------------------- for attempts
+
+    def trusts(self, address: str, user: str) -> bool:
+        """Whether the last attempt of this user from there succeeded; such a pair never waits.
+
+        Else strangers who guess could keep somebody from working by occupying his places.
+        """
+        return (address, user) in self._good
+
+    def track(self, kind: str, name: str) -> _Track:
+        """Give what is known of one, and make room for it."""
+        key = (kind, name)
+        now = self.clock.seconds()
+        track = self._tracks.pop(key, None)
+        if track is None or (track.idle and now - track.last > _FORGOTTEN_AFTER):
+            track = _Track()
+            self._make_room()
+        self._tracks[key] = track  # the one that was used last is the last one
+        return track
+
+    def _make_room(self) -> None:
+        if len(self._tracks) < _REMEMBERED:
+            return
+        # Tracks in use cannot go; there are never more of them than attempts at the same time.
+        oldest = next((key for key, track in self._tracks.items() if track.idle), None)
+        if oldest is not None:
+            del self._tracks[oldest]
+
+    async def enter(self, track: _Track) -> None:
+        """Take a place, in the order of arrival."""
+        if track.inside < _PLACES and not track.line:
+            track.inside += 1
+            return
+        if len(track.line) >= _MOST_IN_LINE or self._waiting >= _MOST_WAITING:
+            raise TooManyRequests(
+                "too many failed logins",
+                "wait before you try again",
+                _delay(track.failures),
+            )
+        turn: Deferred[None] = Deferred(track.line.remove)
+        track.line.append(turn)
+        self._waiting += 1
+        try:
+            await turn
+        finally:
+            self._waiting -= 1
+
+    def leave(self, track: _Track) -> None:
+        """Give the place to the next one in line."""
+        if track.line:
+            track.line.popleft().callback(None)
+        else:
+            track.inside -= 1
+
+    def leave_all(self, tracks: Iterable[_Track]) -> None:
+        """Give several places away."""
+        for track in tracks:
+            self.leave(track)
+
+    def succeeded(self, address: str, user: str) -> None:
+        """Note that the user was there; his failures are forgotten, those of the address not."""
+        known = self._tracks.get(("user", user))
+        if known is not None:
+            known.failures = 0
+        self._good.pop((address, user), None)
+        while len(self._good) >= _REMEMBERED:
+            del self._good[next(iter(self._good))]
+        self._good[address, user] = None
+
+    def failed(self, address: str, user: str) -> float:
+        """Count a failure; how long its answer takes, in seconds."""
+        self._good.pop((address, user), None)
+        now, delay = self.clock.seconds(), 0.0
+        for kind, name in (("address", address), ("user", user)):
+            track = self.track(kind, name)
+            if now - track.last > _FORGOTTEN_AFTER:
+                track.failures = 0
+            delay = max(delay, _delay(track.failures))
+            track.failures += 1
+            track.last = now
+        return delay
+
+
+@define(eq=False)
+class Attempt:
+    """One attempt; see ``Slowdown.attempt``."""
+
+    slowdown: Slowdown
+    address: str
+    user: str
+    _held: list[_Track] = field(factory=list, init=False)
+    _begun: float = field(default=0.0, init=False)
+    _right: bool = field(default=False, init=False)
+
+    def succeeded(self) -> None:
+        """Say that the password was right."""
+        self._right = True
+        self.slowdown.succeeded(self.address, self.user)
+
+    async def __aenter__(self) -> Attempt:
+        slowdown = self.slowdown
+        if not slowdown.trusts(self.address, self.user):
+            try:
+                # The address first: who waits for his own address must not block a user's place.
+                for kind, name in (("address", self.address), ("user", self.user)):
+                    track = slowdown.track(kind, name)
+                    await slowdown.enter(track)
+                    self._held.append(track)
+            except BaseException:
+                self._leave()
+                raise
+        self._begun = slowdown.clock.seconds()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        gone = isinstance(error, CancelledError)
+        if self._right or (error is not None and not gone):
+            self._leave()
+            return
+        clock = self.slowdown.clock
+        delay = self.slowdown.failed(self.address, self.user)
+        left = max(0.0, self._begun + delay - clock.seconds())
+        # The place stays taken also when the client does not wait for the answer.
+        held, self._held = self._held, []
+        clock.callLater(left, self.slowdown.leave_all, held)
+        if not gone:
+            await pause(clock, left)
+
+    def _leave(self) -> None:
+        held, self._held = self._held, []
+        self.slowdown.leave_all(held)
+
+
+def _delay(failures: int) -> float:
+    return min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(failures, 16))
+
+
+def _grouped(address: str) -> str:
+    """Give one name to all addresses that one client of IPv6 has."""
+    try:
+        read = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(read, IPv6Address):
+        return str(ip_network((read, _PREFIX_OF_ONE), strict=False))
+    return address

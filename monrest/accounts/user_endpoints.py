@@ -1,0 +1,331 @@
+"""Users: who is asking, profiles, locking (docs/spec/accounts.md, "Users")."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from attrs import evolve
+
+from monrest.accounts import usernames
+from monrest.accounts.contacts import NOBODY, Contact
+from monrest.accounts.rights import is_read_only, submits
+from monrest.accounts.roles import RoleTable
+from monrest.accounts.users import Profile, zone_called
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.fields import fields_of
+from monrest.api.lists import local_schema, select
+from monrest.base.audit import audit
+from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError, Unavailable
+from monrest.base.values import (
+    ADMIN,
+    READ_ONLY,
+    ROLES,
+    Answer,
+    Column,
+    Document,
+    Identity,
+    RestRequest,
+)
+from monrest.config import AuthConfig
+from monrest.instance.endpoints import spelled
+from monrest.query.parse import RESERVED
+from monrest.query.schema import TableSchema
+from monrest.rows.fetch import reselect
+
+COLUMNS = (
+    Column("alias", "string", "", "longer name, null for a user who is no contact"),
+    Column("can_submit_commands", "boolean", "", "1 if the user may send commands"),
+    Column("email", "string", "", "mail address, null for a user who is no contact"),
+    Column("groups", "array_of_strings", "", "contact groups"),
+    Column("has_mon_profile", "boolean", "", "whether data of the user is stored here"),
+    Column("id", "string", "", "name of the user"),
+    Column("last_login", "time", "", "last login, null for none"),
+    Column("locked", "boolean", "", "whether the user is locked"),
+    Column("roles", "array_of_strings", "", "roles"),
+    Column("tz", "string", "", "time zone of the user; null: that of the server"),
+)
+WHOAMI_COLUMNS = tuple(
+    sorted(
+        (
+            *COLUMNS,
+            Column("auth_src", "string", "", "how the request was authenticated"),
+            Column("original_username", "string", "", "name before it was transformed"),
+        ),
+        key=lambda one: one.name,
+    )
+)
+
+
+@lru_cache(maxsize=8)
+def _schema(app: str) -> TableSchema:
+    return local_schema("users", spelled(COLUMNS, app), ("id",))
+
+
+async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer /mon/whoami; what the cores do not tell stays empty."""
+    identity = request.identity
+    contact = await context.contacts.of(identity.user)
+    profile = await context.users.get(identity.user)
+    value = {
+        **_record(context, identity, contact, profile),
+        "auth_src": identity.source,
+        "original_username": identity.original or identity.user,
+    }
+    columns = spelled(WHOAMI_COLUMNS, context.names.app)
+    return await reselect(context, request, Document(value=value, columns=columns))
+
+
+async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/users: all that are known for administrators, himself for others."""
+    context.figures.expire("users")
+    identity = request.identity
+    schema = _schema(context.names.app)
+    if not identity.may(ADMIN):
+        himself = await _one(context, identity.user)
+        return await select(context, request, schema, (himself,))
+    contacts, problems = await context.contacts.everybody(context.sites.sites)
+    profiles = {profile.name: profile for profile in await context.users.list()}
+    known = _known(contacts, profiles, await _configured(context))
+    roles = _Roles(context.config.auth)
+
+    def record(name: str) -> dict[str, Any]:
+        contact = contacts.get(name, NOBODY)
+        return _record(context, roles.identity(name, contact), contact, profiles.get(name))
+
+    answer = await select(context, request, schema, map(record, sorted(known)))
+    return evolve(answer, failed_sites=problems)
+
+
+async def figures(context: Context) -> dict[str, float]:
+    """Count all users and those who are locked, whoever asks."""
+    contacts, _ = await context.contacts.everybody(context.sites.sites)
+    profiles = {profile.name: profile.locked for profile in await context.users.list()}
+    known = _known(contacts, profiles, await _configured(context))
+    return {
+        "users_locked_total": sum(profiles.get(name, False) for name in known),
+        "users_total": len(known),
+    }
+
+
+def _known(*sources: Iterable[str]) -> frozenset[str]:
+    """Give all users of whom a contact, a profile or the configuration tells."""
+    return frozenset(name for names in sources for name in names if "*" not in name)
+
+
+async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/users/<id>."""
+    identity, (name,) = request.identity, where
+    if name != identity.user and not (
+        identity.may(ADMIN) and "*" not in name and await _exists(context, name)
+    ):
+        raise NotFound("no such user")
+    value = await _one(context, name)
+    columns = spelled(COLUMNS, context.names.app)
+    return await reselect(context, request, Document(value=value, columns=columns))
+
+
+async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer PATCH /mon/users/<id>: themselves, and everybody for administrators."""
+    identity, (name,) = request.identity, where
+    try:
+        if name != identity.user and not (identity.may(ADMIN) and await _exists(context, name)):
+            raise NotFound("no such user")
+        if await is_read_only(identity, context.contacts, context.config):
+            raise Forbidden("no permission to change users", f"{READ_ONLY} is held")
+        usernames.check(name, "id")
+        fields = fields_of(request)
+        if unknown := fields.keys() - {"tz"}:
+            raise BadRequest("unknown parameter", f"{min(unknown)[:80]!r}: expected only tz")
+        if "tz" in fields:
+            await context.users.set_zone(name, _zone(fields["tz"]))
+    except RestError as error:
+        audit(identity, request.caller, "user change", target=name, result=error.message)
+        raise
+    audit(identity, request.caller, "user change", target=name)
+    return Document(value={"code": 200, "message": "ok - user has been changed"})
+
+
+def _zone(value: object) -> str | None:
+    """Read the name of a time zone; None for the server's, BadRequest for what is none."""
+    text = value.strip() if isinstance(value, str) else value
+    if text is None or text == "":
+        return None
+    if not isinstance(text, str) or zone_called(text) is None:
+        raise BadRequest("invalid tz", "tz: expected a time zone such as Europe/Berlin, or nothing")
+    return text
+
+
+async def lock(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/users/<id>/cmd/lock; a user who has no profile gets one."""
+    return await _change(context, request, where[0], "lock")
+
+
+async def unlock(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/users/<id>/cmd/unlock, which forgets failed logins as well."""
+    return await _change(context, request, where[0], "unlock")
+
+
+async def _change(context: Context, request: RestRequest, name: str, word: str) -> Answer:
+    identity = request.identity
+    try:
+        unknown = next((one for one, _ in request.parameters if one not in RESERVED), None)
+        if unknown is not None:
+            raise BadRequest("unknown parameter", f"{unknown[:80]!r}: expected none")
+        if await is_read_only(identity, context.contacts, context.config):
+            raise Forbidden(f"no permission to {word} users", f"{READ_ONLY} is held")
+        if word == "lock":
+            usernames.check(name, "id")
+            await context.users.lock(name)
+        elif not await _exists(context, name):
+            raise NotFound("no such user")
+        else:
+            await context.users.unlock(name)
+    except RestError as error:
+        audit(identity, request.caller, f"user {word}", target=name, result=error.message)
+        raise
+    audit(identity, request.caller, f"user {word}", target=name)
+    return Document(value={"code": 200, "message": f"ok - user has been {word}ed"})
+
+
+# -------------------------------------------------------------------- who there is
+
+
+async def _exists(context: Context, name: str) -> bool:
+    """Whether anybody but the request itself has heard of a user."""
+    return name.isprintable() and (
+        name in await _configured(context)
+        or await context.users.get(name) is not None
+        or (await context.contacts.of(name)).alias is not None
+    )
+
+
+async def _configured(context: Context) -> frozenset[str]:
+    """Give the names in lists of roles and in the password file."""
+    names = set(_named(context.config.auth))
+    with contextlib.suppress(Unavailable):  # the log says that the file cannot be read
+        names.update(await context.passwords.names())
+    return frozenset(names - usernames.INTERNAL)
+
+
+def _named(auth: AuthConfig) -> Iterator[str]:
+    for entries in auth.roles.values():
+        for entry in entries:
+            for name in entry.split(","):
+                if name.strip() and "*" not in name:
+                    yield name.strip()
+
+
+class _Roles:
+    """What users hold by configuration, whoever is asking for it."""
+
+    def __init__(self, auth: AuthConfig) -> None:
+        self._by_user = RoleTable.of(auth.roles)
+        self._by_group = RoleTable.of(auth.contactgroup_roles)
+
+    def identity(self, name: str, contact: Contact) -> Identity:
+        roles = self._by_user.held((name,)) | self._by_group.held(contact.groups)
+        return Identity(user=name, roles=roles)
+
+
+# -------------------------------------------------------------------- what is shown
+
+
+async def _one(context: Context, name: str) -> dict[str, Any]:
+    contact = await context.contacts.of(name)
+    profile = await context.users.get(name)
+    identity = _Roles(context.config.auth).identity(name, contact)
+    return _record(context, identity, contact, profile)
+
+
+def _record(
+    context: Context, identity: Identity, contact: Contact, profile: Profile | None
+) -> dict[str, Any]:
+    may_submit = submits(identity, contact, context.config)
+    held = {role for role in ROLES if identity.may(role)}
+    record: dict[str, Any] = {
+        "alias": contact.alias,
+        "can_submit_commands": int(may_submit),
+        "email": contact.email,
+        "groups": sorted(contact.groups),
+        f"has_{context.names.app}_profile": profile is not None,
+        "id": identity.user,
+        "last_login": None if profile is None else profile.last_login,
+        "locked": profile is not None and profile.locked,
+        "roles": sorted(held if may_submit else held | {READ_ONLY}),
+        "tz": profile.tz if profile is not None and profile.zone is not None else None,
+    }
+    return record
+
+
+_CHANGED = (
+    Column("code", "number", "", "200"),
+    Column("message", "string", "", "what was done"),
+)
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/whoami",
+        description="the user who is asking",
+        handler=whoami,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=WHOAMI_COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/users",
+        description="users: contacts, those named for roles or with a password, and profiles",
+        text="Administrators see all of them, others themselves.",
+        handler=users,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/users/<id>",
+        description="one user by name",
+        handler=user,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/users/<id>",
+        methods=("PATCH",),
+        description="change what is stored of a user",
+        text="Users change what is stored of themselves, administrators of everybody.",
+        handler=update,
+        shape="object",
+        parameters=(
+            Parameter(
+                name="tz",
+                description="time zone of dates, such as Europe/Berlin; empty: the server's",
+            ),
+        ),
+        columns=_CHANGED,
+    ),
+    Endpoint(
+        path="/mon/users/<id>/cmd/lock",
+        methods=("POST",),
+        description="lock a user",
+        text="Every way of authentication is refused to a locked user, here at once and by other "
+        "daemons on the same database within five seconds.",
+        handler=lock,
+        shape="object",
+        parameters=(),
+        columns=_CHANGED,
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/mon/users/<id>/cmd/unlock",
+        methods=("POST",),
+        description="unlock a user",
+        text="Forgets his failed logins as well.",
+        handler=unlock,
+        shape="object",
+        parameters=(),
+        columns=_CHANGED,
+        roles=("admin",),
+    ),
+)

@@ -1,0 +1,91 @@
+"""Names of users as they come in: checked, then changed as the configuration says.
+
+Rules: docs/spec/accounts.md, "Users".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import re2
+from attrs import define, field, frozen
+
+from monrest.base.errors import BadRequest
+from monrest.config import AuthConfig
+
+API = "(api)"
+CLI = "(cli)"
+INTERNAL = frozenset({API, CLI, "(cron)"})
+"""Names of no user, which nobody can have from outside."""
+
+LONGEST = 255
+"""Characters of a name."""
+
+_REMEMBERED = 4096
+
+
+@frozen
+class UserName:
+    """A name in force, and the ``original`` that was presented."""
+
+    name: str
+    original: str
+
+
+@define(eq=False)
+class UserNames:
+    """Reads names from outside."""
+
+    config: AuthConfig
+    _replace: Callable[[str], str] = field(init=False)
+    _known: dict[str, UserName] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._replace = _replacing(self.config.user_replace)
+
+    def read(self, text: str, where: str) -> UserName:
+        """Give the name behind ``text``; BadRequest, naming ``where``, when it is none."""
+        known = self._known.get(text)
+        if known is None:
+            check(text, where)
+            name = text
+            if self.config.lowercase_user:
+                name = name.lower()
+            if self.config.uppercase_user:
+                name = name.upper()
+            name = self._replace(name)
+            check(name, where)
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[text] = UserName(name, text)
+        return known
+
+
+def check(name: str, where: str) -> None:
+    """Raise BadRequest unless ``name`` can be a user's; ``where`` is the header or parameter."""
+    if not name or len(name) > LONGEST or not name.isprintable():
+        expected = f"1 to {LONGEST} printable characters"
+    elif "/" in name or ".." in name:
+        expected = "a name without '/' and '..'"
+    elif name in INTERNAL:
+        expected = "another name, this one is internal"
+    else:
+        return
+    raise BadRequest("invalid user name", f"{where}: expected {expected}")
+
+
+def _replacing(pair: tuple[str, ...]) -> Callable[[str], str]:
+    if not pair:
+        return _same
+    pattern: Any = re2.compile(pair[0])
+
+    def replace(name: str) -> str:
+        changed: str = pattern.sub(pair[1], name)
+        return changed
+
+    return replace
+
+
+def _same(name: str) -> str:
+    return name

@@ -1,0 +1,365 @@
+"""Profiles of users: who is locked, how many logins failed (docs/spec/accounts.md, "Users").
+
+Who is locked is read in one go and kept for a few seconds, so that every request can ask. A user
+who is locked through this daemon is refused at once, one whom another daemon on the same
+database locks when what is kept here is too old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from attrs import define, field, frozen
+from sqlalchemy import Connection, Row, delete, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as TooLate
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.accounts.usernames import INTERNAL
+from monrest.base.audit import audit
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic, Shared
+from monrest.base.errors import Unavailable
+from monrest.base.values import Caller
+from monrest.config import AuthConfig
+from monrest.store.database import Database
+from monrest.store.tables import users
+
+log = Logger()
+
+T = TypeVar("T")
+
+_KEPT = 4.0
+_PATIENCE = 2.0
+_RETRY = 1.0
+_CLEAN = 1800.0
+_DAY = 86400
+_YEAR = 365 * _DAY
+
+
+@frozen(kw_only=True)
+class Profile:
+    """What is stored of a user.
+
+    ``failed`` counts wrong passwords since the last right one. ``last_failed`` and
+    ``last_success`` are about logins: ``time`` in seconds since the epoch, ``ip`` and, behind a
+    proxy, ``forwarded_for``.
+    """
+
+    name: str
+    locked: bool = False
+    failed: int = 0
+    last_failed: Mapping[str, Any] | None = None
+    last_success: Mapping[str, Any] | None = None
+    tz: str | None = None
+    created: int = 0
+
+    @property
+    def last_login(self) -> int | None:
+        """When the user logged in last, None when he never did."""
+        return None if self.last_success is None else int(self.last_success["time"])
+
+    @property
+    def zone(self) -> ZoneInfo | None:
+        """The time zone of the user, None for the server's: where none is named that exists."""
+        return zone_called(self.tz or "")
+
+    def outlived(self, now: float) -> bool:
+        """Whether it can be forgotten; locked ones never.
+
+        A day after the last failed login where there is nothing else in it, else after a year.
+        """
+        seen = [int(one["time"]) for one in (self.last_failed, self.last_success) if one]
+        kept = _DAY if self.last_success is None and self.tz is None else _YEAR
+        return not self.locked and now - max([self.created, *seen]) > kept
+
+
+def zone_called(name: str) -> ZoneInfo | None:
+    """Give the time zone of this name, None when there is none."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return None
+
+
+@frozen
+class _Known:
+    """Names that are locked, and those with failed logins since the last right one."""
+
+    locked: frozenset[str]
+    failing: frozenset[str]
+
+
+@define(eq=False)
+class Users(Service):
+    """All profiles of the database; ``config`` may be replaced while it runs."""
+
+    database: Database
+    clock: IReactorTime
+    wall: WallClock
+    config: AuthConfig
+    _known: _Known | None = field(init=False, default=None)
+    _until: float = field(init=False, default=0.0)
+    _changes: int = field(init=False, default=0)
+    _reading: Shared[None] | None = field(init=False, default=None)
+    _cleaning: Periodic = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._cleaning = Periodic(self.clock, _CLEAN, self.clean, "forgetting unused profiles")
+
+    # ---------------------------------------------------------------- asking
+
+    async def is_locked(self, name: str) -> bool:
+        """Whether the user may not come in; internal users never are.
+
+        While the database is away what was known last is in force; Unavailable without it.
+        """
+        return name not in INTERNAL and name in (await self._current()).locked
+
+    async def get(self, name: str) -> Profile | None:
+        """Give a user's profile, None when nothing is stored of him."""
+        return await self.database.run(lambda connection: _one(connection, name))
+
+    async def list(self) -> list[Profile]:
+        """Give all profiles by name."""
+        query = select(users).order_by(users.c.name)
+
+        def read(connection: Connection) -> list[Profile]:
+            return [_profile(row) for row in connection.execute(query)]
+
+        return await self.database.run(read)
+
+    async def _current(self) -> _Known:
+        known = self._known
+        if known is not None and self.clock.seconds() < self._until:
+            return known
+        reading = self._reading
+        if reading is None:
+            reading = self._reading = Shared()
+            reading.run(self._read(), self._has_read)
+        waiter = reading.wait()
+        try:
+            # Who is known to be locked is refused in time even while the database hangs.
+            await (waiter if known is None else waiter.addTimeout(_PATIENCE, self.clock))
+        except TooLate:
+            self._until = self.clock.seconds() + _RETRY
+        if self._known is None:
+            raise Unavailable("cannot read", "it is not known which users are locked")
+        return self._known
+
+    def _has_read(self) -> None:
+        self._reading = None
+
+    async def _read(self) -> None:
+        query = select(users.c.name, users.c.locked).where(
+            or_(users.c.locked.is_(True), users.c.failed > 0)
+        )
+
+        def read(connection: Connection) -> _Known:
+            rows = connection.execute(query).all()
+            return _Known(
+                frozenset(row.name for row in rows if row.locked),
+                frozenset(row.name for row in rows),
+            )
+
+        while True:
+            changes, begun = self._changes, self.clock.seconds()
+            try:
+                known = await self.database.run(read)
+            except Unavailable:
+                self._until = self.clock.seconds() + _RETRY
+                return
+            if changes == self._changes:  # else it may be older than what was changed here
+                break
+        self._known, self._until = known, begun + _KEPT
+
+    # ---------------------------------------------------------------- changing
+
+    async def lock(self, name: str) -> None:
+        """Lock a user, who needs no profile before; Unavailable when that cannot be stored."""
+
+        def store(connection: Connection) -> None:
+            _make(connection, name, int(self.wall.now()))
+            connection.execute(_of(name).values(locked=True))
+
+        await self._change(store, name, locked=True)
+
+    async def unlock(self, name: str) -> bool:
+        """Unlock a user and forget his failed logins; False when there is no profile."""
+        query = _of(name).values(locked=False, failed=0)
+        return bool(
+            await self._change(
+                lambda connection: connection.execute(query).rowcount,
+                name,
+                locked=False,
+                failing=False,
+            )
+        )
+
+    async def set_zone(self, name: str, zone: str | None) -> None:
+        """Store the time zone of a user, who needs no profile before; None: the server's.
+
+        Unavailable when that cannot be stored.
+        """
+
+        def store(connection: Connection) -> None:
+            _make(connection, name, int(self.wall.now()))
+            connection.execute(_of(name).values(tz=zone))
+
+        await self.database.change(store)
+
+    async def failed(self, name: str, caller: Caller, *, known: bool) -> None:
+        """Count a wrong password, and lock the user when there were too many in a row.
+
+        Names that are not ``known`` (in the password file) and have no profile are not stored:
+        strangers can make up as many as they like. Nothing is counted while the database is
+        away or for who is locked.
+        """
+        most = self.config.lock_after_failed_logins
+        now = int(self.wall.now())
+
+        def count(connection: Connection) -> bool | None:
+            if known:
+                _make(connection, name, now)
+            profile = _one(connection, name)
+            if profile is None or profile.locked:
+                return None
+            locked = 0 < most <= profile.failed + 1
+            connection.execute(
+                _of(name).values(
+                    failed=profile.failed + 1, locked=locked, last_failed=_where(caller, now)
+                )
+            )
+            return locked
+
+        if name in INTERNAL:
+            return
+        try:
+            locked = await self.database.change(count)
+        except Unavailable:
+            log.warn("a failed login of {name!r} was not counted", name=name)
+            return
+        if locked is None:
+            return
+        self._note(name, locked=locked or None, failing=True)
+        if locked:
+            audit(name, caller, "user lock", target=name, reason=f"{most} failed logins")
+
+    async def passed(self, name: str) -> None:
+        """Note a right password that came with a request; costs nothing unless some failed."""
+        known = self._known
+        if known is None or name not in known.failing:
+            return
+        query = _of(name).where(users.c.locked.is_(False)).values(failed=0)
+        try:
+            await self._change(
+                lambda connection: connection.execute(query).rowcount, name, failing=False
+            )
+        except Unavailable:
+            log.warn("the right password of {name!r} was not noted", name=name)
+
+    async def succeeded(self, name: str, caller: Caller) -> None:
+        """Note a login, with a profile for who has none; Unavailable when it is not stored."""
+        now = int(self.wall.now())
+
+        def store(connection: Connection) -> None:
+            _make(connection, name, now)
+            connection.execute(_of(name).values(failed=0, last_success=_where(caller, now)))
+
+        await self._change(store, name, failing=False)
+
+    async def _change(
+        self,
+        work: Callable[[Connection], T],
+        name: str,
+        *,
+        locked: bool | None = None,
+        failing: bool | None = None,
+    ) -> T:
+        try:
+            value = await self.database.change(work)
+        except BaseException:
+            self._until = 0.0  # it may have been stored all the same
+            raise
+        self._note(name, locked=locked, failing=failing)
+        return value
+
+    def _note(self, name: str, *, locked: bool | None, failing: bool | None) -> None:
+        """Put what was just stored in force here; None: that was not changed."""
+        self._changes += 1
+        known = self._known
+        if known is not None:
+            self._known = _Known(
+                _with(known.locked, name, locked), _with(known.failing, name, failing)
+            )
+
+    async def clean(self) -> None:
+        """Forget profiles that nobody uses any more; later while the database is away."""
+        now = self.wall.now()
+
+        def forget(connection: Connection) -> int:
+            rows = connection.execute(select(users).where(users.c.locked.is_(False))).all()
+            gone = [row.name for row in rows if _profile(row).outlived(now)]
+            for name in gone:
+                connection.execute(delete(users).where(users.c.name == name))
+            return len(gone)
+
+        try:
+            if any(profile.outlived(now) for profile in await self.list()):
+                log.info("forgot {n} unused profiles", n=await self.database.change(forget))
+        except Unavailable:
+            return
+
+    # ---------------------------------------------------------------- service
+
+    def startService(self) -> None:
+        """Learn who is locked, and forget unused profiles from time to time."""
+        super().startService()
+        # Known before anybody asks, it is known as well when the database goes away.
+        Deferred.fromCoroutine(self._current()).addErrback(
+            lambda failure: failure.trap(Unavailable)
+        )
+        self._cleaning.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when nothing is being forgotten; before the database stops."""
+        super().stopService()
+        return self._cleaning.stopService()
+
+
+def _with(names: frozenset[str], name: str, wanted: bool | None) -> frozenset[str]:
+    if wanted is None:
+        return names
+    return names | {name} if wanted else names - {name}
+
+
+def _of(name: str) -> Any:
+    return update(users).where(users.c.name == name)
+
+
+def _make(connection: Connection, name: str, now: int) -> None:
+    """Make an empty profile unless there is one, also when another daemon does the same."""
+    insert: Any = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    values = {"name": name, "locked": False, "failed": 0, "created": now}
+    connection.execute(insert(users).values(values).on_conflict_do_nothing())
+
+
+def _one(connection: Connection, name: str) -> Profile | None:
+    row = connection.execute(select(users).where(users.c.name == name)).one_or_none()
+    return None if row is None else _profile(row)
+
+
+def _profile(row: Row[Any]) -> Profile:
+    return Profile(**row._mapping)
+
+
+def _where(caller: Caller, now: int) -> dict[str, Any]:
+    where: dict[str, Any] = {"time": now, "ip": caller.address or caller.client}
+    if caller.address and caller.client != caller.address:
+        where["forwarded_for"] = caller.client
+    return where

@@ -1,0 +1,1 @@
+"""What an endpoint is: declarations, routing, roles, and reading what is sent."""

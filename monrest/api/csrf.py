@@ -1,0 +1,100 @@
+"""Changes that another site's page makes in the name of its visitor are refused.
+
+Browsers send cookies along with such requests; the session's token is what the page cannot know
+(docs/spec/accounts.md, "Pages of other sites"). They send passwords along as well, and proxies and
+``auth.default_user`` name a user whoever made the request: there is no token then, and what counts
+is what the browser says about the page.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from monrest.base.errors import Forbidden
+from monrest.base.names import Names
+from monrest.base.values import Identity, Parameters
+
+PARAMETERS = ("CSRFtoken", "token")
+"""Names of the parameter that carries the token."""
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+
+_MOST_VALUES = 8
+# Sources of identities that need nothing which only the user's own program has.
+_AMBIENT = frozenset({"basic auth", "default_user_name"})
+_OWN_PAGE = frozenset({"same-origin", "none"})
+_ALERT = "CSRF Security Alert"
+
+
+def check(
+    identity: Identity,
+    method: str,
+    parameters: Parameters,
+    headers: Mapping[str, str],
+    names: Names,
+) -> Parameters:
+    """Give ``parameters`` without the token; Forbidden unless it is that of the session.
+
+    ``headers`` have lower-case names; the header ``X-Mon-CSRF-Token`` does as well as the
+    parameter. Who came by other means than a cookie needs none, as do safe methods; Forbidden
+    also for a page of another site that makes use of a password, a proxy or the default user.
+    """
+    if method in SAFE:
+        return parameters
+    if not identity.session:
+        if identity.source in _AMBIENT:
+            check_page(headers)
+        return parameters
+    header = names.header("CSRF-Token")
+    sent = [headers.get(header, "")]
+    sent += [value for name, value in parameters if name in PARAMETERS][:_MOST_VALUES]
+    if not any(_equal(value, identity.csrf_token) for value in sent):
+        raise Forbidden(
+            _ALERT,
+            f"send a POST request with the token of your session in {header.title()} or in the "
+            f"parameter {PARAMETERS[0]}, or use an API key",
+        )
+    return tuple([pair for pair in parameters if pair[0] not in PARAMETERS])
+
+
+def check_page(headers: Mapping[str, str]) -> None:
+    """Raise Forbidden when a browser says that a page of another site makes the request.
+
+    Where ``Sec-Fetch-Site`` is missing, as without TLS, the hosts in ``Origin`` and ``Host`` are
+    compared, without their ports, which proxies drop. No page can set any of these headers, nor
+    ``X-Forwarded-Host``; programs other than browsers send no ``Origin``.
+    """
+    site = headers.get("sec-fetch-site", "").strip().lower()
+    if site:
+        own = site in _OWN_PAGE
+    else:
+        origin = headers.get("origin")
+        own = origin is None or _host(origin) in _hosts(headers)
+    if not own:
+        raise Forbidden(
+            _ALERT,
+            "this request comes from a page of another site, by Sec-Fetch-Site or Origin; "
+            "a proxy in between has to pass on Host or X-Forwarded-Host",
+        )
+
+
+def _hosts(headers: Mapping[str, str]) -> set[str]:
+    """Give the names by which the client knows this service."""
+    given = (headers.get("host", ""), *headers.get("x-forwarded-host", "").split(","))
+    return {_host(f"//{one.strip()}") for one in given} - {""}
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url.strip()).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _equal(sent: str, token: str) -> bool:
+    return bool(token) and hmac.compare_digest(
+        sent.encode("utf-8", "surrogatepass"), token.encode("ascii")
+    )

@@ -1,0 +1,108 @@
+"""One request to its handler: route, roles, work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from attrs import evolve
+
+from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint
+from monrest.api.instances import for_instance, selected, visited_of
+from monrest.api.visibility import visible_sites
+from monrest.base.errors import BadRequest, Unavailable
+from monrest.base.values import Answer, RestRequest
+from monrest.daemon.families import router
+from monrest.jobs.background import start, wanted
+from monrest.sites.site import Hurry
+
+_OF_SITES = SITE_PARAMETERS[0]
+_TIMEOUT = SITE_PARAMETERS[1].name
+_SHORTEST, _LONGEST = 0.1, 300
+_SECONDS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?")
+_MOST_WARNINGS = 10
+_PLAIN = " !\"#$&'()*+,/:<=>?@[\\]^`{|}"
+"""Signs that a header shows as they are, beside letters and digits; ``;`` separates warnings."""
+
+
+async def dispatch(context: Context, request: RestRequest) -> Answer:
+    """The answer of the endpoint that the request means; raises RestError."""
+    match = router(context.names.app).find(request.method, request.path, request.segments)
+    match.endpoint.check_roles(request.identity)
+    if context.config.server.demo_mode and "GET" not in match.endpoint.methods:
+        raise BadRequest(
+            "only GET requests allowed in demo_mode.", "server.demo_mode is on in the configuration"
+        )
+    if match.endpoint.changes and not request.identity.confirmed:
+        raise Unavailable(
+            "nothing can be changed now",
+            "the database is away, so it is not known whether you still may: only reading goes on",
+        )
+    if request.structured is not None and not match.endpoint.structured:
+        what = f"parameter {request.structured[:80]}" if request.structured else "request body"
+        raise BadRequest(
+            "failed to parse json data argument",
+            f"{what}: expected a text, number, boolean, null or a list of them"
+            if request.structured
+            else f"{what}: expected a JSON object {{…}}",
+        )
+    seconds, direct = waiting_for(request, match.endpoint)
+    if wanted(request):
+        return await start(context, request, match.endpoint, dispatch)
+    visited = visited_of(context, request)
+    if _OF_SITES in match.endpoint.parameters:
+        await context.sites.settled(request.sites or selected(request.parameters))
+    # Handlers know no other sites than those of the asker, so that none can forget to look.
+    sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
+    if visited:
+        context, sites = for_instance(context, request.identity, sites)
+    if seconds is not None:
+        sites = sites.within(Hurry(seconds, context.clock.seconds() + seconds))
+    if sites is not context.sites:
+        context = evolve(context, sites=sites)
+    answer = await match.endpoint.handler(context, direct, match.arguments)
+    if not answer.warnings:
+        return answer
+    header = (context.names.header("Warnings"), spelled(answer.warnings))
+    return evolve(answer, headers=(*answer.headers, header))
+
+
+def waiting_for(request: RestRequest, endpoint: Endpoint) -> tuple[float | None, RestRequest]:
+    """How many seconds the client waits for sites, None: as long as they may take.
+
+    Every path takes ``timeout`` in its query string, one that only reads from cores in its body
+    too. The request comes back without it, because no handler looks at it. Raise BadRequest.
+    """
+    reads = _OF_SITES in endpoint.parameters and not endpoint.changes
+    taken = tuple(
+        pair for pair in (request.parameters if reads else request.query) if pair[0] == _TIMEOUT
+    )
+    if not taken:
+        return None, request
+    direct = evolve(
+        request,
+        parameters=tuple(pair for pair in request.parameters if pair not in taken),
+        query=tuple(pair for pair in request.query if pair not in taken),
+        form=tuple(pair for pair in request.form if not reads or pair not in taken),
+    )
+    text = taken[-1][1].strip()
+    if not text:
+        return None, direct
+    if not _SECONDS.fullmatch(text) or not _SHORTEST <= float(text) <= _LONGEST:
+        raise BadRequest(
+            "error during request",
+            f"timeout: expected seconds from {_SHORTEST} to {_LONGEST}, such as 2 or 0.5",
+        )
+    return float(text), direct
+
+
+def spelled(warnings: Sequence[str]) -> str:
+    """Spell warnings for a header: joined with ``; ``, the first ten and how many more there are.
+
+    What is not ASCII, ``%`` and ``;`` are percent-encoded.
+    """
+    shown = [quote(one, safe=_PLAIN) for one in warnings[:_MOST_WARNINGS]]
+    if len(warnings) > _MOST_WARNINGS:
+        shown.append(f"and {len(warnings) - _MOST_WARNINGS} more")
+    return "; ".join(shown)

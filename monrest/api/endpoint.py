@@ -1,0 +1,202 @@
+"""How an endpoint is declared, and what its handler gets (docs/spec/http.md, "Endpoints").
+
+Everything that lists, routes or describes endpoints reads these declarations: the router,
+``/index``, the role checks and the reference page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from attrs import define, field, frozen
+
+from monrest.base.clock import WallClock
+from monrest.base.errors import Forbidden
+from monrest.base.values import ADMIN, Answer, Column, Identity, RestRequest
+from monrest.query.functions import Moment
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorTime
+
+    from monrest.accounts.contacts import Contacts
+    from monrest.accounts.keys import Keys
+    from monrest.accounts.passwords import Passwords
+    from monrest.accounts.sessions import Sessions
+    from monrest.accounts.slowdown import Slowdown
+    from monrest.accounts.users import Users
+    from monrest.base.concurrency import Threads
+    from monrest.base.metrics import Figures
+    from monrest.base.names import Names
+    from monrest.base.spool import Room, Spools
+    from monrest.bp.service import Processes
+    from monrest.cluster.service import Cluster
+    from monrest.config import Config
+    from monrest.jobs.service import Jobs
+    from monrest.logs.cache import LogCache
+    from monrest.nodecontrol.service import NodeControl
+    from monrest.objectconfig.staging import Staging
+    from monrest.panorama.service import Panorama
+    from monrest.query.schema import TableSchema
+    from monrest.reports.service import Reports
+    from monrest.sites.registry import Sites
+    from monrest.store.database import Database
+
+
+@define(eq=False, kw_only=True)
+class Context:
+    """What handlers may use; made once by the composition root and swapped on reload.
+
+    ``sites`` are those that exist for the asker: all others are taken out before (``dispatch``).
+    ``started`` is the daemon's start in Unix time, ``zone`` the zone of dates without one,
+    ``instance`` the random id of this daemon among those that federate, ``config_path`` the file
+    the configuration came from (empty for the demo).
+    """
+
+    clock: IReactorTime
+    wall: WallClock
+    sites: Sites
+    config: Config
+    names: Names
+    zone: tzinfo
+    database: Database
+    keys: Keys
+    sessions: Sessions
+    users: Users
+    contacts: Contacts
+    passwords: Passwords
+    slowdown: Slowdown
+    logcache: LogCache
+    staging: Staging
+    threads: Threads
+    spools: Spools
+    room: Room
+    jobs: Jobs
+    bp: Processes
+    cluster: Cluster
+    figures: Figures
+    panorama: Panorama
+    nodecontrol: NodeControl
+    reports: Reports
+    started: float = 0.0
+    version: str = ""
+    instance: str = ""
+    config_path: str = ""
+
+    def moment(self) -> Moment:
+        """Give the present for the functions of one request."""
+        return Moment(now=self.wall.now(), zone=self.zone)
+
+
+Handler: TypeAlias = Callable[[Context, RestRequest, tuple[str, ...]], Awaitable[Answer]]
+"""Gets the decoded variable segments of the path in their order; returns an answer."""
+
+Method: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE"]
+
+METHOD_ORDER: tuple[Method, ...] = ("GET", "POST", "PATCH", "DELETE")
+"""The order of methods in listings and in the Allow header."""
+
+
+@frozen(kw_only=True)
+class Parameter:
+    """A parameter of one endpoint beside the common ones of every list."""
+
+    name: str
+    description: str
+    type: Literal["string", "integer", "number", "boolean"] = "string"
+    required: bool = False
+
+
+LIST_PARAMETERS = (
+    Parameter(
+        name="columns",
+        description="comma list of columns, renames, calculations and functions; default: all",
+    ),
+    Parameter(name="<column>[<op>]", description="filter, for example `state[ne]=0`; repeatable"),
+    Parameter(name="q", description="filter in the query language"),
+    Parameter(name="sort", description="comma list of columns, descending with `-` in front"),
+    Parameter(name="limit", description="maximum number of rows", type="integer"),
+    Parameter(name="offset", description="number of rows to skip", type="integer"),
+    Parameter(name="headers", description="0 leaves out the first line of CSV", type="integer"),
+)
+"""What every list takes."""
+
+OBJECT_PARAMETERS = LIST_PARAMETERS[:1]
+"""What every single object takes."""
+
+SITE_PARAMETERS = (
+    Parameter(name="backends", description="comma list of sites by id, name or section"),
+    Parameter(
+        name="timeout",
+        description="seconds, from 0.1 to 300; sites that have not answered by then are named as "
+        "failed beside the others' rows; default: the time-out of each site",
+        type="number",
+    ),
+)
+"""What every resource takes that asks cores, unless the path selects sites."""
+
+STATISTICS_PARAMETERS = (*OBJECT_PARAMETERS, *LIST_PARAMETERS[1:3], *SITE_PARAMETERS)
+"""Statistics are objects, whose filters choose what is counted."""
+
+
+@frozen(kw_only=True)
+class Endpoint:
+    """One path template with the methods that one handler serves.
+
+    ``path`` is like ``/hosts/<name>/services``; a variable is a whole segment. ``description``
+    is the line that ``/index`` shows, ``text`` what the reference page adds. ``shape`` says
+    whether the answer is a list or one object. ``columns`` describe a row or the object; a
+    collection of core rows has a ``schema`` instead. ``parameters`` are all that it takes.
+    ``roles`` are written as in the error text: ``admin`` or a full name; all must be held.
+    ``public``: answers without asking who it is, as a login must. ``structured``: takes JSON
+    bodies that are lists or hold objects, which come as ``RestRequest.document``. ``at_once``:
+    cannot be a background job, because the answer is for the eyes of the asker only or tells of
+    a job itself; so is what is public.
+    """
+
+    path: str
+    description: str
+    handler: Handler = field(eq=False)
+    methods: tuple[Method, ...] = ("GET",)
+    text: str = ""
+    shape: Literal["list", "object"] = "list"
+    parameters: tuple[Parameter, ...] = (*LIST_PARAMETERS, *SITE_PARAMETERS)
+    columns: tuple[Column, ...] = ()
+    schema: TableSchema | None = field(default=None, eq=False)
+    roles: tuple[str, ...] = ()
+    public: bool = False
+    structured: bool = False
+    at_once: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change something."""
+        return "GET" not in self.methods
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The template's segments; empty for ``/``."""
+        return tuple(self.path.strip("/").split("/")) if self.path != "/" else ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variable segments in their order."""
+        return tuple(segment[1:-1] for segment in self.segments if is_variable(segment))
+
+    def check_roles(self, identity: Identity) -> None:
+        """Raise ``Forbidden`` unless ``identity`` holds every role that the path needs."""
+        if not all(holds(identity, role) for role in self.roles):
+            raise Forbidden(
+                "not authorized", f"this path requires certain roles: {', '.join(self.roles)}"
+            )
+
+
+def is_variable(segment: str) -> bool:
+    """Whether a segment of a template stands for any text."""
+    return segment.startswith("<") and segment.endswith(">")
+
+
+def holds(identity: Identity, role: str) -> bool:
+    """Whether the role of a declaration (``admin`` for short, else a full name) is held."""
+    return identity.may(ADMIN if role == "admin" else role)

@@ -1,0 +1,127 @@
+"""Lists that the front end makes itself: filters, columns, sorting and the rest on plain records.
+
+The same engine as for core rows, without a core: records become rows of a declared schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from attrs import evolve
+
+from monrest.api.endpoint import Context
+from monrest.api.zones import moment_of
+from monrest.base.concurrency import sliced
+from monrest.base.values import Column, Document, RestRequest, Row, Rows
+from monrest.query.bind import bind
+from monrest.query.finish import finish
+from monrest.query.model import FilterTree, Pushed
+from monrest.query.parse import parse_query
+from monrest.query.plan import Layout, SitePlan
+from monrest.query.resolve import Names, View
+from monrest.query.schema import CoreColumn, CoreType, TableSchema
+from monrest.query.stages import Part
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+_AT_A_TIME = 100
+_CORE_TYPES: Mapping[str, CoreType] = {
+    "number": "float",
+    "boolean": "int",
+    "time": "int",
+    "array_of_strings": "list",
+    "object": "dict",
+}
+
+
+def local_schema(
+    name: str,
+    columns: Sequence[Column],
+    order: tuple[str, ...],
+    held: Mapping[str, CoreType] = MappingProxyType({}),
+) -> TableSchema:
+    """A schema for records with these keys; ``=`` ignores case as on all front-end resources.
+
+    ``held`` says what the values of a column are where they are labelled as something else.
+    """
+    return TableSchema(
+        name=name,
+        table="",
+        columns={
+            one.name: CoreColumn(
+                column=one, core_type=held.get(one.name, _CORE_TYPES.get(one.type, "string"))
+            )
+            for one in columns
+        },
+        order=order,
+        folded=True,
+    )
+
+
+async def select(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    records: Iterable[Mapping[str, Any]],
+    *,
+    extra: tuple[FilterTree, ...] = (),
+) -> Rows | Document:
+    """The records that the request wants, in the order given unless it asks for another.
+
+    The reactor turns while they are taken, so thousands are better made one by one (``map``).
+    ``extra`` are conditions beside those of the request.
+    """
+    query = parse_query(request.parameters)
+    bound = bind(query, Names(schema), View(), await moment_of(context, request), extra)
+    names = list(schema.columns)
+    shape = Layout(
+        columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only
+        constants=(),
+    )
+
+    def row(record: Mapping[str, Any]) -> Row:
+        return [record.get(name) for name in names]
+
+    part = Part(
+        plan=SitePlan(pushed=Pushed(table=""), sorted=not bound.sort),
+        rows=await sliced(_each(records, row), context.clock),
+        constants={},
+    )
+    return await sliced(finish(bound, shape, [part]), context.clock, aside=context.threads.run)
+
+
+async def sparse(
+    context: Context, request: RestRequest, answer: Rows | Document, optional: frozenset[str]
+) -> Rows | Document:
+    """Leave out ``optional`` keys that are null from the JSON objects of a list.
+
+    Tables keep all their columns, as does whoever names the columns that he wants.
+    """
+    if isinstance(answer, Document) or request.format not in ("json", "wrapped_json"):
+        return answer
+    if any(name == "columns" for name, _ in request.parameters):
+        return answer
+    kept = [at for at, one in enumerate(answer.columns) if one.name not in optional]
+    left = [(at, one.name) for at, one in enumerate(answer.columns) if one.name in optional]
+
+    def row(full: Row) -> Row:
+        present = {name: full[at] for at, name in left if full[at] is not None}
+        return [*(full[at] for at in kept), present]
+
+    columns = tuple(answer.columns[at] for at in kept)
+    rows = await sliced(_each(answer.rows, row), context.clock)
+    further = tuple(answer.columns[at] for at, _ in left)
+    return evolve(answer, columns=columns, rows=rows, expand=itemgetter(len(kept)), further=further)
+
+
+def _each(items: Iterable[A], made: Callable[[A], T]) -> Generator[None, None, list[T]]:
+    results: list[T] = []
+    for item in items:
+        results.append(made(item))
+        if len(results) % _AT_A_TIME == 0:
+            yield
+    return results

@@ -1,0 +1,167 @@
+"""From the segments of a path to an endpoint (docs/spec/http.md, "Routing").
+
+Literal segments are compared undecoded and case-sensitively and win over variables; variable
+segments are percent-decoded once, after splitting. A literal in the plural may be asked for in the
+singular, unless a name of an object can stand in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from urllib.parse import unquote
+
+from attrs import define, field, frozen
+
+from monrest.api.endpoint import METHOD_ORDER, Endpoint, is_variable
+from monrest.base.errors import MethodNotAllowed, NotFound
+
+
+@frozen
+class Match:
+    """An endpoint and the decoded variable segments of the path."""
+
+    endpoint: Endpoint
+    arguments: tuple[str, ...]
+
+
+@define(eq=False)
+class _Node:
+    literals: dict[str, _Node] = field(factory=dict)
+    variable: _Node | None = None
+    endpoints: dict[str, Endpoint] = field(factory=dict)
+
+
+@define(eq=False)
+class Router:
+    """All endpoints as a tree of segments; ``app`` is the word of the front end's own paths."""
+
+    app: str
+    root: _Node = field(factory=_Node, init=False)
+    _plural: dict[str, str] = field(factory=dict, init=False)
+    _templates: dict[tuple[str, ...], None] = field(factory=dict, init=False)
+
+    def add(self, endpoints: Iterable[Endpoint]) -> None:
+        """Take endpoints in; ValueError if a path and method is there twice."""
+        for endpoint in endpoints:
+            node = self.root
+            words = tuple(self._own(endpoint.segments))
+            self._templates[words] = None
+            for at, segment in enumerate(endpoint.segments):
+                if is_variable(segment):
+                    if node.variable is None:
+                        node.variable = _Node()
+                    node = node.variable
+                    continue
+                word = self.app if at == 0 and segment == "mon" else segment
+                if at == 0 and endpoint.schema is not None and not segment.endswith("s"):
+                    self._plural[word + "s"] = word
+                node = node.literals.setdefault(word, _Node())
+            for method in endpoint.methods:
+                if method in node.endpoints:
+                    raise ValueError(f"{method} {endpoint.path} is declared twice")
+                node.endpoints[method] = endpoint
+
+    def find(self, method: str, path: str, segments: Sequence[str]) -> Match:
+        """The endpoint for a method and undecoded segments.
+
+        HEAD is GET, and POST is GET where only GET is declared. Raises NotFound and
+        MethodNotAllowed.
+        """
+        found = self._walk(segments)
+        if found is None:
+            raise self._unknown(path, segments)
+        node, arguments = found
+        endpoint = node.endpoints.get("GET" if method == "HEAD" else method)
+        if endpoint is None and method == "POST":
+            endpoint = node.endpoints.get("GET")
+        if endpoint is None:
+            raise MethodNotAllowed(path, _methods(node))
+        return Match(endpoint, tuple([unquote(one) if "%" in one else one for one in arguments]))
+
+    def allowed(self, path: str, segments: Sequence[str]) -> tuple[str, ...]:
+        """The methods of a path for the Allow header; raises NotFound."""
+        found = self._walk(segments)
+        if found is None:
+            raise self._unknown(path, segments)
+        return _methods(found[0])
+
+    def public(self, method: str, segments: Sequence[str]) -> bool:
+        """Whether this method and path answers without asking who it is."""
+        found = self._walk(segments)
+        if found is None:
+            return False
+        endpoint = found[0].endpoints.get("POST" if method == "PUT" else method)
+        return endpoint is not None and endpoint.public
+
+    def _walk(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+        if segments and f"{segments[0]}s" == self.app:
+            return None
+        if segments and (first := self._plural.get(segments[0])) is not None:
+            segments = (first, *segments[1:])
+        return _descend(self.root, segments, 0)
+
+    def _own(self, segments: Sequence[str]) -> list[str]:
+        """The segments of a template with the site's own word in the place of ``mon``."""
+        return [self.app if (at, one) == (0, "mon") else one for at, one in enumerate(segments)]
+
+    def _unknown(self, path: str, segments: Sequence[str]) -> NotFound:
+        """The error for a path that is none, with the paths that are most like it."""
+        asked = [one[:_LONGEST_COMPARED] for one in segments[:_MOST_COMPARED]]
+        close = [
+            (ratio, template)
+            for template in self._templates
+            if (ratio := _likeness(asked, template)) >= _LIKE
+        ]
+        close.sort(key=lambda one: (-one[0], one[1]))
+        similar = ", ".join(f"/{'/'.join(template)}" for _, template in close[:3])
+        hint = f"similar paths: {similar}; " if similar else ""
+        return NotFound(f"unknown rest path: {path}", f"{hint}/index lists all paths")
+
+
+_LONGEST_COMPARED = 40
+_MOST_COMPARED = 8
+"""Letters of a segment and segments of an unknown path that are compared, which takes time."""
+
+_LIKE = 0.6
+
+
+def _likeness(asked: Sequence[str], template: Sequence[str]) -> float:
+    """How like a path is to a template, from 0 to 1: as its least like word is."""
+    if abs(len(asked) - len(template)) > 1:
+        return 0.0
+    words = [
+        SequenceMatcher(None, ours.lower(), theirs).ratio()
+        for ours, theirs in zip(asked, template, strict=False)
+        if not is_variable(theirs)
+    ]
+    return min(words, default=0.0) * min(len(asked), len(template)) / max(len(asked), len(template))
+
+
+def _descend(node: _Node, segments: Sequence[str], at: int) -> tuple[_Node, list[str]] | None:
+    if at == len(segments):
+        return (node, []) if node.endpoints else None
+    literal = node.literals.get(segments[at])
+    if literal is None and node.variable is None:
+        # The singular stands for the plural where it can be no name of an object.
+        literal = node.literals.get(f"{segments[at]}s")
+    if literal is not None:
+        found = _descend(literal, segments, at + 1)
+        if found is not None:
+            return found
+    if node.variable is not None and segments[at]:
+        found = _descend(node.variable, segments, at + 1)
+        if found is not None:
+            return found[0], [segments[at], *found[1]]
+    return None
+
+
+def _methods(node: _Node) -> tuple[str, ...]:
+    """What a client may send: every path with GET also takes HEAD and POST."""
+    methods: list[str] = [one for one in METHOD_ORDER if one in node.endpoints]
+    if "GET" in methods:
+        methods[1:1] = [] if "POST" in methods else ["POST"]
+        methods.append("HEAD")
+    if "POST" in methods:
+        methods.append("PUT")
+    return (*methods, "OPTIONS")

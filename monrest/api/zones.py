@@ -1,0 +1,49 @@
+"""The time zone in which a request's dates are meant: that of the user's profile.
+
+A profile is only read for what may hold a date, because most requests hold none.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import tzinfo
+
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as TooLate
+
+from monrest.api.endpoint import Context
+from monrest.base.errors import Unavailable
+from monrest.base.values import Identity, RestRequest
+from monrest.query.functions import Moment
+
+_DATED = re.compile(
+    r"[0-9]-[0-9]|[0-9]:[0-9]|day|week|month|year|mon|tue|wed|thu|fri|sat|sun|date\(", re.IGNORECASE
+)
+
+
+_SEARCHED = 50_000
+"""Characters that are searched for what may hold a date; longer requests are rare."""
+
+_PATIENCE = 2.0
+"""Seconds to wait for a database that hangs: reads of cores can do without."""
+
+
+async def zone_of(context: Context, identity: Identity) -> tzinfo:
+    """The user's time zone, else the server's."""
+    try:
+        reading = Deferred.fromCoroutine(context.users.get(identity.user))
+        profile = await reading.addTimeout(_PATIENCE, context.clock)
+    except (Unavailable, TooLate):
+        return context.zone
+    return (profile.zone if profile is not None else None) or context.zone
+
+
+async def moment_of(context: Context, request: RestRequest) -> Moment:
+    """The present for the filters and functions of a request, with the zone of its dates."""
+    moment = context.moment()
+    size = sum(len(name) + len(value) for name, value in request.parameters)
+    if size <= _SEARCHED and not any(
+        _DATED.search(part) for pair in request.parameters for part in pair
+    ):
+        return moment
+    return Moment(now=moment.now, zone=await zone_of(context, request.identity))

@@ -1,1 +1,0 @@
-"""Who is asking, what they hold and what they may see."""

@@ -1,0 +1,1 @@
+"""How long objects were in which state, by their log."""

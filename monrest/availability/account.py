@@ -1,0 +1,231 @@
+"""How long hosts and services were in which state (availability.md, section 3).
+
+Pure: events in the order of time go in, seconds for every object come out. Nothing is kept of an
+event, so the memory is that of the objects, however long the log is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from math import inf
+from typing import Any
+
+from attrs import Factory, define, field, frozen
+
+from monrest.availability.day_parts import Parts
+from monrest.availability.downtimes import Downtimes, Flag
+from monrest.availability.periods import Span
+from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
+
+NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
+"""What an object may be beside its states 0 to 3."""
+_BUCKETS = 7
+
+HOST_WORDS = ("up", "down", "unreachable")
+SERVICE_WORDS = ("ok", "warning", "critical", "unknown")
+_INDETERMINATE = {
+    "nodata": NODATA,
+    "notrunning": NOTRUNNING,
+    "outside_timeperiod": OUTSIDE,
+}
+
+
+@frozen(kw_only=True)
+class Period:
+    """When a time period holds: ``changes`` (moment, whether it holds from then on) in order.
+
+    Before the first change it holds. ``logged``: the changes come from the log, so that the core
+    must have been running when it wrote them.
+    """
+
+    changes: Sequence[tuple[int, bool]] = ()
+    logged: bool = True
+
+
+ALWAYS = Period()
+
+
+@frozen(kw_only=True)
+class Rules:
+    """What a report counts.
+
+    ``soft``: soft states as well. ``not_running``: the time when the core was not running is a
+    state of its own. ``initial``: states to assume for objects of which no line is known.
+    """
+
+    span: Span
+    soft: bool = False
+    not_running: bool = False
+    period: Period = ALWAYS
+    initial: Mapping[Key, int] = Factory(dict)
+
+
+@define(eq=False)
+class _Object:
+    """One object while the log goes by; ``seen`` counts the changes of everything it knows."""
+
+    assumed: int
+    own: Flag
+    host: Flag
+    state: int = field(init=False)
+    known: int = field(init=False)
+    since: int = 0
+    inside: bool = True
+    seen: int = 0
+    parts: Parts | None = None
+    seconds: list[int] = field(factory=lambda: [0] * _BUCKETS)
+    scheduled: list[int] = field(factory=lambda: [0] * _BUCKETS)
+
+    def __attrs_post_init__(self) -> None:
+        self.state = self.known = self.assumed
+
+
+@frozen
+class Times:
+    """Seconds of one object by state, and those of them in downtime."""
+
+    seconds: Sequence[int]
+    scheduled: Sequence[int]
+
+
+@define(eq=False)
+class Availability:
+    """The accounts of ``keys`` while events are taken; each is asked for at the end.
+
+    ``bounds`` are the moments where a new part of the report begins, in order, its start first;
+    none where nobody asks for ``parts``.
+    """
+
+    keys: Iterable[Key]
+    rules: Rules
+    bounds: Sequence[int] = ()
+    _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
+    _objects: Mapping[Key, _Object] = field(init=False)
+    _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
+    _coming: int = field(init=False, default=0)
+    _next: float = field(init=False)
+    _soft: bool = field(init=False)
+    _start: int = field(init=False)
+    _end: int = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._start, self._end = self.rules.span.start, self.rules.span.end
+        self._soft, self._next = self.rules.soft, -inf if self.rules.period.changes else inf
+        initial = self.rules.initial
+        self._objects = self._downtimes.objects
+        for key in self.keys:
+            parts = Parts(self.bounds, _BUCKETS) if self.bounds else None
+            self._downtimes.add(key, partial(_Object, initial.get(key, NODATA), parts=parts))
+
+    def take(self, event: Event) -> None:
+        """Count one event; times must not go back."""
+        time = event.time
+        if time >= self._next:
+            self._turn(time)
+        if isinstance(event, StateEvent):
+            one = self._objects.get(event.key)
+            if one is None or (not self._soft and event.passing):
+                return
+            state = event.state
+            if one.seen < len(self._changes):
+                self._account(one, time)
+            elif one.state == state:
+                return  # nothing changes, and the time is accounted for when something does
+            else:
+                self._add(one, time)
+            one.state = one.known = state
+        elif isinstance(event, DowntimeEvent):
+            self._downtime(event)
+        elif self.rules.not_running:
+            self._changes.append((time, None, event.running))
+
+    def times(self, key: Key) -> Times:
+        """The result of one object, after the last event."""
+        self._turn(self.rules.span.end)
+        one = self._objects[key]
+        self._account(one, self.rules.span.end)
+        return Times(one.seconds, one.scheduled)
+
+    def parts(self, key: Key) -> Parts:
+        """The result of one object in each part, after ``times``."""
+        return self._objects[key].parts or Parts((), _BUCKETS)
+
+    def _downtime(self, event: DowntimeEvent) -> None:
+        for one in self._downtimes.concerned(event):
+            self._account(one, event.time)
+        self._downtimes.follow(event)
+
+    def _turn(self, time: int) -> None:
+        """Take over the changes of the time period up to a moment."""
+        changes = self.rules.period.changes
+        while self._coming < len(changes) and changes[self._coming][0] <= time:
+            moment, inside = changes[self._coming]
+            self._changes.append((moment, inside, self.rules.period.logged))
+            self._coming += 1
+        self._next = changes[self._coming][0] if self._coming < len(changes) else inf
+
+    def _account(self, one: _Object, time: int) -> None:
+        """Account for the time up to a moment, with all that concerned every object meanwhile."""
+        while one.seen < len(self._changes):
+            moment, inside, running = self._changes[one.seen]
+            one.seen += 1
+            self._add(one, moment)
+            if inside is not None:
+                one.inside = inside
+                if running:
+                    one.state = one.known
+            else:
+                one.state = one.known if running else NOTRUNNING
+        self._add(one, time)
+
+    def _add(self, one: _Object, time: int) -> None:
+        since, one.since = one.since, time
+        if since < self._start:
+            since = self._start
+        if time > self._end:
+            time = self._end
+        seconds = time - since
+        if seconds <= 0:
+            return
+        state, planned = OUTSIDE, False
+        if one.inside:
+            state = one.state
+            planned = state != NOTRUNNING and (one.own.set or one.host.set)
+        one.seconds[state] += seconds
+        if planned:
+            one.scheduled[state] += seconds
+        if one.parts is not None:
+            one.parts.add(state, since, time, planned=planned)
+
+
+def availability(
+    events: Iterable[Event], keys: Iterable[Key], rules: Rules
+) -> dict[Key, dict[str, Any]]:
+    """The rows of all objects at once; see ``row``."""
+    wanted = list(keys)
+    account = Availability(wanted, rules)
+    for event in events:
+        account.take(event)
+    return {key: row(key, account.times(key), rules.span) for key in wanted}
+
+
+def words_of(key: Key) -> tuple[str, ...]:
+    """The names of the states of a host or service by number."""
+    return SERVICE_WORDS if key[1] else HOST_WORDS
+
+
+def row(key: Key, times: Times, span: Span) -> dict[str, int | float]:
+    """The fields of section 1.1: seconds, and their percentage of the whole report."""
+    values: dict[str, int] = {}
+    for state, word in enumerate(words_of(key)):
+        values[f"time_{word}"] = times.seconds[state]
+        values[f"scheduled_time_{word}"] = times.scheduled[state]
+    for word, state in _INDETERMINATE.items():
+        values[f"time_indeterminate_{word}"] = times.seconds[state]
+    values["scheduled_time_indeterminate"] = times.scheduled[NODATA]
+    found: dict[str, int | float] = {}
+    for name, value in values.items():
+        found[name] = value
+        found[f"{name}_percent"] = 100 * value / span.seconds if span.seconds else 0.0
+    return found

@@ -1,0 +1,301 @@
+"""What a report is asked for: objects, time, rules.
+
+The same parameters hold arguments, conditions that choose objects and conditions on the rows of
+the result; here they are told apart.
+
+Rules: docs/spec/availability.md, "Span of a report".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from datetime import tzinfo
+from math import floor, isfinite
+from typing import Literal, TypeAlias, cast
+
+from attrs import define, field, frozen
+
+from monrest.availability.periods import DEFAULT, Span, UnknownPeriodError, named
+from monrest.base.errors import BadRequest
+from monrest.base.truth import flag
+from monrest.base.values import Parameters
+from monrest.query.model import Condition, FilterTree, Group, Query, Ref
+from monrest.query.parse import RESERVED, parse_query
+from monrest.query.scan import printable
+from monrest.query.times import parse_time
+
+Kind: TypeAlias = Literal["hosts", "services", "both"]
+
+CURRENT = -1
+"""To be assumed: the present state of the object."""
+
+OBJECTS = ("host", "service", "hostgroup", "servicegroup")
+"""Parameters of lists that choose objects by an exact name."""
+
+_RULES = (
+    *("type", "timeperiod", "start", "end", "withdowntimes", "includesoftstates"),
+    *("backtrack", "rpttimeperiod", "assumeinitialstates", "initialassumedhoststate"),
+    *("initialassumedservicestate", "assumestatesduringnotrunning", "assumestateretention"),
+)
+_OF_REQUEST = frozenset({"columns", "backend", "backends", "headers", "pretty", "background"})
+_WRONG = "error during request"
+_LAST_SECOND = 253_402_300_799
+"""The end of the year 9999, the last that calendars know."""
+_BACKTRACK = 4
+_DAY = 86400
+_ASSUMED_HOST = {0: None, -1: CURRENT, 3: 0, 4: 1, 5: 2}
+_ASSUMED_SERVICE = {0: None, -1: CURRENT, 6: 0, 7: 3, 8: 1, 9: 2}
+
+
+@frozen(kw_only=True)
+class Asked:
+    """One report, understood.
+
+    ``since`` is the first second of log to read. ``assumed_host`` and ``assumed_service`` are
+    states, CURRENT or None. ``period`` is the name of a time period of the cores, or empty.
+    ``chosen`` are exact names by kind of object, ``objects`` further conditions on objects.
+    ``rows`` are the conditions on the rows, ``left`` the other parameters about them.
+    """
+
+    kind: Kind
+    span: Span
+    since: int
+    with_downtimes: bool = True
+    soft: bool = False
+    not_running: bool = False
+    period: str = ""
+    assumed_host: int | None = None
+    assumed_service: int | None = None
+    chosen: Mapping[str, str] = field(factory=dict)
+    objects: tuple[FilterTree, ...] = ()
+    rows: tuple[FilterTree, ...] = ()
+    left: Parameters = ()
+
+
+def asked(
+    parameters: Parameters,
+    *,
+    kind: Kind,
+    fields: Set[str],
+    now: float,
+    zone: tzinfo,
+    first_weekday: int,
+    single: bool = False,
+) -> Asked:
+    """Tell all parameters of a request apart; raise BadRequest naming the one that is wrong.
+
+    ``kind`` is the endpoint's default, ``fields`` are the names of all columns of its rows. A
+    ``single`` object is of its kind whatever ``type`` says, and is neither chosen nor filtered.
+    """
+    reader = _Reader(floor(now), zone, first_weekday)
+    left: list[tuple[str, str]] = []
+    for name, value in parameters:
+        if name in _RULES:
+            reader.given[name] = value.strip()
+        elif name in OBJECTS and not single:
+            if value:
+                reader.chosen[name] = value
+        elif name == "breakdown":
+            raise BadRequest(_WRONG, "breakdown: not available here, ask for each part alone")
+        else:
+            left.append((name, value))
+    query = parse_query(tuple(left))
+    reader.sort_out(query, fields)
+    if single and (reader.objects or reader.rows):
+        names = [one.column for one in conditions_of(query.filter)]
+        raise BadRequest(
+            "possible typo in filter",
+            f"{printable(', '.join(names))}: a single object cannot be filtered",
+        )
+    span = reader.span()
+    state = reader.flag("assumeinitialstates", default=True)
+    return Asked(
+        kind=kind if single else reader.kind(kind),
+        span=span,
+        since=max(span.start - reader.backtrack() * _DAY, 0),
+        with_downtimes=reader.flag("withdowntimes", default=True),
+        soft=reader.flag("includesoftstates", default=False),
+        not_running=not reader.flag("assumestatesduringnotrunning", default=True),
+        period=reader.period(),
+        assumed_host=reader.assumed("initialassumedhoststate", _ASSUMED_HOST, wanted=state),
+        assumed_service=reader.assumed(
+            "initialassumedservicestate", _ASSUMED_SERVICE, wanted=state
+        ),
+        chosen=reader.chosen,
+        objects=tuple(reader.objects),
+        rows=tuple(reader.rows),
+        left=tuple(pair for pair in left if pair[0] in RESERVED and pair[0] != "q"),
+    )
+
+
+def second_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:
+    """The second that a parameter means; BadRequest for what is no time."""
+    moment = parse_time(value, now, zone)
+    if moment is None or not isfinite(moment) or not 0 <= moment <= _LAST_SECOND:
+        raise BadRequest(
+            _WRONG,
+            f"{printable(parameter)}: cannot parse time '{printable(value)}', expected a unix "
+            "time, a relative time such as -10m or now-1h, or a date",
+        )
+    return floor(moment)
+
+
+@define
+class _Reader:
+    now: int
+    zone: tzinfo
+    first_weekday: int
+    given: dict[str, str] = field(factory=dict)
+    chosen: dict[str, str] = field(factory=dict)
+    objects: list[FilterTree] = field(factory=list)
+    rows: list[FilterTree] = field(factory=list)
+    bounds: dict[str, tuple[str, str]] = field(factory=dict)
+    """Bounds among conditions: ``start``, ``end`` or ``timeperiod`` to where and what."""
+
+    # ------------------------------------------------------------ conditions
+
+    def sort_out(self, query: Query, fields: Set[str]) -> None:
+        """Take the conditions apart, those of ``q`` and those of parameters alike."""
+        fields = fields | _expressions(query)
+        for tree in _conjuncts(query.filter):
+            if isinstance(tree, Condition) and tree.column in ("time", "timeperiod"):
+                self._bound(tree)
+                continue
+            names = {one.column for one in conditions_of(tree)} - {"host", "service"}
+            mine = names & fields
+            if not mine:
+                self.objects.append(tree)
+            elif mine == names:
+                self.rows.append(tree)
+            else:
+                raise BadRequest(
+                    _WRONG,
+                    "q: conditions on objects and on fields of the result can only be joined by "
+                    f"and, got {printable(', '.join(sorted(names)))}",
+                )
+
+    def _bound(self, condition: Condition) -> None:
+        if condition.column == "timeperiod" and condition.op == "=":
+            name = "timeperiod"
+        elif condition.column == "time" and condition.op in (">", ">=", "<", "<="):
+            name = "start" if condition.op[0] == ">" else "end"
+        else:
+            raise BadRequest(
+                _WRONG,
+                f"{printable(condition.parameter)}: {condition.column} cannot be compared with "
+                f"{condition.op} here",
+            )
+        if name in self.bounds:
+            raise BadRequest(
+                _WRONG,
+                f"{printable(condition.parameter)}: more than one bound of {condition.column}",
+            )
+        self.bounds[name] = (condition.parameter, condition.value)
+
+    # ------------------------------------------------------------ time
+
+    def span(self) -> Span:
+        """From when to when: either a named range or bounds, never both."""
+        given = {
+            name: (name, self.given[name])
+            for name in ("timeperiod", "start", "end")
+            if self.given.get(name)
+        }
+        found = {**self.bounds, **given}
+        if "timeperiod" in found and len(found) > 1:
+            raise BadRequest("use either timeperiod or start/end, not both.", _both(found))
+        if "end" in found and "start" not in found:
+            raise BadRequest(_WRONG, f"{found['end'][0]}: an end needs a start")
+        if "start" not in found:
+            return self._named(*found.get("timeperiod", ("timeperiod", DEFAULT)))
+        start = self._moment(*found["start"])
+        end = self._moment(*found["end"]) if "end" in found else self.now
+        return Span(min(start, end), max(start, end))
+
+    def _named(self, parameter: str, value: str) -> Span:
+        try:
+            return named(value, self.now, self.zone, self.first_weekday)
+        except UnknownPeriodError as error:
+            raise BadRequest(
+                _WRONG, f"{parameter}: unknown time period '{printable(value)}', {error}"
+            ) from None
+
+    def _moment(self, parameter: str, value: str) -> int:
+        return second_of(parameter, value, self.now, self.zone)
+
+    # ------------------------------------------------------------ the rest
+
+    def kind(self, default: Kind) -> Kind:
+        """What ``type`` says."""
+        value = self.given.get("type") or default
+        if value not in ("hosts", "services", "both"):
+            raise BadRequest(
+                _WRONG, f"type: expected hosts, services or both, got '{printable(value)}'"
+            )
+        return cast("Kind", value)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A boolean argument."""
+        value = self.given.get(name, "")
+        return flag(name, value) if value.strip() else default
+
+    def backtrack(self) -> int:
+        """Days of log before the start."""
+        days = self._number("backtrack", _BACKTRACK)
+        return _BACKTRACK if days < 0 else days
+
+    def assumed(self, name: str, states: Mapping[int, int | None], *, wanted: bool) -> int | None:
+        """The state of an object of which nothing is known; other numbers mean none."""
+        number = self._number(name, 0)
+        return states.get(number) if wanted else None
+
+    def _number(self, name: str, default: int) -> int:
+        value = self.given.get(name, "")
+        if not value:
+            return default
+        digits = value.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+            raise BadRequest(
+                _WRONG,
+                f"{name}: expected a whole number of at most 9 digits, got '{printable(value)}'",
+            )
+        return int(value)
+
+    def period(self) -> str:
+        """The name of a time period of the cores."""
+        value = self.given.get("rpttimeperiod", "")
+        if value != printable(value):
+            raise BadRequest(_WRONG, "rpttimeperiod: control characters are not accepted")
+        self.flag("assumestateretention", default=True)  # read, for a wrong one is a mistake too
+        return value
+
+
+def _both(found: Mapping[str, object]) -> str:
+    return f"got {', '.join(sorted(found))}"
+
+
+def _conjuncts(tree: FilterTree) -> list[FilterTree]:
+    if isinstance(tree, Group) and tree.connector == "and":
+        return [one for item in tree.items for one in _conjuncts(item)]
+    return [tree]
+
+
+def conditions_of(tree: FilterTree) -> list[Condition]:
+    """All conditions of a tree."""
+    if isinstance(tree, Condition):
+        return [tree]
+    return [one for item in tree.items for one in conditions_of(item)]
+
+
+def _expressions(query: Query) -> set[str]:
+    """What a filter may name beside columns: selected expressions, and aliases, which it may not.
+
+    Who compares an alias is told so where rows are filtered.
+    """
+    found = set()
+    for item in query.items or ():
+        if item.renamed:
+            found.add(item.key)
+        if not isinstance(item.expression, Ref):
+            found.add(item.text)
+    return found

@@ -1,0 +1,276 @@
+"""Availability and outages (docs/spec/availability.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeAlias
+
+from attrs import evolve
+
+from monrest.api.endpoint import (
+    LIST_PARAMETERS,
+    OBJECT_PARAMETERS,
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Handler,
+    Parameter,
+)
+from monrest.api.lists import select, sparse
+from monrest.api.zones import zone_of
+from monrest.availability.arguments import Kind, asked
+from monrest.availability.columns import (
+    ALL_TIMES,
+    HOST_TIMES,
+    LISTS,
+    ONLY_SOME,
+    OUTAGE_COLUMNS,
+    OUTAGES,
+    SERVICE_TIMES,
+)
+from monrest.availability.objects import Scope, choose, in_hostgroup, in_servicegroup
+from monrest.availability.report import AVAILABILITY, OUTAGE, Made, Report, made
+from monrest.base.errors import NotFound
+from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.query.model import Condition
+from monrest.rows.columns import HOSTS, SERVICES
+from monrest.rows.endpoints import exactly, matching
+from monrest.rows.fetch import LOGCACHE, reselect
+
+Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
+
+
+def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False) -> Handler:
+    columns = OUTAGE_COLUMNS if report is OUTAGE else ALL_TIMES
+    fields = frozenset(one.name for one in columns)
+
+    async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
+        zone = await zone_of(context, request.identity)
+        wanted = asked(
+            request.parameters,
+            kind=kind,
+            fields=fields,
+            now=context.wall.now(),
+            zone=zone,
+            first_weekday=context.config.display.first_day_of_week,
+            single=single,
+        )
+        schema = OUTAGES if report is OUTAGE else LISTS[wanted.kind]
+        inner = evolve(request, parameters=wanted.left)
+        if not single:
+            # What is wrong with it shall be said before the log is read.
+            await select(context, inner, schema, (), extra=wanted.rows)
+        # What takes its time is to read the logs, and only that counts as progress.
+        choosing = evolve(request, progress=nobody_follows)
+        chosen = await choose(context, choosing, scope(arguments), wanted)
+        found = await made(context, request, zone, report, wanted, chosen)
+        if single:
+            return await _single(
+                context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES
+            )
+        answer = await select(context, inner, schema, found.records, extra=wanted.rows)
+        if report is OUTAGE or wanted.kind == "both":
+            answer = await sparse(context, inner, answer, ONLY_SOME)
+        return evolve(answer, failed_sites=found.problems, backend_seconds=found.seconds)
+
+    return handler
+
+
+async def _single(
+    context: Context, request: RestRequest, found: Made, columns: tuple[Column, ...]
+) -> Answer:
+    """The numbers of one object; of the first site when several have it."""
+    if not found.records:
+        raise NotFound("no such object", "it is gone since the request came")
+    row = found.records[0]
+    answer = Document(
+        value={one.name: row[one.name] for one in columns},
+        columns=columns,
+        failed_sites=found.problems,
+        backend_seconds=found.seconds,
+    )
+    return await reselect(context, request, answer)
+
+
+# -------------------------------------------------------------------- endpoints
+
+
+def _everything(_: tuple[str, ...]) -> Scope:
+    return Scope()
+
+
+def _host(condition: Callable[[str, str], Condition]) -> Scoped:
+    def scope(arguments: tuple[str, ...]) -> Scope:
+        name = condition("name", arguments[0])
+        return Scope(
+            hosts=(name,),
+            services=(condition("host_name", arguments[0]),),
+            schema=HOSTS,
+            exists=(name,),
+            word="host",
+        )
+
+    return scope
+
+
+def _service(condition: Callable[[str, str], Condition]) -> Scoped:
+    def scope(arguments: tuple[str, ...]) -> Scope:
+        host, description = arguments
+        both = (condition("host_name", host), condition("description", description))
+        return Scope(
+            hosts=(condition("name", host),),
+            services=both,
+            schema=SERVICES,
+            exists=both,
+            word="service",
+        )
+
+    return scope
+
+
+_TYPE = Parameter(name="type", description="hosts, services or both")
+_ARGUMENTS = (
+    Parameter(
+        name="timeperiod",
+        description="named range such as last24hours (default), today, yesterday, thisweek, "
+        "lastweek, last7days, thismonth, lastmonth, last31days, last3months, thisyear, lastyear",
+    ),
+    Parameter(name="start", description="first second: Unix time, relative time or date"),
+    Parameter(name="end", description="end, default: now; the last state goes on to the end"),
+    Parameter(
+        name="withdowntimes",
+        description="1: downtimes count as outages, 0: they do not; default 1. Availability is "
+        "the same either way",
+        type="boolean",
+    ),
+    Parameter(
+        name="includesoftstates",
+        description="1: soft states are counted as well; default 0",
+        type="boolean",
+    ),
+    Parameter(
+        name="backtrack",
+        description="days of log before the start that are searched for the first state; default 4",
+        type="integer",
+    ),
+    Parameter(
+        name="rpttimeperiod",
+        description="name of a time period of the core to which the report is limited",
+    ),
+    Parameter(
+        name="assumeinitialstates",
+        description="0: no state is assumed where the log tells none; default 1",
+        type="boolean",
+    ),
+    Parameter(
+        name="initialassumedhoststate",
+        description="state to assume: 0 none (default), -1 the present one, 3 up, 4 down, "
+        "5 unreachable",
+        type="integer",
+    ),
+    Parameter(
+        name="initialassumedservicestate",
+        description="state to assume: 0 none (default), -1 the present one, 6 ok, 7 unknown, "
+        "8 warning, 9 critical",
+        type="integer",
+    ),
+    Parameter(
+        name="assumestatesduringnotrunning",
+        description="0: the time when the core was stopped is counted as notrunning; default 1",
+        type="boolean",
+    ),
+    Parameter(name="assumestateretention", description="accepted, without effect", type="boolean"),
+    LOGCACHE,
+)
+_CHOOSING = (
+    Parameter(name="host", description="exact name of a host"),
+    Parameter(name="service", description="exact description of a service"),
+    Parameter(name="hostgroup", description="exact name of a host group"),
+    Parameter(name="servicegroup", description="exact name of a service group"),
+)
+_TEXT = (
+    "Filters on columns of hosts or services choose the objects, those on fields of the result "
+    "filter its rows, as parameters (`host_name=web01`) and in `q` alike; they may also hold the "
+    "bounds (`time[gte]=…`, `time >= …`), and `q` a `timeperiod = …`. "
+    "Days, weeks and months are those of the user's time zone. "
+    "An object that exists on several sites has one row for each of them."
+)
+_PATHS: tuple[tuple[str, str, Kind, Kind, Scoped, str], ...] = (
+    # path, what; type of availability and of outages; scope; words
+    ("/hosts", "hosts", "hosts", "hosts", _everything, ""),
+    ("/services", "services", "services", "services", _everything, ""),
+    (
+        "/hostgroups/<name>",
+        "the hosts of a host group",
+        "hosts",
+        "both",
+        lambda arguments: in_hostgroup(arguments[0]),
+        "With type=services those of its hosts. ",
+    ),
+    (
+        "/servicegroups/<name>",
+        "the services of a service group",
+        "services",
+        "both",
+        lambda arguments: in_servicegroup(arguments[0]),
+        "With type=hosts the hosts of its services. ",
+    ),
+)
+_SINGLE: tuple[tuple[str, str, Kind, Callable[[Callable[[str, str], Condition]], Scoped]], ...] = (
+    ("/hosts/<name>", "a host", "hosts", _host),
+    ("/services/<host>/<service>", "a service", "services", _service),
+)
+_LIST = (_TYPE, *_CHOOSING, *_ARGUMENTS, *LIST_PARAMETERS, *SITE_PARAMETERS)
+
+
+def _list(path: str, description: str, text: str, handler: Handler, *, out: bool) -> Endpoint:
+    return Endpoint(
+        path=path,
+        description=description,
+        text=f"{text}{_TEXT}",
+        handler=handler,
+        parameters=_LIST,
+        columns=OUTAGE_COLUMNS if out else ALL_TIMES,
+    )
+
+
+def _endpoints() -> Iterable[Endpoint]:
+    for path, what, kind, out_kind, scope, text in _PATHS:
+        other = "hosts" if kind == "services" else "services"
+        also = f" and of the {other}" if out_kind == "both" else ""
+        default = f"Default type: {{}}. {text}"
+        yield _list(
+            f"{path}/availability",
+            f"availability of {what}",
+            default.format(kind),
+            _handler(AVAILABILITY, kind, scope),
+            out=False,
+        )
+        yield _list(
+            f"{path}/outages",
+            f"outages of {what}{also}",
+            default.format(out_kind),
+            _handler(OUTAGE, out_kind, scope),
+            out=True,
+        )
+    for path, what, kind, scoped in _SINGLE:
+        yield Endpoint(
+            path=f"{path}/availability",
+            description=f"availability of {what}",
+            text="When several sites have it, the first of them counts.",
+            shape="object",
+            handler=_handler(AVAILABILITY, kind, scoped(exactly), single=True),
+            parameters=(*_ARGUMENTS, *OBJECT_PARAMETERS, *SITE_PARAMETERS),
+            columns=HOST_TIMES if kind == "hosts" else SERVICE_TIMES,
+        )
+        yield _list(
+            f"{path}/outages",
+            f"outages of {what}",
+            f"Default type: {kind}. Names may hold wildcards. ",
+            _handler(OUTAGE, kind, partial(scoped(matching))),
+            out=True,
+        )
+
+
+ENDPOINTS: tuple[Endpoint, ...] = tuple(_endpoints())

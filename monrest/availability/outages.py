@@ -1,0 +1,170 @@
+"""From when to when hosts and services were out (availability.md, section 6).
+
+Pure like ``availability``: events in the order of time go in, outages of every object come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from attrs import define, field, frozen
+
+from monrest.availability.account import Rules, words_of
+from monrest.availability.downtimes import Downtimes, Flag
+from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
+
+_HOST_OUT = frozenset({1, 2})
+_SERVICE_OUT = frozenset({2, 3})
+
+
+@frozen
+class Outage:
+    """One outage; ``state``, ``type`` and ``output`` are those of its latest line."""
+
+    start: int
+    end: int
+    state: int
+    type: str
+    output: str
+
+
+@define(eq=False)
+class _Running:
+    start: int
+    latest: StateEvent
+
+
+@define(eq=False)
+class _Object:
+    """One object while the log goes by; ``seen`` counts the changes of the time period."""
+
+    key: Key
+    own: Flag
+    host: Flag
+    line: StateEvent | None = None
+    inside: bool = True
+    seen: int = 0
+    running: _Running | None = None
+    found: list[Outage] = field(factory=list)
+
+
+@define(eq=False)
+class Outages:
+    """The outages of ``keys`` while events are taken.
+
+    ``with_downtimes``: also what happens in downtimes of an object or its host is an outage.
+    """
+
+    keys: Iterable[Key]
+    rules: Rules
+    with_downtimes: bool = True
+    _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
+    _objects: Mapping[Key, _Object] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._objects = self._downtimes.objects
+        for key in self.keys:
+            self._downtimes.add(key, partial(_Object, key))
+
+    def take(self, event: Event) -> None:
+        """Follow one event; times must not go back. Starts and stops of cores change nothing.
+
+        Nothing that happens at the end of the report or later is told of.
+        """
+        if event.time >= self.rules.span.end:
+            return
+        if isinstance(event, StateEvent):
+            one = self._objects.get(event.key)
+            if one is None or (event.passing and not self.rules.soft):
+                return
+            self._turn(one, event.time)
+            one.line = event
+            self._judge(one, event.time)
+            if one.running is not None:
+                one.running.latest = event
+        elif isinstance(event, DowntimeEvent):
+            self._downtime(event)
+
+    def of(self, key: Key) -> list[Outage]:
+        """The outages of one object, the newest first, after the last event."""
+        one = self._objects[key]
+        self._turn(one, self.rules.span.end)
+        if one.running is not None:
+            self._close(one, self.rules.span.end)
+        return one.found[::-1]
+
+    def _downtime(self, event: DowntimeEvent) -> None:
+        concerned = self._downtimes.concerned(event)
+        for one in concerned:
+            self._turn(one, event.time)
+        self._downtimes.follow(event)
+        for one in concerned:
+            self._judge(one, event.time)
+
+    def _turn(self, one: _Object, time: int) -> None:
+        """Follow the changes of the time period up to a moment."""
+        changes = self.rules.period.changes
+        while one.seen < len(changes) and changes[one.seen][0] <= time:
+            moment, one.inside = changes[one.seen]
+            one.seen += 1
+            self._judge(one, moment)
+
+    def _judge(self, one: _Object, time: int) -> None:
+        """Open or close an outage if it is one now, or is none any more."""
+        line = one.line
+        out = (
+            line is not None
+            and line.state in (_SERVICE_OUT if one.key[1] else _HOST_OUT)
+            and one.inside
+            and (self.with_downtimes or not (one.own.set or one.host.set))
+        )
+        if not out:
+            if one.running is not None:
+                self._close(one, time)
+        elif one.running is None and line is not None:
+            one.running = _Running(time, line)
+
+    def _close(self, one: _Object, time: int) -> None:
+        running, one.running = one.running, None
+        assert running is not None
+        span = self.rules.span
+        start, end = max(running.start, span.start), min(time, span.end)
+        if end > start:
+            latest = running.latest
+            one.found.append(Outage(start, end, latest.state, _type(latest), latest.output))
+
+
+def _type(line: StateEvent) -> str:
+    """What the line said: ``SERVICE CRITICAL (HARD)``; of soft states without the bracket."""
+    kind = "SERVICE" if line.key[1] else "HOST"
+    word = words_of(line.key)[line.state].upper()
+    return f"{kind} {word}" if line.soft else f"{kind} {word} (HARD)"
+
+
+def outages(
+    events: Iterable[Event], keys: Iterable[Key], rules: Rules, *, with_downtimes: bool = True
+) -> list[dict[str, Any]]:
+    """The rows of all objects at once, in the order of ``keys``; see ``row``."""
+    wanted = list(keys)
+    account = Outages(wanted, rules, with_downtimes)
+    for event in events:
+        account.take(event)
+    return [row(key, outage) for key in wanted for outage in account.of(key)]
+
+
+def row(key: Key, outage: Outage) -> dict[str, Any]:
+    """The fields of section 6.1; ``service`` only where there is one."""
+    found: dict[str, Any] = {
+        "class": words_of(key)[outage.state],
+        "type": outage.type,
+        "start": outage.start,
+        "end": outage.end,
+        "duration": outage.end - outage.start,
+        "host": key[0],
+        "plugin_output": outage.output,
+    }
+    if key[1]:
+        found["service"] = key[1]
+    return found

@@ -1,0 +1,190 @@
+"""When a time period of a core holds, for reports that are limited to one.
+
+The log tells it where the core writes it there. Elsewhere it follows from the definition, in the
+time zone of the server.
+
+Rules: docs/spec/availability.md, "Where the time goes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, TypeAlias
+
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.availability.account import ALWAYS, Period
+from monrest.availability.periods import Span
+from monrest.base.concurrency import sliced
+from monrest.livestatus.errors import ProtocolError
+from monrest.logs.events import transition
+from monrest.logs.source import LogSource, Wanted
+from monrest.objectconfig.timeperiods import Anchor, DateRule, Ranges, Timeperiod
+from monrest.query.model import Pushed
+from monrest.sites.site import Site
+
+Intervals: TypeAlias = list[tuple[int, int]]
+"""Unix seconds from and until, in order, not touching each other."""
+
+_EXCEPTIONS = (
+    "exceptions_calendar_dates",
+    "exceptions_month_date",
+    "exceptions_month_day",
+    "exceptions_month_week_day",
+    "exceptions_week_day",
+)
+_COLUMNS = ("name", "days", "exclusions", *_EXCEPTIONS)
+_MOST_DAYS = 40_000
+_DAY = 86400
+
+
+class UnknownPeriodError(Exception):
+    """The site cannot say when the period holds; the message says why."""
+
+
+async def period_of(
+    source: LogSource,
+    site: Site,
+    name: str,
+    since: int,
+    span: Span,
+    zone: tzinfo,
+    clock: IReactorTime,
+) -> Period:
+    """When the period ``name`` of a site holds during ``span``; no name is always.
+
+    The log is read from ``since`` on. Raise UnknownPeriodError and LivestatusError.
+    """
+    if not name:
+        return ALWAYS
+    await site.verdict()
+    capabilities = site.capabilities
+    assert capabilities is not None
+    columns = tuple(one for one in _COLUMNS if capabilities.has("timeperiods", one))
+    rows = await site.ask(Pushed(table="timeperiods", columns=columns))
+    records = {str(row[0]): dict(zip(columns, row, strict=True)) for row in rows}
+    if name not in records:
+        raise UnknownPeriodError("no such time period")
+    wanted = Wanted(since=since, until=span.end, transitions=True)
+    changes: list[tuple[int, bool]] = []
+    async for lines in source.slices(site, wanted):
+        found = (transition(time, message, name) for time, message in lines)
+        changes += [one for one in found if one is not None]
+    if changes:
+        return Period(changes=sorted(changes, key=lambda one: one[0]))
+    if "days" not in columns:
+        raise UnknownPeriodError("the core does not tell when the time period holds")
+    if span.seconds > _MOST_DAYS * _DAY:
+        raise UnknownPeriodError(f"expected at most {_MOST_DAYS} days")
+    try:
+        intervals = await sliced(_intervals(name, records, span, zone, {}), clock)
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError, OSError):
+        raise ProtocolError("a time period of wrong types") from None
+    return Period(changes=tuple(_changes(intervals, span)), logged=False)
+
+
+def _changes(intervals: Intervals, span: Span) -> Generator[tuple[int, bool]]:
+    yield span.start, False
+    for start, end in intervals:
+        yield start, True
+        yield end, False
+
+
+def _intervals(
+    name: str,
+    records: Mapping[str, Mapping[str, Any]],
+    span: Span,
+    zone: tzinfo,
+    known: dict[str, Intervals],
+) -> Generator[None, None, Intervals]:
+    """When a period holds within a span, without the periods that it excludes.
+
+    ``known`` are those that were looked at before.
+    """
+    if name not in records or name in known:
+        return known.get(name, [])
+    known[name] = []  # as which it counts for those that it excludes and that exclude it
+    period = timeperiod_of(records[name])
+    found: Intervals = []
+    day = datetime.fromtimestamp(span.start, zone).date()
+    last = datetime.fromtimestamp(span.end, zone).date()
+    while day <= last:
+        for start, end in sorted(period.ranges_on(day)):
+            low, high = _moment(day, start, zone), _moment(day, end, zone)
+            low, high = max(low, span.start), min(high, span.end)
+            if high > low:
+                _append(found, low, high)
+        day += timedelta(days=1)
+        yield
+    for other in period.exclude:
+        away = yield from _intervals(other, records, span, zone, known)
+        found = _without(found, away)
+    known[name] = found
+    return found
+
+
+def _moment(day: date, seconds: int, zone: tzinfo) -> int:
+    """A time on the clock of a day, 24:00 included."""
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    return int((midnight + timedelta(seconds=seconds)).timestamp())
+
+
+def _append(found: Intervals, low: int, high: int) -> None:
+    if found and low <= found[-1][1]:
+        found[-1] = (found[-1][0], max(high, found[-1][1]))
+    else:
+        found.append((low, high))
+
+
+def _without(found: Intervals, away: Intervals) -> Intervals:
+    left: Intervals = []
+    first = 0
+    for low, high in found:
+        while first < len(away) and away[first][1] <= low:
+            first += 1
+        at = first
+        while at < len(away) and away[at][0] < high:
+            if away[at][0] > low:
+                left.append((low, away[at][0]))
+            low = max(low, away[at][1])
+            at += 1
+        if low < high:
+            left.append((low, high))
+    return left
+
+
+def timeperiod_of(record: Mapping[str, Any]) -> Timeperiod:
+    """The definition that a row of the timeperiods table holds."""
+    rules: list[DateRule] = []
+    for kind, column in enumerate(_EXCEPTIONS, start=1):
+        rules += [_rule(kind, one) for one in record.get(column) or ()]
+    return Timeperiod(
+        name=str(record["name"]),
+        alias="",
+        days=tuple(_ranges(day) for day in record["days"]),
+        rules=tuple(rules),
+        exclude=tuple(map(str, record.get("exclusions") or ())),
+    )
+
+
+def _ranges(numbers: Sequence[Any]) -> Ranges:
+    """Flat or paired seconds of the day."""
+    flat: list[int] = []
+    for one in numbers:
+        flat += map(int, one) if isinstance(one, list) else (int(one),)
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _rule(kind: int, rule: Mapping[str, Any]) -> DateRule:
+    end = None if kind == 1 and not rule["emday"] else _anchor("e", kind, rule)
+    skip = max(int(rule.get("skip_interval") or 0), 1)
+    return DateRule("", kind, _anchor("s", kind, rule), end, skip, _ranges(rule["times"]))
+
+
+def _anchor(side: str, kind: int, rule: Mapping[str, Any]) -> Anchor:
+    month = int(rule[f"{side}mon"]) + 1 if kind in (1, 2, 4) else 0
+    if kind > 3:  # counted weekdays
+        return Anchor(0, month, int(rule[f"{side}wday_offset"]), int(rule[f"{side}wday"]))
+    year = int(rule[f"{side}year"]) if kind == 1 else 0
+    return Anchor(year, month, int(rule[f"{side}mday"]))

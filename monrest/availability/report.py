@@ -1,0 +1,218 @@
+"""A report over the logs of all sites that have any of its objects (docs/spec/availability.md).
+
+The log of every site is read once, slice by slice, and nothing is kept of it but the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import tzinfo
+from heapq import merge
+from typing import Any, Protocol, TypeAlias
+
+from attrs import frozen
+
+from monrest.api.endpoint import Context
+from monrest.availability import account as accounts
+from monrest.availability import outages
+from monrest.availability.account import HOST_WORDS, SERVICE_WORDS, Availability, Rules
+from monrest.availability.arguments import CURRENT, Asked
+from monrest.availability.objects import Chosen, on_sites
+from monrest.availability.outages import Outages
+from monrest.availability.period import UnknownPeriodError, period_of
+from monrest.availability.progress import Reading
+from monrest.base.concurrency import sliced
+from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.values import RestRequest, SiteProblem
+from monrest.logs.events import Event, Key, Line, Watched
+from monrest.logs.patience import asked_in_time
+from monrest.logs.source import CORES, LogSource, Texts, Wanted
+from monrest.rows.fetch import wants_cache
+from monrest.sites.site import Site
+
+_EVERY = 256
+"""Lines or objects between two looks at the clock."""
+
+Record: TypeAlias = dict[str, Any]
+
+
+class Account(Protocol):
+    """Follows a log, an event after the other."""
+
+    def take(self, event: Event) -> None:
+        """Count one event; times do not go back."""
+
+
+@frozen(kw_only=True)
+class Report:
+    """How a kind of report is made: its account of a log, and the records of an object.
+
+    ``outages``: it tells of outages, whose texts are those of their latest lines.
+    """
+
+    account: Callable[[Sequence[Key], Rules, Asked], Account]
+    records: Callable[[Any, Key, Rules], Iterable[Record]]
+    outages: bool = False
+
+
+def _availability(account: Availability, key: Key, rules: Rules) -> Iterable[Record]:
+    row: Record = {"host": key[0], **accounts.row(key, account.times(key), rules.span)}
+    if key[1]:
+        row["service"] = key[1]
+    return (row,)
+
+
+AVAILABILITY = Report(
+    account=lambda keys, rules, _: Availability(keys, rules), records=_availability
+)
+OUTAGE = Report(
+    account=lambda keys, rules, asked: Outages(keys, rules, asked.with_downtimes),
+    records=lambda account, key, _: [outages.row(key, one) for one in account.of(key)],
+    outages=True,
+)
+
+
+def _take(account: Account, watched: Watched, lines: Sequence[Line]) -> Generator[None]:
+    event, take = watched.event, account.take
+    for at in range(0, len(lines), _EVERY):
+        for time, message in lines[at : at + _EVERY]:
+            found = event(time, message)
+            if found is not None:
+                take(found)
+        yield
+
+
+def _records(
+    report: Report, account: Account, rules: Rules, keys: Sequence[Key]
+) -> Generator[None, None, list[Record]]:
+    found: list[Record] = []
+    for at, key in enumerate(keys):
+        found += report.records(account, key, rules)
+        if at % _EVERY == 0:
+            yield
+    return found
+
+
+def _initial(asked: Asked, states: Mapping[Key, int]) -> dict[Key, int]:
+    """The states to assume; of a present state that no host can have nothing is known."""
+    found = {}
+    for key, present in states.items():
+        assumed = asked.assumed_service if key[1] else asked.assumed_host
+        state = present if assumed == CURRENT else assumed
+        if state is not None and 0 <= state < len(SERVICE_WORDS if key[1] else HOST_WORDS):
+            found[key] = int(state)
+    return found
+
+
+async def _of_site(
+    context: Context,
+    source: LogSource,
+    reading: Reading,
+    report: Report,
+    asked: Asked,
+    site: Site,
+    states: Mapping[Key, int],
+) -> list[Record]:
+    """All records of one site; raise LivestatusError and UnknownPeriodError."""
+    span, clock = asked.span, context.clock
+    period = await period_of(source, site, asked.period, asked.since, span, reading.zone, clock)
+    rules = Rules(
+        span=span,
+        soft=asked.soft,
+        not_running=asked.not_running,
+        period=period,
+        initial=_initial(asked, states),
+    )
+    # Hosts first, then services, each in the order of their names.
+    keys = sorted(states, key=lambda key: (bool(key[1]), key))
+    watched = Watched(keys=frozenset(keys), program=asked.not_running)
+    account = report.account(keys, rules, asked)
+    texts: Texts = "none"
+    if report.outages:
+        # An outage has the text of its latest line. It ends where a time period does, too.
+        texts = "all" if asked.period else "latest"
+    wanted = Wanted(
+        since=asked.since,
+        until=span.end,
+        hosts=any(not service for _, service in keys),
+        services=any(service for _, service in keys),
+        names=frozenset(watched.hosts),
+        program=asked.not_running,
+        texts=texts,
+    )
+    if span.seconds:
+        async for lines in source.slices(site, wanted):
+            await sliced(_take(account, watched, lines), clock)
+            reading.reached(site, lines[-1][0])
+    reading.done(site)
+    return await sliced(_records(report, account, rules, keys), clock)
+
+
+@frozen
+class Made:
+    """The records of all sites in the order of the answer, and the sites without any."""
+
+    records: list[Record]
+    problems: tuple[SiteProblem, ...]
+    seconds: float
+
+
+def _merged(parts: Sequence[list[Record]]) -> Generator[None, None, list[Record]]:
+    """Hosts of all sites, then services; of equal objects those of the first site first."""
+    if len(parts) == 1:
+        return parts[0]
+    found: list[Record] = []
+    for one in merge(*parts, key=lambda one: ("service" in one, one["host"], one.get("service"))):
+        found.append(one)
+        if len(found) % _EVERY == 0:
+            yield
+    return found
+
+
+async def made(
+    context: Context,
+    request: RestRequest,
+    zone: tzinfo,
+    report: Report,
+    asked: Asked,
+    chosen: Chosen,
+) -> Made:
+    """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
+    began = context.clock.seconds()
+    states = on_sites(context, chosen)
+    sites = [site for site, _ in states]
+    source = context.logcache.source() if wants_cache(context, request) else CORES
+    reading = Reading(
+        progress=request.progress,
+        sites=sites,
+        since=asked.since,
+        until=asked.span.end,
+        zone=zone,
+    )
+    of = {site.id: mine for site, mine in states}
+
+    async def ask(site: Site) -> list[Record] | UnknownPeriodError:
+        try:
+            return await _of_site(context, source, reading, report, asked, site, of[site.id])
+        except UnknownPeriodError as error:
+            return error
+
+    parts: list[list[Record]] = []
+    problems = dict(chosen.problems)
+    unknown: list[str] = []
+    for site, outcome in await asked_in_time(context, request, sites, ask):
+        if isinstance(outcome, UnknownPeriodError):
+            unknown.append(str(outcome))
+            problems[site.id] = SiteProblem(site.id, site.name, str(outcome))
+        elif isinstance(outcome, SiteProblem):
+            problems[site.id] = outcome
+        else:
+            parts.append(outcome)
+    failed = tuple(problems.values())
+    if sites and not parts:
+        if len(unknown) == len(sites):
+            reasons = ", ".join(dict.fromkeys(unknown))
+            raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
+        raise (SitesTimedOut if all(one.timed_out for one in failed) else SitesFailed)(failed)
+    records = await sliced(_merged(parts), context.clock)
+    return Made(records, failed, context.clock.seconds() - began)

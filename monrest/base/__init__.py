@@ -1,0 +1,1 @@
+"""What every room may use: values, errors, names, clocks, threads, the log."""

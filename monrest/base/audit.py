@@ -1,0 +1,51 @@
+"""One structured line for everything that changes something or lets somebody in.
+
+Who, from where, by which method, what, on what, with what result. The values are escaped here;
+passwords and keys never get here, since callers name keys by their hashes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.logger import Logger
+
+from monrest.base.log import AUDIT
+from monrest.base.values import Caller, Identity
+
+log = Logger()
+
+
+def audit(
+    who: Identity | str,
+    caller: Caller | None,
+    action: str,
+    *,
+    target: str = "",
+    result: str = "ok",
+    **details: Any,
+) -> None:
+    """Write one line.
+
+    ``who``: the identity that acts, or a name as it was presented when nobody is known yet.
+    ``action``: what is done, such as ``command`` or ``key create``; ``target``: to what.
+    ``caller`` is None for what the daemon does by itself. Empty ``details`` are left out.
+    """
+    identity = who if isinstance(who, Identity) else None
+    fields: dict[str, Any] = {
+        "action": action,
+        "user": identity.user if identity is not None else who,
+        "client": "-" if caller is None else caller.client or "-",
+        "method": "-" if identity is None else identity.source,
+        "target": target,
+        "result": result,
+    }
+    if caller is not None and caller.address and caller.address != caller.client:
+        fields["proxy"] = caller.address
+    if identity is not None and identity.key:
+        fields["key"] = identity.key[:_SHOWN_OF_HASH]
+    fields |= {name: value for name, value in details.items() if value not in ("", None, ())}
+    log.info("audit {action}", action=action, **{AUDIT: fields})
+
+
+_SHOWN_OF_HASH = 16

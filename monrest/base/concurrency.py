@@ -1,0 +1,382 @@
+"""Working beside the reactor: asking many at once, shields, periodic jobs, slices, threads.
+
+Everything that waits takes an ``IReactorTime``, so that tests turn the clock themselves. In
+Twisted a ``CancelledError`` is an ordinary ``Exception``; nothing here swallows one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from attrs import define, field, frozen
+from twisted.application.service import Service
+from twisted.internet.base import DelayedCall
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReactorTime
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
+from zope.interface import implementer
+
+from monrest.base.errors import LostError, RestError
+
+log = Logger()
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+@frozen
+class Outcome(Generic[A, T]):
+    """What became of asking one: ``value``, or the ``problem`` as an exception."""
+
+    asked: A
+    value: T | None = None
+    problem: Exception | None = None
+
+
+async def ask_all(
+    items: Iterable[A],
+    ask: Callable[[A], Coroutine[Deferred[Any], Any, T]],
+    clock: IReactorTime,
+    seconds: float,
+) -> list[Outcome[A, T]]:
+    """Ask all items at the same time, each for at most ``seconds``.
+
+    One outcome per item in the order of the items; whoever does not answer in time has Twisted's
+    ``TimeoutError`` as its problem. Cancelling cancels every question that is still open.
+    """
+    waiting = [Deferred.fromCoroutine(_one(item, ask, clock, seconds)) for item in items]
+    outcomes: list[Outcome[A, T]] = []
+    for _, value in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(value, Failure):
+            value.raiseException()  # only a cancellation gets here
+        outcomes.append(value)
+    return outcomes
+
+
+async def _one(
+    item: A,
+    ask: Callable[[A], Coroutine[Deferred[Any], Any, T]],
+    clock: IReactorTime,
+    seconds: float,
+) -> Outcome[A, T]:
+    try:
+        answer = await Deferred.fromCoroutine(ask(item)).addTimeout(seconds, clock)
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001  the caller gets it, beside the others' answers
+        return Outcome(item, problem=error)
+    return Outcome(item, value=answer)
+
+
+def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
+    """Run ``work`` to its end even if the returned Deferred is cancelled meanwhile.
+
+    A failure that comes after the cancellation is logged, since nobody waits for it any more: in
+    a line where it is one that may happen.
+    """
+    gone = False
+
+    def leave(_: Deferred[T]) -> None:
+        nonlocal gone
+        gone = True
+
+    waiter: Deferred[T] = Deferred(leave)
+
+    def finished(result: T | Failure) -> None:
+        if not gone:
+            waiter.callback(result)
+        elif isinstance(result, Failure) and result.check(RestError, LostError):
+            log.warn("work outlived its client and failed: {reason}", reason=result.value)
+        elif isinstance(result, Failure):
+            log.failure("work outlived its client and failed", result)
+
+    Deferred.fromCoroutine(work).addBoth(finished)
+    return waiter
+
+
+@define(eq=False)
+class Shared(Generic[T]):
+    """Work whose result several wait for; who does not wait any more does not end it."""
+
+    _waiting: list[Deferred[T]] = field(factory=list, init=False)
+    _ended: bool = field(default=False, init=False)
+    _result: T | Failure | None = field(default=None, init=False)
+
+    def run(self, work: Coroutine[Deferred[Any], Any, T], ended: Callable[[], object]) -> None:
+        """Start ``work``; ``ended`` is called when it has a result, before anybody gets it."""
+
+        def finished(result: T | Failure) -> None:
+            ended()
+            self._ended, self._result = True, result
+            waiting, self._waiting = self._waiting, []
+            for one in waiting:
+                one.callback(result)
+
+        Deferred.fromCoroutine(work).addBoth(finished)
+
+    def wait(self) -> Deferred[T]:
+        """Give a Deferred of one's own for the result; it may be cancelled."""
+        one: Deferred[T] = Deferred(self._waiting.remove)
+        if self._ended:
+            one.callback(self._result)  # type: ignore[arg-type]  # takes failures as well
+        else:
+            self._waiting.append(one)
+        return one
+
+
+def after(end: Deferred[None]) -> Deferred[None]:
+    """Give a Deferred of one's own for an end that several wait for; it may be cancelled."""
+    if end.called:
+        return succeed(None)
+    done: Deferred[None] = Deferred()
+    end.addCallback(done.callback)
+    return done
+
+
+async def ended(working: Iterable[Deferred[None]], clock: IReactorTime, seconds: float) -> None:
+    """Wait until all of ``working`` is over; after ``seconds`` what is left is cancelled.
+
+    Each keeps its result and its own callbacks.
+    """
+    left = list(working)
+
+    def cancel() -> None:
+        for one in left:
+            one.cancel()
+
+    late = clock.callLater(seconds, cancel)
+    await DeferredList([_end_of(one) for one in left])
+    if late.active():
+        late.cancel()
+
+
+def _end_of(work: Deferred[None]) -> Deferred[None]:
+    """Fire when ``work`` has ended, however."""
+    end: Deferred[None] = Deferred()
+
+    def tell(result: T) -> T:
+        end.callback(None)
+        return result
+
+    work.addBoth(tell)
+    return end
+
+
+def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
+    """Fire after ``seconds``; 0 gives the reactor one turn. Cancelling takes the call back."""
+    done: Deferred[None] = Deferred(lambda _: call.cancel())
+    call = clock.callLater(seconds, done.callback, None)
+    return done
+
+
+@implementer(IReactorTime)
+@define(eq=False)
+class Turns:
+    """A clock whose calls without a delay take turns, so that many of them hold nobody up.
+
+    Each of them works for some milliseconds. Without turns all that are due run one after the
+    other before the reactor looks at its sockets again; with them as many as fit into ``budget``
+    seconds by ``timer``, and the others, in their order, after that.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    clock: IReactorTime
+    budget: float = 0.01
+    timer: Callable[[], float] = time.perf_counter
+    _queue: deque[DelayedCall] = field(factory=deque, init=False)
+    _next: IDelayedCall | None = field(default=None, init=False)
+
+    def seconds(self) -> float:
+        """Give the time of the clock."""
+        return self.clock.seconds()
+
+    def callLater(
+        self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
+    ) -> IDelayedCall:
+        """Call after ``delay`` seconds, or when its turn comes."""
+        if delay > 0:
+            return self.clock.callLater(delay, callable, *args, **kwargs)
+        now = self.clock.seconds()
+        turn = DelayedCall(now, callable, args, kwargs, _nothing, _nothing, self.clock.seconds)
+        self._queue.append(turn)
+        if self._next is None:
+            self._next = self.clock.callLater(0, self._run)
+        return cast("IDelayedCall", turn)
+
+    def getDelayedCalls(self) -> Sequence[IDelayedCall]:
+        """Give what still waits on the clock."""
+        return self.clock.getDelayedCalls()
+
+    def _run(self) -> None:
+        self._next = None
+        end = self.timer() + self.budget
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.active():
+                continue
+            turn.called = 1
+            try:
+                turn.func(*turn.args, **turn.kw)
+            except Exception:  # noqa: BLE001  the others have their turns all the same
+                self.log.failure("a turn failed")
+            if self.timer() >= end:
+                break
+        if self._queue and self._next is None:
+            self._next = self.clock.callLater(0, self._run)
+
+
+def _nothing(_: DelayedCall) -> None:
+    """A turn that was canceled stays in the queue and is passed over."""
+
+
+async def sliced(
+    work: Generator[object, Any, T],
+    clock: IReactorTime,
+    budget: float = 0.005,
+    timer: Callable[[], float] = time.perf_counter,
+    *,
+    aside: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
+) -> T:
+    """Run ``work``, which yields at safe points, and give its return value.
+
+    Whenever ``budget`` seconds by ``timer`` are used up the reactor gets a turn. What it yields
+    that can be called is called by ``aside``, which runs it in a thread, and its result is sent
+    back; without ``aside`` nothing that can be called is yielded. A cancellation closes the
+    generator, so that its ``finally`` blocks run.
+    """
+    end = timer() + budget
+    found: Any = None
+    try:
+        while True:
+            try:
+                step = work.send(found)
+            except StopIteration as stop:
+                value: T = stop.value
+                return value
+            found = None
+            if aside is not None and callable(step):
+                found = await aside(step)
+                end = timer() + budget
+            elif timer() >= end:
+                await pause(clock)
+                end = timer() + budget
+    finally:
+        work.close()
+
+
+@define(eq=False)
+class Periodic(Service):
+    """Run ``job`` again and again, ``interval`` seconds after the end of the last run.
+
+    The first run comes at once, or after ``interval`` if ``now`` is False. A failing run is
+    logged and the next one comes all the same.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    clock: IReactorTime
+    interval: float
+    job: Callable[[], Awaitable[object]]
+    title: str
+    now: bool = True
+    _run: Deferred[None] | None = field(init=False, default=None)
+
+    def startService(self) -> None:
+        """Start the loop."""
+        super().startService()
+        self._run = Deferred.fromCoroutine(self._loop())
+
+    def stopService(self) -> Deferred[None]:
+        """Cancel the pause or the run of the job; fires when nothing of it is left."""
+        super().stopService()
+        run, self._run = self._run, None
+        if run is None:
+            return succeed(None)
+        run.addErrback(_cancelled)
+        run.cancel()
+        return run
+
+    async def _loop(self) -> None:
+        if not self.now:
+            await pause(self.clock, self.interval)
+        while True:
+            try:
+                await self.job()
+            except Exception as error:
+                if isinstance(error, CancelledError) and not self.running:
+                    raise
+                self.log.failure("{title} failed", title=self.title)
+            if not self.running:
+                return  # the job was canceled, and ended as something else
+            await pause(self.clock, self.interval)
+
+
+def _cancelled(failure: Failure) -> None:
+    failure.trap(CancelledError)
+
+
+class _Thread(threading.Thread):
+    """Who stops without waiting for a call that hangs does not wait for it at the exit either."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more, daemon=True)
+
+
+@define(eq=False)
+class Threads(Service):
+    """A thread pool of one's own, so that nobody waits behind name lookups or other rooms.
+
+    Stopping waits for the running calls without holding up the reactor.
+    """
+
+    reactor: IReactorFromThreads
+    size: int
+    title: str
+    _pool: ThreadPool | None = field(init=False, default=None)
+
+    def startService(self) -> None:
+        """Make the threads: here and not earlier, because they do not survive a fork."""
+        super().startService()
+        self._pool = ThreadPool(0, self.size, self.title)
+        self._pool.threadFactory = _Thread
+        self._pool.start()
+
+    def run(self, function: Callable[[], T]) -> Deferred[T]:
+        """The result of ``function`` called in a thread; cancelling ends the wait, not the thread.
+
+        RuntimeError if the service is not running.
+        """
+        if self._pool is None:
+            raise RuntimeError(f"threads of {self.title} are not running")
+        return deferToThreadPool(self.reactor, self._pool, function)
+
+    async def stoppable(self, function: Callable[[Callable[[], bool]], T]) -> T:
+        """Run ``function`` in a thread; what it gets says when nobody waits for it any more."""
+        left = threading.Event()
+        try:
+            return await self.run(lambda: function(left.is_set))
+        finally:
+            left.set()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when the last call has ended."""
+        super().stopService()
+        pool, self._pool = self._pool, None
+        done: Deferred[None] = Deferred()
+        if pool is None:
+            return succeed(None)
+
+        def wait() -> None:
+            pool.stop()
+            self.reactor.callFromThread(done.callback, None)
+
+        threading.Thread(target=wait, name=f"{self.title} stopping", daemon=True).start()
+        return done

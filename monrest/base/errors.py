@@ -1,0 +1,178 @@
+"""Every failure that a client may see, one class per meaning.
+
+An error is raised where it is understood and becomes the document
+``{"code", "message", "description"}`` in one place, ``monrest.web.errors``.
+"""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from monrest.base.values import SiteProblem
+
+
+class LostError(Exception):
+    """Another daemon does by now what was begun here, and nothing was changed; nobody sees it."""
+
+
+class RestError(Exception):
+    """A failure with an HTTP status; ``message`` is short, ``description`` says what to do.
+
+    ``extra`` are further members of the error document, ``headers`` further response headers,
+    ``problems`` the sites that failed meanwhile.
+    """
+
+    code: ClassVar[int] = 500
+    message: str
+    description: str
+    headers: tuple[tuple[str, str], ...] = ()
+    problems: tuple[SiteProblem, ...] = ()
+
+    def __init__(
+        self, message: str, description: str = "", *, extra: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, description)
+        self.message = message
+        self.description = description
+        self.extra: Mapping[str, Any] = extra or {}
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.description}" if self.description else self.message
+
+
+class BadRequest(RestError):
+    """The request itself is wrong; the description names the parameter and what was expected."""
+
+    code = 400
+
+
+class NotAuthenticated(RestError):
+    """Nobody is asking: no credentials at all, or wrong ones.
+
+    ``challenges`` are the ways to say who it is, each a header of its own: no 401 is without.
+    """
+
+    code = 401
+
+    def __init__(self, message: str, description: str, challenges: Sequence[str]) -> None:
+        super().__init__(message, description)
+        self.headers = tuple(("WWW-Authenticate", one) for one in challenges)
+
+
+class Forbidden(RestError):
+    """Somebody is asking who may not, or with a wrong key."""
+
+    code = 403
+
+
+class NotFound(RestError):
+    """No such path, or no such object of the front end's own data."""
+
+    code = 404
+
+
+class MethodNotAllowed(RestError):
+    """A known path with a method it does not have; ``allowed`` goes into the Allow header."""
+
+    code = 405
+
+    def __init__(self, path: str, allowed: Sequence[str]) -> None:
+        super().__init__(
+            "method not allowed", f"available methods for {path} are: {', '.join(allowed)}"
+        )
+        self.headers = (("Allow", ", ".join(allowed)),)
+
+
+class Conflict(RestError):
+    """The change contradicts the present state."""
+
+    code = 409
+
+
+class TooSlow(RestError):
+    """The request itself takes too long to arrive."""
+
+    code = 408
+
+
+class TooLarge(RestError):
+    """The body is longer than the service reads."""
+
+    code = 413
+
+
+class TooManyRequests(RestError):
+    """The caller has to wait; ``seconds`` go into the Retry-After header."""
+
+    code = 429
+
+    def __init__(self, message: str, description: str, seconds: float) -> None:
+        super().__init__(message, description)
+        self.headers = (("Retry-After", str(max(1, math.ceil(seconds)))),)
+
+
+class SitesFailed(RestError):
+    """All selected sites failed; ``problems`` holds one entry for each.
+
+    502 when they answered wrongly or not at all, 504 when every one of them timed out.
+    """
+
+    code = 502
+
+    def __init__(self, problems: Sequence[SiteProblem]) -> None:
+        super().__init__(
+            "no backend available",
+            "; ".join(f"{problem.site}: {problem.reason}" for problem in problems),
+        )
+        self.problems = tuple(problems)
+
+
+class SitesTimedOut(SitesFailed):
+    """All selected sites failed and each of them by not answering in time."""
+
+    code = 504
+
+
+class Unavailable(RestError):
+    """The service itself cannot answer now, for example while it stops.
+
+    ``seconds``, if known, go into the Retry-After header.
+    """
+
+    code = 503
+
+    def __init__(self, message: str, description: str = "", *, seconds: float = 0) -> None:
+        super().__init__(message, description)
+        if seconds:
+            self.headers = (("Retry-After", str(math.ceil(seconds))),)
+
+
+class LoopDetected(RestError):
+    """Instances ask each other in a circle, or too many of them stand one behind the other."""
+
+    code = 508
+
+
+class NotClustered(RestError):
+    """A question to a cluster where there is none."""
+
+    code = 501
+
+
+def error_value(
+    code: int,
+    message: str,
+    description: str,
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """The members of an error document: ``code``, ``message``, ``description``, and ``extra``.
+
+    ``failed`` is there, and true, for codes above 400 (docs/spec/http.md).
+    """
+    failed = {"failed": True} if code > BadRequest.code else {}
+    return {**extra, **failed, "code": code, "message": message, "description": description}

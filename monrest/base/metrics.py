@@ -1,0 +1,111 @@
+"""Named figures about this daemon that its parts fill (docs/spec/http.md, "Figures").
+
+A part offers a source, which is asked when somebody wants to see figures and what it said last is
+too old, or fills in a figure whenever it changes. Nobody has to know the other parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, DeferredList, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from monrest.base.concurrency import Shared
+
+LIFETIME = 30.0
+"""Seconds for which what a source said is good."""
+
+Source: TypeAlias = Callable[[], Awaitable[Mapping[str, float]]]
+"""Gives figures by name; cheap enough to be asked every 30 s. May raise RestError."""
+
+
+@frozen
+class Figure:
+    """``unit`` is ``s``, ``time`` for Unix time, or empty for a number of things."""
+
+    name: str
+    help: str
+    unit: str = ""
+
+
+FIGURES = (
+    Figure("business_process_duration_seconds", "duration of the last complete calculation", "s"),
+    Figure("business_process_last_update", "end of the last complete calculation", "time"),
+    Figure("business_process_total", "business processes that are no drafts"),
+    Figure("business_process_worker_total", "business processes that are calculated at once"),
+    Figure("sessions_active_5min_total", "sessions that were used in the last five minutes"),
+    Figure("sessions_total", "sessions that began with a login and are not over"),
+    Figure("sessions_uniq_user_5min_total", "users of the sessions of the last five minutes"),
+    Figure("sessions_uniq_user_total", "users of all sessions"),
+    Figure("users_locked_total", "users who are locked"),
+    Figure("users_total", "users: contacts, those named for roles or with a password, profiles"),
+)
+"""Every figure that there can be; each is absent until a part filled it for the first time."""
+
+_NAMES = frozenset(one.name for one in FIGURES)
+
+
+@define(eq=False)
+class _Offered:
+    source: Source
+    until: float = 0.0
+    asking: Shared[None] | None = None
+
+    def asked(self) -> None:
+        self.asking = None
+
+
+@define(eq=False)
+class Figures:
+    """What is known, and who is asked for more."""
+
+    clock: IReactorTime
+    _known: dict[str, float] = field(factory=dict, init=False)
+    _offered: dict[str, _Offered] = field(factory=dict, init=False)
+
+    def fill(self, values: Mapping[str, float]) -> None:
+        """Take figures as they are now; ValueError for a name that is none of ``FIGURES``."""
+        unknown = values.keys() - _NAMES
+        if unknown:
+            raise ValueError(f"no such figure: {', '.join(sorted(unknown))}")
+        self._known.update(values)
+
+    def offer(self, title: str, source: Source) -> None:
+        """Ask ``source`` from now on, instead of the one that had this title before."""
+        self._offered[title] = _Offered(source)
+
+    def expire(self, title: str) -> None:
+        """Have a source asked again by whoever comes next, because something has changed."""
+        if (offered := self._offered.get(title)) is not None:
+            offered.until = 0.0
+
+    async def current(self) -> dict[str, float]:
+        """Give all figures by name, none older than 30 s. Raises what a source raises."""
+        waiting = [self._wait(one) for one in self._offered.values()]
+        for _, result in await DeferredList(waiting, consumeErrors=True):
+            if isinstance(result, Failure):
+                result.raiseException()
+        return dict(sorted(self._known.items()))
+
+    def _wait(self, offered: _Offered) -> Deferred[None]:
+        """Wait until a source has said something that is new enough; several share an answer."""
+        asking = offered.asking
+        if asking is None and self.clock.seconds() < offered.until:
+            return succeed(None)
+        if asking is None:
+            # Noted first: what changes from here on may be missing in the answer.
+            offered.until = self.clock.seconds() + LIFETIME
+            asking = offered.asking = Shared()
+            asking.run(self._ask(offered), offered.asked)
+        return asking.wait()
+
+    async def _ask(self, offered: _Offered) -> None:
+        try:
+            self.fill(await offered.source())
+        except BaseException:
+            offered.until = 0.0
+            raise

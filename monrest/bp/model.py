@@ -1,0 +1,400 @@
+"""A business process as it is stored: reading what people send, and what is kept.
+
+Only known attributes are kept; whatever has a wrong type or is outside of its enumeration is
+refused by name. Rules: docs/spec/bp.md, "Record".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+from attrs import evolve, field, frozen
+
+from monrest.base.errors import BadRequest
+from monrest.base.truth import EXPECTED, truth
+from monrest.bp.search import check_searches
+from monrest.bp.syntax import NO_FUNCTION, Function, expression_of, matching_of, parse, text_at
+from monrest.query.regex import compile_pattern
+from monrest.query.scan import UNPRINTABLE
+
+ROOT = "node1"
+"""The id of the node whose state is that of the process."""
+
+NEW_NAME = "New Business Process"
+MOST_NODES = 5_000
+
+ILLEGAL = "`~!$%^&*|'\"<>?,()="
+"""What names of hosts and services must not have, where a core does not say otherwise."""
+
+_DELETED = str.maketrans("", "", ILLEGAL)
+_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}\Z")
+_FILTER = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
+_NAMES = frozenset({"host_name", "service_description"})
+"""What says which object it is, so that nothing else may."""
+
+_ATTEMPTS = re.compile(r"[1-9][0-9]{0,5}\Z")
+_LONGEST = 1_000
+_LONGEST_NAME = 200
+_MOST_ITEMS = 1_000
+_STATE_TYPES: Mapping[str, StateType] = {"both": "both", "soft": "both", "hard": "hard"}
+
+StateType: TypeAlias = Literal["both", "hard"]
+
+
+@frozen(kw_only=True)
+class Node:
+    """One node; ``depends`` are the ids of its children, ``create_obj`` whether it is exported.
+
+    ``host_name`` is the host of the exported service where it is not the one of the process.
+    """
+
+    id: str
+    label: str
+    function: Function = NO_FUNCTION
+    depends: tuple[str, ...] = ()
+    create_obj: int = 0
+    template: str = ""
+    contacts: tuple[str, ...] = ()
+    contactgroups: tuple[str, ...] = ()
+    notification_period: str = ""
+    max_check_attempts: str = ""
+    event_handler: str = ""
+    filter: tuple[str, ...] = ()
+    host_name: str = ""
+    host_object_attributes: Mapping[str, str] = field(factory=dict)
+    service_object_attributes: Mapping[str, str] = field(factory=dict)
+    data: Any = None
+
+    def document(self) -> dict[str, Any]:
+        """Give what is stored: id, label and whatever is not empty."""
+        found: dict[str, Any] = {"id": self.id, "label": self.label}
+        for name in _KEPT:
+            value = getattr(self, name)
+            if value:
+                found[name] = list(value) if isinstance(value, tuple) else value
+        if self.function.name:
+            found["function"] = self.function.name
+            if self.function.arguments:
+                found["function_args"] = list(self.function.arguments)
+        return found
+
+
+_KEPT = (
+    "depends",
+    "create_obj",
+    "template",
+    "contacts",
+    "contactgroups",
+    "notification_period",
+    "max_check_attempts",
+    "event_handler",
+    "filter",
+    "host_name",
+    "host_object_attributes",
+    "service_object_attributes",
+    "data",
+)
+
+
+@frozen(kw_only=True)
+class Definition:
+    """A whole process without its number and its results."""
+
+    name: str
+    template: str = ""
+    rank_dir: Literal["TB", "LR"] = "TB"
+    state_type: StateType = "both"
+    filter: tuple[str, ...] = ()
+    create_host_object: int = 1
+    nodes: tuple[Node, ...] = ()
+    by_id: Mapping[str, Node] = field(init=False, eq=False, repr=False)
+    order: tuple[Node, ...] = field(init=False, eq=False, repr=False)
+    """The nodes, children before their parents."""
+    exported: tuple[Node, ...] = field(init=False, eq=False, repr=False)
+    """The nodes that are services of the core; a second one of a label is none."""
+
+    @by_id.default
+    def _ids(self) -> Mapping[str, Node]:
+        return {node.id: node for node in self.nodes}
+
+    @order.default
+    def _children_first(self) -> tuple[Node, ...]:
+        return tuple(_ordered(self.nodes))
+
+    def children(self, node: Node) -> list[Node]:
+        """Give the nodes on which one depends; ids that no node has are left out."""
+        return [self.by_id[one] for one in node.depends if one in self.by_id]
+
+    @exported.default
+    def _exported(self) -> tuple[Node, ...]:
+        found: dict[tuple[str, str], Node] = {}
+        for node in self.nodes:
+            if node.create_obj:
+                found.setdefault((self.host_of(node), node.label), node)
+        return tuple(found.values())
+
+    def host_of(self, node: Node) -> str:
+        """Give the host to which the service of a node belongs."""
+        return node.host_name or self.name
+
+    def document(self) -> dict[str, Any]:
+        """Give what is stored."""
+        return {
+            "name": self.name,
+            "template": self.template,
+            "rankDir": self.rank_dir,
+            "state_type": self.state_type,
+            "filter": list(self.filter),
+            "create_host_object": self.create_host_object,
+            "nodes": [node.document() for node in self.nodes],
+        }
+
+
+def _ordered(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """Children before parents, else in their order; raises BadRequest naming a cycle."""
+    by_id = {node.id: node for node in nodes}
+    done: set[str] = set()
+    for start in nodes:
+        if start.id in done:
+            continue
+        path: dict[str, Iterator[str]] = {start.id: iter(start.depends)}
+        while path:
+            current = next(reversed(path))
+            following = next((one for one in path[current] if one in by_id), None)
+            if following is None:
+                path.popitem()
+                done.add(current)
+                yield by_id[current]
+            elif following in path:
+                ring = list(path)[list(path).index(following) :]
+                raise BadRequest(
+                    "circular dependency",
+                    f"nodes: depends: expected no cycle, got {' -> '.join([*ring, following])}",
+                )
+            elif following not in done:
+                path[following] = iter(by_id[following].depends)
+
+
+# -------------------------------------------------------------------- names
+
+
+def cleaned(name: str) -> str:
+    """Give a name without the characters that the names of hosts must not have."""
+    return name.translate(_DELETED).strip()
+
+
+def unique(name: str, taken: frozenset[str]) -> str:
+    """Give ``name``, with `` 2``, `` 3`` … behind it if it is taken."""
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name} {number}", number + 1
+    return found
+
+
+# -------------------------------------------------------------------- reading
+
+
+def read(document: Mapping[str, Any], *, name: str = "") -> Definition:
+    """Read what was sent or stored; ``name`` is for a process that has none.
+
+    Raises BadRequest naming the attribute and what was expected. Attributes that are not stored
+    are not looked at.
+    """
+    given = _text(document, "name", _LONGEST) or name
+    if ";" in given:
+        raise BadRequest("invalid name", "name: expected no semicolon")
+    found = cleaned(given)
+    if not found or len(found) > _LONGEST_NAME:
+        raise BadRequest(
+            "invalid name",
+            f"name: expected 1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}",
+        )
+    rank = document.get("rankDir")
+    if rank not in (None, "", "TB", "LR"):
+        raise BadRequest("invalid rankDir", "rankDir: expected TB or LR")
+    return Definition(
+        name=found,
+        template=_text(document, "template", _LONGEST),
+        rank_dir="LR" if rank == "LR" else "TB",
+        state_type=_state_type(document.get("state_type")),
+        filter=_filters(document, "filter"),
+        create_host_object=_flag(document, "create_host_object", 1),
+        nodes=_nodes(document.get("nodes")),
+    )
+
+
+def _state_type(value: Any) -> StateType:
+    word = value.strip().lower() if isinstance(value, str) else value
+    found = _STATE_TYPES.get(word) if isinstance(word, str) else None
+    if found is None:
+        hard = truth(value)
+        if hard is None:
+            raise BadRequest("invalid state_type", "state_type: expected both (soft) or hard")
+        found = "hard" if hard else "both"
+    return found
+
+
+def _nodes(given: Any) -> tuple[Node, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        raise BadRequest("invalid nodes", "nodes: expected a list of objects")
+    if len(given) > MOST_NODES:
+        raise BadRequest("too many nodes", f"nodes: expected at most {MOST_NODES}")
+    taken = {one["id"] for one in given if isinstance(one, dict) and isinstance(one.get("id"), str)}
+    nodes: dict[str, Node] = {}
+    free = 1
+    for at, one in enumerate(given):
+        where = f"nodes[{at}]"
+        if not isinstance(one, dict):
+            raise BadRequest("invalid node", f"{where}: expected an object")
+        number = one.get("id")
+        if number is None or number == "":
+            while f"node{free}" in taken:
+                free += 1
+            number = f"node{free}"
+            taken.add(number)
+        if not isinstance(number, str) or not _ID.match(number):
+            raise BadRequest("invalid node id", f"{where}.id: expected letters, digits and _.:-")
+        if number in nodes:
+            raise BadRequest("invalid node id", f"{where}.id: expected no second {number}")
+        nodes[number] = _node(one, number, where)
+    if nodes and ROOT not in nodes:
+        raise BadRequest("no root node", f"nodes: expected one with the id {ROOT}")
+    return tuple(nodes.values())
+
+
+def _node(given: Mapping[str, Any], number: str, where: str) -> Node:
+    node = Node(
+        id=number,
+        label=_text(given, "label", _LONGEST, where) or number,
+        function=_function(given, where),
+        depends=_names(given, "depends", where),
+        create_obj=_flag(given, "create_obj", int(number == ROOT), where),
+        contacts=_names(given, "contacts", where),
+        contactgroups=_names(given, "contactgroups", where),
+        filter=_filters(given, "filter", where),
+        host_object_attributes=_attributes(given, "host_object_attributes", where),
+        service_object_attributes=_attributes(given, "service_object_attributes", where),
+        data=given.get("data"),
+        **{
+            name: _text(given, name, _LONGEST, where)
+            for name in (
+                "template",
+                "notification_period",
+                "max_check_attempts",
+                "event_handler",
+                "host_name",
+            )
+        },
+    )
+    if node.max_check_attempts and not _ATTEMPTS.match(node.max_check_attempts):
+        raise BadRequest(
+            "invalid max_check_attempts", f"{where}.max_check_attempts: expected a number above 0"
+        )
+    if node.id == ROOT and not node.create_obj:
+        node = evolve(node, create_obj=1)
+    for name in ("label", "host_name") if node.create_obj else ():
+        if ";" in getattr(node, name):
+            raise BadRequest(
+                f"invalid {name}", f"{where}.{name}: expected no semicolon in what is exported"
+            )
+    return node
+
+
+def _function(given: Mapping[str, Any], where: str) -> Function:
+    function, arguments = given.get("function"), given.get("function_args")
+    if function is None or function == "":
+        return NO_FUNCTION
+    found = parse(function, arguments, where=f"{where}.function")
+    if found.name == "status":
+        _check_status(found, f"{where}.function")
+    elif found.name == "statusfilter":
+        check_searches(found.arguments, f"{where}.function")
+    return found
+
+
+def _check_status(function: Function, where: str) -> None:
+    """Refuse an operator that is none and a pattern that cannot be searched."""
+    host, service, op = (text_at(function.arguments, at) for at in range(3))
+    if not host:
+        raise BadRequest("invalid arguments", f"{where}: expected status('host', 'service', 'op')")
+    if op not in ("", "=", "!=", "~", "!~"):
+        raise BadRequest("invalid operator", f"{where}: expected one of = != ~ !~, got {op[:20]}")
+    op, pattern, _ = matching_of(service, op)
+    if op in ("~", "!~"):
+        compile_pattern(expression_of(pattern), ignore_case=True, parameter=where)
+
+
+# -------------------------------------------------------------------- values
+
+
+def _at(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _text(given: Mapping[str, Any], name: str, longest: int, where: str = "") -> str:
+    value = given.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected a text")
+    text = str(value).strip()
+    if len(text) > longest or UNPRINTABLE.search(text):
+        raise BadRequest(
+            f"invalid {name}",
+            f"{_at(where, name)}: expected up to {longest} characters without control characters",
+        )
+    return text
+
+
+def _flag(given: Mapping[str, Any], name: str, default: int, where: str = "") -> int:
+    value = given.get(name)
+    if value is None:
+        return default
+    found = truth(value)
+    if found is None:
+        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected {EXPECTED}")
+    return int(found)
+
+
+def _names(
+    given: Mapping[str, Any],
+    name: str,
+    where: str = "",
+    valid: Callable[[str], object] = lambda text: not UNPRINTABLE.search(text),
+) -> tuple[str, ...]:
+    value = given.get(name)
+    if value is None or value == "":
+        return ()
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list) or len(items) > _MOST_ITEMS:
+        raise BadRequest(
+            f"invalid {name}", f"{_at(where, name)}: expected a list of at most {_MOST_ITEMS} names"
+        )
+    found: dict[str, None] = {}
+    for one in items:
+        text = one.strip() if isinstance(one, str) else ""
+        if not text or len(text) > _LONGEST or not valid(text):
+            raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected a list of names")
+        found[text] = None
+    return tuple(found)
+
+
+def _filters(given: Mapping[str, Any], name: str, where: str = "") -> tuple[str, ...]:
+    return _names(given, name, where, _FILTER.match)
+
+
+def _attributes(given: Mapping[str, Any], name: str, where: str) -> Mapping[str, str]:
+    value = given.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(_FILTER.match(key) for key in value):
+        raise BadRequest(
+            f"invalid {name}", f"{_at(where, name)}: expected an object of attributes and texts"
+        )
+    for key in _NAMES.intersection(value):
+        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected no {key}")
+    return {key: _text(value, key, _LONGEST, _at(where, name)) for key in value}

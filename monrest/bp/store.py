@@ -1,0 +1,300 @@
+"""What business processes ask of the database: functions of a connection.
+
+Rules: docs/spec/store.md, "Records".
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
+
+from attrs import evolve, frozen
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from monrest.base.errors import BadRequest
+from monrest.bp.links import check_links
+from monrest.bp.model import NEW_NAME, Definition, read, unique
+from monrest.bp.results import NOTHING, Result, restored
+from monrest.bp.states import UNKNOWN
+from monrest.store.tables import bp_figures, bp_processes, bp_results
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Connection], T]
+
+DRAFT_SECONDS = 86400
+"""How long a draft is kept that nobody commits, until the next one is made."""
+
+_BITS = 52
+_AT_ONCE = 200
+_HIGHEST = 2**31
+
+
+NO_DEFINITION = Definition(name="")
+
+
+@frozen(kw_only=True)
+class Stored:
+    """A process as it is stored; ``broken`` says why its definition cannot be used."""
+
+    nr: int
+    draft: bool
+    version: int
+    stamp: int
+    definition: Definition = NO_DEFINITION
+    result: Result = NOTHING
+    broken: str = ""
+
+    @property
+    def id(self) -> str:
+        """The number as the API has it."""
+        return str(self.nr)
+
+
+Known: TypeAlias = Mapping[int, Stored]
+
+_SEVERAL = select(
+    bp_processes.c.nr, bp_processes.c.draft, bp_processes.c.version, bp_results.c.stamp
+).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
+
+
+def several(known: Known, number: int | None = None) -> Work[dict[int, Stored]]:
+    """Give all processes, or one, by number; what is ``known`` already is not read again."""
+    query = _SEVERAL
+    if number is not None:
+        query = query.where(bp_processes.c.nr == number)
+
+    def work(connection: Connection) -> dict[int, Stored]:
+        rows = connection.execute(query).all()
+        found: dict[int, Stored] = {}
+        for row in rows:
+            before = known.get(row.nr)
+            if before is None or (before.version, before.stamp) != (row.version, row.stamp):
+                before = None
+            found[row.nr] = before or Stored(
+                nr=row.nr, draft=row.draft, version=row.version, stamp=row.stamp
+            )
+        _complete(connection, found, known)
+        return found
+
+    return work
+
+
+def _complete(connection: Connection, found: dict[int, Stored], known: Known) -> None:
+    """Read definitions and results of those that are not known."""
+    wanted = [nr for nr, one in found.items() if one is not known.get(nr)]
+    for at in range(0, len(wanted), _AT_ONCE):
+        some = wanted[at : at + _AT_ONCE]
+        query = select(bp_results.c.nr, bp_results.c.data).where(bp_results.c.nr.in_(some))
+        for nr, data in connection.execute(query):
+            found[nr] = evolve(found[nr], result=restored(data))
+        changed: list[int] = []
+        for nr in some:
+            before = known.get(nr)
+            if before is not None and before.version == found[nr].version:
+                found[nr] = evolve(found[nr], definition=before.definition, broken=before.broken)
+            else:
+                changed.append(nr)
+        names = select(bp_processes.c.nr, bp_processes.c.name, bp_processes.c.definition)
+        for nr, name, document in connection.execute(names.where(bp_processes.c.nr.in_(changed))):
+            found[nr] = _defined(found[nr], name, document)
+
+
+def _defined(stored: Stored, name: str, document: Mapping[str, Any]) -> Stored:
+    try:
+        return evolve(stored, definition=read(document))
+    except BadRequest as error:
+        # Stored under other rules: it is there, can be replaced, and says what is wrong.
+        broken = error.description
+        result = Result(status=UNKNOWN, status_text=f"the definition cannot be used: {broken}")
+        return evolve(stored, definition=Definition(name=name), result=result, broken=broken)
+
+
+# -------------------------------------------------------------------- changing
+
+
+Check: TypeAlias = Callable[[Definition], object]
+"""Raises BadRequest for a definition that cannot be used here."""
+
+
+def create(document: Mapping[str, Any], start: int, now: float, check: Check) -> Work[int]:
+    """Store a draft under the first free number from ``start``; drafts of yesterday go.
+
+    Raises BadRequest for a document that is wrong, Conflict for a cycle of links.
+    """
+    definition = read(document, name=NEW_NAME)
+    check(definition)
+
+    def work(connection: Connection) -> int:
+        old = (bp_processes.c.draft) & (bp_processes.c.changed < int(now) - DRAFT_SECONDS)
+        connection.execute(delete(bp_processes).where(old))
+        documents = _documents(connection)
+        number = start
+        while number in documents:
+            number += 1
+        _put(connection, number, _valid(number, definition, documents), now, draft=True)
+        return number
+
+    return work
+
+
+Made: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+@frozen
+class Changed:
+    """A change: what was live before (None: it was a draft), and what is live now."""
+
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any]
+
+
+class OvertakenError(Exception):
+    """The definition is not any more what the change was looked at for."""
+
+
+def preview(number: int, made: Made, check: Check) -> Work[Mapping[str, Any] | None]:
+    """Give what ``change`` would store; None when there is none. Raises as ``change``."""
+
+    def work(connection: Connection) -> Mapping[str, Any] | None:
+        documents = _documents(connection)
+        if number not in documents:
+            return None
+        definition = read(made(documents.pop(number)))
+        check(definition)
+        return _valid(number, definition, documents)
+
+    return work
+
+
+def change(
+    number: int,
+    made: Made,
+    now: float,
+    check: Check,
+    expected: Mapping[str, Any] | None = None,
+) -> Work[Changed | None]:
+    """Store what ``made`` makes of a process, and make it live; None when there is none.
+
+    Raises what ``made`` raises, BadRequest for a document that is wrong, Conflict for a cycle;
+    OvertakenError if it is not what was ``expected``.
+    """
+    query = select(bp_processes.c.draft).where(bp_processes.c.nr == number)
+
+    def work(connection: Connection) -> Changed | None:
+        documents = _documents(connection)
+        if number not in documents:
+            return None
+        draft = connection.execute(query).scalar_one()
+        before = documents.pop(number)
+        definition = read(made(before))
+        check(definition)
+        document = _valid(number, definition, documents)
+        if expected is not None and document != expected:
+            raise OvertakenError
+        _put(connection, number, document, now, draft=False)
+        return Changed(None if draft else before, document)
+
+    return work
+
+
+def remove(number: int) -> Work[bool]:
+    """Delete a process with its results; False when there is none."""
+    query = delete(bp_processes).where(bp_processes.c.nr == number)
+    return lambda connection: connection.execute(query).rowcount > 0
+
+
+def _documents(connection: Connection) -> dict[int, Mapping[str, Any]]:
+    query = select(bp_processes.c.nr, bp_processes.c.definition)
+    return {row.nr: row.definition for row in connection.execute(query)}
+
+
+def _valid(
+    number: int, definition: Definition, others: Mapping[int, Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Give the document of a definition beside all others: its name is its own, no link a cycle."""
+    name = unique(definition.name, frozenset(one["name"] for one in others.values()))
+    document = evolve(definition, name=name).document()
+    check_links(number, {**others, number: document})
+    return document
+
+
+def _put(
+    connection: Connection, number: int, document: Mapping[str, Any], now: float, *, draft: bool
+) -> None:
+    values = {
+        "name": document["name"],
+        "draft": draft,
+        "definition": document,
+        "version": secrets.randbits(_BITS),
+        "changed": int(now),
+    }
+    if draft:
+        connection.execute(insert(bp_processes).values(nr=number, **values))
+        connection.execute(insert(bp_results).values(nr=number, stamp=0))
+    else:
+        connection.execute(update(bp_processes).where(bp_processes.c.nr == number).values(**values))
+
+
+# -------------------------------------------------------------------- results
+
+
+@frozen
+class Calculated:
+    """A result as it is stored, for the definition of which it was calculated."""
+
+    nr: int
+    version: int
+    data: bytes
+
+
+_STORE = (
+    update(bp_results)
+    .where(
+        bp_results.c.nr == bindparam("number"),
+        select(bp_processes.c.nr)
+        .where(bp_processes.c.nr == bp_results.c.nr, bp_processes.c.version == bindparam("of"))
+        .exists(),
+    )
+    .values(stamp=bindparam("new_stamp"), data=bindparam("new_data"))
+)
+
+
+def new_stamp() -> int:
+    """Make a stamp for results."""
+    return secrets.randbits(_BITS) or 1
+
+
+def store(
+    results: Sequence[Calculated], stamp: int, figures: Mapping[str, float] = MappingProxyType({})
+) -> Work[None]:
+    """Store results, except for processes that were changed or removed meanwhile."""
+    rows = [
+        {"number": one.nr, "of": one.version, "new_stamp": stamp, "new_data": one.data}
+        for one in results
+    ]
+
+    def work(connection: Connection) -> None:
+        if rows:
+            connection.execute(_STORE, rows)
+        for name, value in figures.items():
+            query = update(bp_figures).where(bp_figures.c.name == name).values(value=value)
+            if connection.execute(query).rowcount == 0:
+                connection.execute(insert(bp_figures).values(name=name, value=value))
+
+    return work
+
+
+def figures(connection: Connection) -> dict[str, float]:
+    """Give the stored figures, and how many processes are live."""
+    query = select(bp_processes.c.nr).where(bp_processes.c.draft.is_(False))
+    found = {row.name: row.value for row in connection.execute(select(bp_figures))}
+    return {**found, "business_process_total": len(connection.execute(query).all())}
+
+
+def number_of(text: str) -> int | None:
+    """Read the number of a process in a path; None for what is none."""
+    if text.isascii() and text.isdigit() and len(text) <= 10 and 0 < int(text) < _HIGHEST:
+        return int(text)
+    return None

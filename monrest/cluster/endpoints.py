@@ -1,0 +1,315 @@
+"""The nodes of a cluster, and whether this one should be asked (docs/spec/cluster.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.lists import local_schema, select
+from monrest.api.visibility import SYSTEM
+from monrest.base.audit import audit
+from monrest.base.errors import (
+    BadRequest,
+    Conflict,
+    NotClustered,
+    NotFound,
+    RestError,
+    Unavailable,
+)
+from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.cluster.model import Step
+from monrest.query.parse import RESERVED
+from monrest.rows.fetch import reselect
+
+COLUMNS = (
+    Column("hostname", "string", "", "its host, empty until that is known"),
+    Column("last_contact", "time", "", "when it answered this node last, 0 for never"),
+    Column("last_error", "string", "", "why it did not answer the last time; empty if it did"),
+    Column("maintenance", "time", "", "since when it is in maintenance, 0 if it is not"),
+    Column("node_id", "string", "", "its id; node<n> until that is known"),
+    Column("node_url", "string", "", "where the nodes reach it"),
+    Column("pids", "array_of_strings", "", "its processes"),
+    Column("response_time", "number", "s", "how long its last answer took"),
+    Column("version", "string", "", "its version"),
+)
+STEPS = (
+    Column("changed", "time", "", "when it came to this state"),
+    Column("message", "string", "", "what went wrong, or why it was left out"),
+    Column("node_id", "string", "", "id of the node"),
+    Column("node_url", "string", "", "where the nodes reach it"),
+    Column("position", "number", "", "its turn, from 0"),
+    Column("state", "string", "", "waiting, ordered, leaving, done, failed or skipped"),
+)
+_SCHEMA = local_schema("cluster", COLUMNS, ())
+_STEPS = local_schema("cluster_restart", STEPS, ())
+_URL = Parameter(name="url", description="the base URL by which the node was called", required=True)
+
+
+def _require(context: Context) -> None:
+    if not context.cluster.clustered:
+        raise NotClustered(
+            "cluster disabled", "this is a single node installation and not clustered"
+        )
+
+
+# -------------------------------------------------------------------- reading
+
+
+def _record(context: Context, url: str) -> dict[str, Any]:
+    """A node as this one knows it."""
+    cluster = context.cluster
+    member, seen, own = cluster.member_at(url), cluster.seen(url), cluster.is_own(url)
+    now = context.wall.now()
+    record = {
+        "hostname": "",
+        "last_contact": int(now if own else seen.last_contact),
+        "last_error": "" if own else seen.last_error,
+        "maintenance": 0,
+        "node_id": cluster.name_of(url),
+        "node_url": url,
+        "pids": [],
+        "response_time": 0.0 if own else seen.response_time,
+        "version": "",
+    }
+    known = member or seen.pong
+    if own:
+        mine = cluster.own
+        known_as = (mine.host, mine.version, mine.pid, cluster.maintenance)
+    elif known is None:
+        return record
+    elif member is not None:
+        known_as = (member.host, member.version, member.pid, member.maintenance)
+    else:
+        assert seen.pong is not None
+        pong = seen.pong
+        known_as = (pong.hostname, pong.version, pong.pid, pong.maintenance)
+    host, version, pid, maintenance = known_as
+    return {
+        **record,
+        "hostname": host,
+        "version": version,
+        "pids": [str(pid)],
+        "maintenance": maintenance,
+    }
+
+
+async def nodes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/cluster: all nodes, none without a cluster."""
+    records = [_record(context, url) for url in context.cluster.urls()]
+    return await select(context, request, _SCHEMA, records)
+
+
+def _url_of(context: Context, text: str) -> str:
+    """Find the url of a node by its id or url; NotFound."""
+    cluster = context.cluster
+    for url in cluster.urls():
+        if text in (cluster.name_of(url), url):
+            return url
+    raise NotFound("no such cluster node")
+
+
+async def node(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/cluster/<id>."""
+    value = _record(context, _url_of(context, where[0]))
+    return await reselect(context, request, Document(value=value, columns=COLUMNS))
+
+
+async def restarts(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/cluster/restart: how far the last restart of all nodes is."""
+    _require(context)
+    await context.cluster.look()
+    return await select(context, request, _STEPS, map(_shown, context.cluster.steps))
+
+
+def _shown(step: Step) -> dict[str, Any]:
+    return {
+        "changed": step.changed,
+        "message": step.message,
+        "node_id": str(step.node) if step.node else "",
+        "node_url": step.url,
+        "position": step.position,
+        "state": step.state,
+    }
+
+
+# -------------------------------------------------------------------- for balancers and nodes
+
+
+async def ready(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/ready: whether requests should be sent to this daemon."""
+    del request
+    if reason := context.cluster.not_ready():
+        raise Unavailable(reason, "send requests to another node")
+    return Document(value={"message": "OK"}, plain=True)
+
+
+async def ping(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/cluster/ping: what this node says of itself to another."""
+    credentials = request.caller.headers.get(context.names.header("Cluster-Auth"), "")
+    url = next((value for name, value in request.parameters if name == "url"), "")
+    return Document(value=context.cluster.answer(credentials, url), plain=True)
+
+
+# -------------------------------------------------------------------- changing
+
+
+def _no_parameters(request: RestRequest) -> None:
+    for name, _ in request.parameters:
+        if name not in RESERVED:
+            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected none")
+
+
+async def no_heartbeat(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/cluster/heartbeat, which is not to be used."""
+    del request
+    _require(context)
+    raise BadRequest("bad request", "POST method required")
+
+
+async def heartbeat(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/cluster/heartbeat: call all other nodes now."""
+    _require(context)
+    _no_parameters(request)
+    found = await context.cluster.heartbeat()
+    shown = {name: None if pong is None else pong.shown for name, pong in found.items()}
+    return Document(value={"message": "heartbeat send", "nodes": shown})
+
+
+async def restart(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/cluster/restart."""
+    try:
+        _require(context)
+        _no_parameters(request)
+        steps = await context.cluster.restart_all()
+        if steps is None:
+            raise Conflict(
+                "a restart goes on already", f"GET {context.names.root}/mon/cluster/restart"
+            )
+    except RestError as error:
+        audit(request.identity, request.caller, "cluster restart", result=error.message)
+        raise
+    audit(request.identity, request.caller, "cluster restart")
+    shown = {str(step.node) if step.node else step.url: step.state for step in steps}
+    message = "the cluster nodes are restarted one after another"
+    return Document(value={"message": message, "nodes": shown})
+
+
+async def maintain(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer POST and DELETE /mon/cluster/<id>/maintenance."""
+    on = request.method != "DELETE"
+    _no_parameters(request)
+    url = _url_of(context, where[0])
+    name = context.cluster.name_of(url)
+    if not (name.isdigit() and await context.cluster.maintain(int(name), on=on)):
+        raise Conflict("the node is not known yet", "it has to run before")
+    action = "cluster maintenance" if on else "cluster maintenance end"
+    audit(request.identity, request.caller, action, target=url)
+    what = "put into maintenance mode" if on else "taken out of maintenance mode"
+    return Document(value={"message": f"node {name} {what}"})
+
+
+_MESSAGE = Column("message", "string", "", "what was done")
+_NODES = Column("nodes", "object", "", "by id of the node: its answer, null where there is none")
+_HEARTBEAT = Endpoint(
+    path="/mon/cluster/heartbeat",
+    methods=("POST",),
+    description="call all other nodes now",
+    text="Every node does this by itself all `cluster.heartbeat_interval` seconds. 501 without a "
+    "cluster.",
+    handler=heartbeat,
+    shape="object",
+    parameters=(),
+    columns=(_MESSAGE, _NODES),
+    roles=("admin",),
+)
+_MAINTENANCE = Endpoint(
+    path="/mon/cluster/<id>/maintenance",
+    methods=("POST",),
+    description="take a node out of the balance",
+    text="`/mon/ready` of the node answers 503 `MAINTENANCE` within seconds; requests are still "
+    "served. It stays so over restarts.",
+    handler=maintain,
+    shape="object",
+    parameters=(),
+    columns=(_MESSAGE,),
+    roles=("admin",),
+)
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/cluster",
+        description="nodes of the cluster",
+        text="As the node that answers knows them; sorted by URL. An empty list without a cluster.",
+        handler=nodes,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+        roles=(SYSTEM,),
+    ),
+    Endpoint(
+        path="/mon/cluster/<id>",
+        description="one node of the cluster, by its id or URL",
+        handler=node,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+        roles=(SYSTEM,),
+    ),
+    _HEARTBEAT,
+    evolve(
+        _HEARTBEAT, methods=("GET",), description="not to be used: POST it",
+        text="Always an error.", handler=no_heartbeat, columns=(),
+    ),
+    Endpoint(
+        path="/mon/cluster/restart",
+        methods=("POST",),
+        description="restart all nodes, one after another",
+        text="Each node says at `/mon/ready` for `cluster.restart_notice` seconds that it leaves, "
+        "lets its requests and jobs end (`server.drain_timeout`), and starts again; the next one "
+        "follows when it answers. The node that is asked is the last. A node that does not "
+        "answer is left out; one that does not come back ends it. 409 while a restart goes on, "
+        "501 without a cluster.",
+        handler=restart,
+        shape="object",
+        parameters=(),
+        columns=(_MESSAGE, Column("nodes", "object", "", "by id of the node: waiting or skipped")),
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/mon/cluster/restart",
+        description="how far the last restart of all nodes is",
+        text="Empty before the first one. 501 without a cluster.",
+        handler=restarts,
+        parameters=LIST_PARAMETERS,
+        columns=STEPS,
+        roles=(SYSTEM,),
+    ),
+    _MAINTENANCE,
+    evolve(
+        _MAINTENANCE, methods=("DELETE",), description="let a node into the balance again",
+        text="Also when it was not in maintenance.",
+    ),
+    Endpoint(
+        path="/mon/cluster/ping",
+        description="what a node says of itself to another node",
+        text="For the nodes of a cluster only, which prove with `X-Mon-Cluster-Auth` that they "
+        "have the same secret key.",
+        handler=ping,
+        shape="object",
+        parameters=(_URL,),
+        columns=(),
+        public=True,
+    ),
+    Endpoint(
+        path="/mon/ready",
+        description="whether requests should be sent to this daemon",
+        text="For load balancers, without credentials: 200 `OK`, or 503 `MAINTENANCE`, "
+        "`STARTING`, `STOPPING` or `NO DATABASE` with the reason.",
+        handler=ready,
+        shape="object",
+        parameters=(),
+        columns=(_MESSAGE,),
+        public=True,
+    ),
+)  # fmt: skip

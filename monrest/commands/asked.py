@@ -1,0 +1,184 @@
+"""Reading what a request asks to be sent (docs/spec/commands.md, "Targets")."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import frozen
+
+from monrest.api.endpoint import Context
+from monrest.base.errors import BadRequest, RestError
+from monrest.base.truth import flag, truth
+from monrest.config import ServerConfig
+from monrest.livestatus.command import Target
+from monrest.sites.site import Site
+
+Given = Mapping[str, tuple[str, ...]]
+"""Parameters by name, each with all of its values."""
+
+OBJECTS = {
+    "host": "hosts",
+    "hostgroup": "hostgroups",
+    "servicegroup": "servicegroups",
+    "contact": "contacts",
+    "contactgroup": "contactgroups",
+}
+"""Parameters of ``/cmd`` that name an object, in the order in which the last one decides."""
+
+_OF_REQUEST = frozenset(
+    {"backend", "backends", "background", "force", "headers", "test_only", "wait"}
+)
+"""Parameters that say how to send and not what."""
+
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_USUAL_WAIT = 10.0
+_MARGIN = 1.0
+"""Seconds that a request needs beside waiting."""
+
+
+class NoBackendError(RestError):
+    """The request means no site at all."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "error during request",
+            "backend error, no backends available: no configured site is selected",
+        )
+
+
+@frozen(kw_only=True)
+class Asked:
+    """One command as a client asks for it; ``index`` is its place in a list.
+
+    ``given`` are its arguments, ``sites`` those that the request means.
+    """
+
+    index: int = 0
+    command: str
+    target: Target
+    given: Given
+    sites: tuple[Site, ...]
+
+
+@frozen(kw_only=True)
+class Manner:
+    """How to send: ``wait`` is for how many seconds to look for the effect, None for not at all.
+
+    ``test_only``: everything is checked and nothing is sent. ``force``: a core is restarted
+    without a check of its object files.
+    """
+
+    wait: float | None = None
+    test_only: bool = False
+    force: bool = False
+
+
+def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Parameters by name; those that repeat with all of their values."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in pairs:
+        found[name] = (*found.get(name, ()), value)
+    return found
+
+
+def manner(given: Given, server: ServerConfig) -> Manner:
+    """Read ``wait`` and ``test_only``. Raise BadRequest if either makes no sense."""
+    return Manner(
+        wait=_wait(given, server),
+        test_only=flag("test_only", one_of(given, "test_only")),
+        force=flag("force", one_of(given, "force")),
+    )
+
+
+def longest_wait(server: ServerConfig) -> float:
+    """For how many seconds a request can wait before it times out."""
+    return max(server.request_timeout - _MARGIN, 0.0)
+
+
+def _wait(given: Given, server: ServerConfig) -> float | None:
+    text = one_of(given, "wait")
+    longest = longest_wait(server)
+    wanted = truth(text)
+    if wanted is not None:
+        return min(_USUAL_WAIT, longest) if wanted else None
+    if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
+        raise BadRequest("invalid wait", "wait: expected 1 or a number of seconds")
+    seconds = float(text)
+    if seconds > longest:
+        raise BadRequest(
+            "invalid wait",
+            f"wait: expected at most {longest:g} seconds, because requests end after "
+            f"{server.request_timeout:g}",
+        )
+    return seconds or None
+
+
+def one_of(given: Given, name: str) -> str:
+    """The value of a parameter, empty when there is none; BadRequest for a list."""
+    values = given.get(name, ())
+    if len(values) > 1:
+        raise BadRequest(f"invalid {name}", f"{name}: expected one value, got {len(values)}")
+    return values[0].strip() if values else ""
+
+
+def arguments(given: Given) -> dict[str, tuple[str, ...]]:
+    """What is left for the command itself."""
+    return {name: values for name, values in given.items() if name not in _OF_REQUEST}
+
+
+def target_of(given: Given) -> tuple[Target, dict[str, tuple[str, ...]]]:
+    """The object that the parameters of ``/cmd`` name, and what is left of them.
+
+    Without any object the command is one for whole cores. A name that is there must not be
+    empty: an empty variable in a script must not make a command global.
+    """
+    left = dict(given)
+    names = {word: name(left, word) for word in (*OBJECTS, "service") if word in left}
+    for word in names:
+        del left[word]
+    if "service" in names:
+        if "host" not in names:
+            raise BadRequest("missing argument: host", "host is a required argument of a service")
+        return Target("services", names["host"], names["service"]), left
+    if not names:
+        return Target("sites"), left
+    word = [word for word in OBJECTS if word in names][-1]
+    return Target(OBJECTS[word], names[word]), left
+
+
+def name(given: Given, word: str) -> str:
+    """The name of an object in a parameter."""
+    values = given[word]
+    if len(values) != 1 or not values[0]:
+        raise BadRequest(f"invalid {word}", f"{word}: expected one name that is not empty")
+    return values[0]
+
+
+def command_of(given: dict[str, tuple[str, ...]]) -> str:
+    """Take ``cmd`` out of the parameters; BadRequest if it is missing."""
+    if "cmd" not in given:
+        raise BadRequest("missing argument: cmd", "cmd is a required argument")
+    text = one_of(given, "cmd")
+    del given["cmd"]
+    if not text:
+        raise BadRequest("missing argument: cmd", "cmd is a required argument")
+    return text
+
+
+def sites_of(context: Context, prefix: Sequence[str], given: Given) -> tuple[Site, ...]:
+    """The sites that are meant: of the path, else of the parameters, else all shown ones.
+
+    Raise BadRequest for an unknown site and NoBackendError when there is none at all.
+    """
+    named = prefix or _list(given, "backend") or _list(given, "backends")
+    sites = context.sites.select(named)
+    if not sites:
+        raise NoBackendError
+    return sites
+
+
+def _list(given: Given, name: str) -> tuple[str, ...]:
+    parts = (part.strip() for value in given.get(name, ()) for part in value.split(","))
+    return tuple(part for part in parts if part)

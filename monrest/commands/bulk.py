@@ -1,0 +1,165 @@
+"""A list of commands in one request: all or nothing until the first one is sent.
+
+The body of ``POST /cmd`` is a JSON list of objects with the parameters of one ``/cmd`` each. If
+any of them is malformed, forbidden or unknown, nothing is sent and all of those are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from monrest.api.endpoint import Context
+from monrest.base.concurrency import sliced
+from monrest.base.errors import BadRequest, Forbidden, RestError
+from monrest.base.values import Answer, Document, RestRequest, SiteProblem
+from monrest.commands.asked import (
+    Asked,
+    arguments,
+    collected,
+    command_of,
+    manner,
+    sites_of,
+    target_of,
+)
+from monrest.commands.outcome import Outcome
+from monrest.commands.submit import submit
+from monrest.sites.site import Site
+
+MOST_COMMANDS = 10_000
+"""Entries of one list."""
+
+_ORDER = ("index", "code", "message", "commands", "error")
+_NOT_IN_ENTRIES = ("wait", "test_only", "force", "background")
+
+
+async def bulk(context: Context, request: RestRequest) -> Answer:
+    """Send the commands of a list; one result each, in their order."""
+    given = collected(request.parameters)
+    how = manner(given, context.config.server)
+    if further := sorted(arguments(given)):
+        raise BadRequest(
+            "unknown parameter",
+            f"{further[0]}: expected in the entries of the list, beside them only backends, "
+            "test_only, force and wait",
+        )
+    sites = sites_of(context, request.sites, given)
+    entries = request.document
+    if not entries:
+        raise BadRequest("empty list", "request body: expected a list with at least one command")
+    if len(entries) > MOST_COMMANDS:
+        raise BadRequest(
+            "too many commands",
+            f"request body: expected at most {MOST_COMMANDS} commands, got {len(entries)}",
+        )
+    asked: list[Asked] = []
+    problems: dict[int, RestError] = {}
+    work = _read(context, request, entries, sites, asked, problems)
+    await sliced(work, context.clock)
+    outcomes = await submit(context, request, asked, how, problems)
+    if problems:
+        raise problem_of(problems, len(entries))
+    return await _answer(context, outcomes)
+
+
+async def _answer(context: Context, outcomes: Sequence[Outcome]) -> Document:
+    results: list[dict[str, Any]] = []
+    failed: dict[str, SiteProblem] = {}
+    await sliced(_results(outcomes, results, failed), context.clock)
+    return Document(value=results, order=_ORDER, failed_sites=tuple(failed.values()))
+
+
+def _results(
+    outcomes: Sequence[Outcome], results: list[dict[str, Any]], failed: dict[str, SiteProblem]
+) -> Generator[None]:
+    for outcome in outcomes:
+        yield
+        results.append(outcome.result())
+        failed.update((one.site, one) for one in outcome.failed)
+
+
+def _read(
+    context: Context,
+    request: RestRequest,
+    entries: Sequence[Any],
+    sites: tuple[Site, ...],
+    asked: list[Asked],
+    problems: dict[int, RestError],
+) -> Generator[None]:
+    for index, entry in enumerate(entries):
+        yield
+        try:
+            given = _given(entry)
+            command = command_of(given)
+            target, left = target_of(given)
+            chosen = sites
+            if "backend" in given or "backends" in given:
+                chosen = sites_of(context, request.sites, given)
+            asked.append(
+                Asked(
+                    index=index,
+                    command=command,
+                    target=target,
+                    given=arguments(left),
+                    sites=chosen,
+                )
+            )
+        except RestError as error:
+            problems[index] = error
+
+
+def _given(entry: Any) -> dict[str, tuple[str, ...]]:
+    """An entry as parameters: null is absent, true is 1."""
+    if not isinstance(entry, dict):
+        raise BadRequest("invalid command", "expected an object with cmd and its parameters")
+    given: dict[str, tuple[str, ...]] = {}
+    for name, value in entry.items():
+        if name in _NOT_IN_ENTRIES:
+            raise BadRequest(
+                "invalid command", f"{name}: expected in the query string, for the whole request"
+            )
+        values = value if isinstance(value, list) else (value,)
+        texts = tuple(_text(name, one) for one in values if one is not None)
+        if texts:
+            given[name] = texts
+    return given
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return orjson.dumps(value).decode()
+    raise BadRequest("invalid command", f"{name}: expected a text, number, boolean or null")
+
+
+def problem_of(problems: Mapping[int, RestError], count: int) -> RestError:
+    """One error for a whole list: 403 if every problem is one, else 400; all are named.
+
+    ``help`` is that of the first.
+    """
+    kind = Forbidden if all(one.code == Forbidden.code for one in problems.values()) else BadRequest
+    named = [
+        {
+            "index": index,
+            "code": problems[index].code,
+            "message": problems[index].message,
+            "description": problems[index].description,
+        }
+        for index in sorted(problems)
+    ]
+    first = named[0]
+    extra = {"problems": named}
+    if help_ := problems[min(problems)].extra.get("help"):
+        extra["help"] = help_
+    return kind(
+        f"nothing was sent, because {len(named)} of {count} commands cannot be sent",
+        f"index {first['index']}: {first['message']}: {first['description']}".rstrip(": "),
+        extra=extra,
+    )

@@ -1,0 +1,358 @@
+"""What the cores must say before commands can be sent: one query for each table and site.
+
+Which objects exist where, whose contact the user is (docs/spec/commands.md, "Permissions"), and
+which comments and downtimes belong to an object
+(docs/spec/commands.md, "Commands resolved by look-up"). However many objects are asked about, a
+table is asked once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence, Set
+from typing import Any, TypeAlias
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from monrest.api.visibility import visibility
+from monrest.base.concurrency import sliced
+from monrest.base.values import Capabilities, Identity, Row, SiteProblem
+from monrest.commands.permissions import contact_filter, is_contact
+from monrest.livestatus.command import Target
+from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
+from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
+from monrest.sites.normalise import Layout
+from monrest.sites.site import Site
+
+_FEW = 20
+"""Objects up to which a core is asked for them alone.
+
+A core tests every row against every name, so for many objects all names come faster than a
+filter with thousands of lines.
+"""
+_SLICE = 256
+
+GROUP_MEMBERS = {"hostgroups": "hosts", "servicegroups": "services"}
+
+
+@define
+class Found:
+    """Which targets exist on which sites (by id), and the sites that could not say."""
+
+    sites: dict[Target, set[str]] = field(factory=lambda: defaultdict(set))
+    problems: dict[str, SiteProblem] = field(factory=dict)
+
+    def on(self, target: Target) -> Set[str]:
+        """The ids of the sites where ``target`` was found."""
+        return self.sites.get(target, frozenset())
+
+    def take(self, gathered: Gathered) -> None:
+        """Note the failures of one query."""
+        self.problems.update((one.site, one) for one in gathered.problems)
+
+
+@frozen
+class _Question:
+    """One table to ask, and how its rows name targets."""
+
+    table: str
+    columns: Layout
+    filter: CoreFilter | None
+    read: Callable[[Row], Iterable[Target]]
+    lost: Callable[[Row], Iterable[Target]] | None = None
+
+
+async def existing(sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime) -> Found:
+    """Where the ``targets`` exist, whoever asks.
+
+    Raise SitesFailed when no site answers at all.
+    """
+    questions = [
+        _numbered(kind, names) if kind in ENTRY_TABLES else _objects(kind, names, None)
+        for kind, names in _by_kind(targets).items()
+    ]
+    return await _asked(sites, questions, clock)
+
+
+async def commanded(
+    sites: Sequence[Site],
+    targets: Iterable[Target],
+    user: str,
+    clock: IReactorTime,
+    *,
+    strict: bool,
+) -> Found:
+    """Where ``user`` is a contact of the target, or of every member of a group that has some.
+
+    Raise SitesFailed when no site answers at all.
+    """
+    questions = []
+    for kind, names in _by_kind(targets).items():
+        if kind in GROUP_MEMBERS:
+            questions.append(_groups(kind, names, user, strict=strict))
+        else:
+            questions.append(_objects(kind, names, contact_filter(kind, user, strict=strict)))
+    return await _asked(sites, questions, clock)
+
+
+async def seen(
+    sites: Sequence[Site],
+    targets: Iterable[Target],
+    identity: Identity,
+    clock: IReactorTime,
+    *,
+    strict: bool,
+) -> Found:
+    """Where ``identity`` sees the target, or a member of a group.
+
+    Raise SitesFailed when no site answers at all.
+    """
+    questions = []
+    for kind, names in _by_kind(targets).items():
+        if kind in GROUP_MEMBERS:
+            table = GROUP_MEMBERS[kind]
+            questions.append(_members(kind, names, visibility(identity, table, strict)))
+        else:
+            questions.append(_objects(kind, names, visibility(identity, kind, strict)))
+    return await _asked(sites, questions, clock)
+
+
+def _members(kind: str, targets: Collection[Target], further: CoreFilter | None) -> _Question:
+    wanted = {target.name for target in targets}
+    limits: list[CoreFilter] = []
+    if len(wanted) <= _FEW:
+        limits.append(Any_(tuple(Test("groups", ">=", name) for name in sorted(wanted))))
+    if further is not None:
+        limits.append(further)
+
+    def groups(row: Row) -> Iterable[Target]:
+        return [Target(kind, name) for name in row[0] if name in wanted]
+
+    return _Question(GROUP_MEMBERS[kind], (("groups", "list"),), _joined(limits), groups)
+
+
+def _by_kind(targets: Iterable[Target]) -> dict[str, set[Target]]:
+    found: dict[str, set[Target]] = defaultdict(set)
+    for target in targets:
+        found[target.kind].add(target)
+    return found
+
+
+ENTRY_TABLES = {
+    "host_comments": "comments",
+    "service_comments": "comments",
+    "host_downtimes": "downtimes",
+    "service_downtimes": "downtimes",
+}
+"""Kinds of targets that are comments and downtimes, named by their id."""
+
+
+def _numbered(kind: str, targets: Collection[Target]) -> _Question:
+    limit = None
+    if len(targets) <= _FEW:
+        limit = Any_(tuple(Test("id", "=", target.name) for target in targets))
+    of_service = kind.startswith("service_")
+
+    def read(row: Row) -> Iterable[Target]:
+        number, service = row
+        return (Target(kind, str(int(number))),) if bool(service) == of_service else ()
+
+    layout: Layout = (("id", "int"), ("service_description", "string"))
+    return _Question(ENTRY_TABLES[kind], layout, limit, read)
+
+
+def _objects(kind: str, targets: Collection[Target], further: CoreFilter | None) -> _Question:
+    columns = ("host_name", "description") if kind == "services" else ("name",)
+    limits: list[CoreFilter] = []
+    if len(targets) <= _FEW:
+        limits.append(Any_(tuple(_is(columns, target) for target in targets)))
+    if further is not None:
+        limits.append(further)
+    layout: Layout = tuple((name, "string") for name in columns)
+    return _Question(kind, layout, _joined(limits), lambda row: (Target(kind, *row),))
+
+
+def _is(columns: tuple[str, ...], target: Target) -> CoreFilter:
+    values = (target.name, target.service)
+    tests = tuple(Test(column, "=", value) for column, value in zip(columns, values, strict=False))
+    return tests[0] if len(tests) == 1 else Every(tests)
+
+
+def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) -> _Question:
+    table = GROUP_MEMBERS[kind]
+    wanted = {target.name for target in targets}
+    columns: Layout = (("groups", "list"), ("contacts", "list"))
+    if table == "services" and not strict:
+        columns += (("host_contacts", "list"),)
+    limit = None
+    if len(wanted) <= _FEW:
+        limit = Any_(tuple(Test("groups", ">=", name) for name in sorted(wanted)))
+
+    def groups(row: Row) -> Iterable[Target]:
+        return [Target(kind, name) for name in row[0] if name in wanted]
+
+    def lost(row: Row) -> Iterable[Target]:
+        return () if is_contact(user, *row[1:]) else groups(row)
+
+    return _Question(table, columns, limit, groups, lost)
+
+
+def _joined(filters: Sequence[CoreFilter]) -> CoreFilter | None:
+    if len(filters) > 1:
+        return Every(tuple(filters))
+    return filters[0] if filters else None
+
+
+async def _asked(
+    sites: Sequence[Site], questions: Sequence[_Question], clock: IReactorTime
+) -> Found:
+    found = Found()
+    answers = await _all(
+        [_gathered(sites, one.table, one.columns, one.filter, clock) for one in questions]
+    )
+    for question, gathered in zip(questions, answers, strict=True):
+        found.take(gathered)
+        for answer in gathered.answers:
+            work = _read(question, answer.rows, found.sites, answer.site.id)
+            await _understood(answer, work, found.problems, clock)
+    return found
+
+
+async def _understood(
+    answer: SiteAnswer,
+    work: Generator[None],
+    problems: dict[str, SiteProblem],
+    clock: IReactorTime,
+) -> None:
+    """Read the rows of one site; one that lies about its types counts as failed."""
+    try:
+        await sliced(work, clock)
+    except (TypeError, ValueError):
+        site = answer.site
+        problems[site.id] = SiteProblem(site.id, site.name, "the core sent rows of wrong types")
+
+
+def _read(
+    question: _Question, rows: Sequence[Row], sites: Mapping[Target, set[str]], site: str
+) -> Generator[None]:
+    lost: set[Target] = set()
+    seen: set[Target] = set()
+    for at, row in enumerate(rows):
+        if at % _SLICE == _SLICE - 1:
+            yield
+        seen.update(question.read(row))
+        if question.lost is not None:
+            lost.update(question.lost(row))
+    for target in seen - lost:
+        sites[target].add(site)
+
+
+async def _all(questions: Sequence[Any]) -> list[Gathered]:
+    """Every answer; the first failure is raised when all have ended."""
+    waiting = [Deferred.fromCoroutine(one) for one in questions]
+    answers: list[Gathered] = []
+    for _, outcome in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(outcome, Failure):
+            outcome.raiseException()
+        answers.append(outcome)
+    return answers
+
+
+async def _gathered(
+    sites: Sequence[Site],
+    table: str,
+    columns: Layout,
+    limit: CoreFilter | None,
+    clock: IReactorTime,
+) -> Gathered:
+    pushed = Pushed(table=table, columns=tuple(name for name, _ in columns), filter=limit)
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        return pushed if all(core.has(table, name) for name in pushed.columns) else None
+
+    return await fan_out(sites, plan, columns, clock)
+
+
+# ---------------------------------------------------------------- comments and downtimes
+
+
+@frozen
+class Entry:
+    """A comment or downtime of one object; ``start`` of a downtime in Unix time."""
+
+    id: int
+    text: str
+    start: float
+
+
+Entries: TypeAlias = Mapping[tuple[str, Target], list[Entry]]
+"""Site id and host or service to its entries; those of services are not among their host's."""
+
+
+async def entries(
+    table: str, sites: Sequence[Site], targets: Collection[Target], clock: IReactorTime
+) -> tuple[Entries, dict[str, SiteProblem]]:
+    """The ``comments`` or ``downtimes`` of hosts and services, with the sites that failed.
+
+    Raise SitesFailed when no site answers at all.
+    """
+    hosts = {target.name for target in targets}
+    limit = None
+    if len(hosts) <= _FEW:
+        limit = Any_(tuple(Test("host_name", "=", name) for name in sorted(hosts)))
+    columns: Layout = (
+        ("id", "int"),
+        ("host_name", "string"),
+        ("service_description", "string"),
+        ("comment", "string"),
+    )
+    if table == "downtimes":
+        columns += (("start_time", "int"),)
+    gathered = await _gathered(sites, table, columns, limit, clock)
+    problems = {one.site: one for one in gathered.problems}
+    found: dict[tuple[str, Target], list[Entry]] = defaultdict(list)
+    wanted = frozenset(targets)
+    for answer in gathered.answers:
+        work = _sorted_out(answer.site.id, answer.rows, wanted, found)
+        await _understood(answer, work, problems, clock)
+    return found, problems
+
+
+async def owners(
+    table: str,
+    sites: Sequence[Site],
+    number: int,
+    visible: CoreFilter | None,
+    clock: IReactorTime,
+) -> Found:
+    """The hosts and services with a comment or downtime of this id, and on which sites.
+
+    ``visible`` is what the user may see. Raise SitesFailed when no site answers at all.
+    """
+    limits: list[CoreFilter] = [Test("id", "=", str(number))]
+    if visible is not None:
+        limits.append(visible)
+
+    def read(row: Row) -> Iterable[Target]:
+        host, service = row
+        return (Target("services", host, service) if service else Target("hosts", host),)
+
+    layout: Layout = (("host_name", "string"), ("service_description", "string"))
+    return await _asked(sites, [_Question(table, layout, _joined(limits), read)], clock)
+
+
+def _sorted_out(
+    site: str,
+    rows: Sequence[Row],
+    wanted: frozenset[Target],
+    found: Mapping[tuple[str, Target], list[Entry]],
+) -> Generator[None]:
+    for at, (number, host, service, text, *start) in enumerate(rows):
+        if at % _SLICE == _SLICE - 1:
+            yield
+        target = Target("services", host, service) if service else Target("hosts", host)
+        if target in wanted:
+            found[site, target].append(Entry(int(number), text, start[0] if start else 0))

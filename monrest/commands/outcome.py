@@ -1,0 +1,143 @@
+"""What became of a command, and how it is told (docs/spec/commands.md, "What a core answers")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define, field
+
+from monrest.base.errors import BadRequest, RestError, SitesFailed, SitesTimedOut
+from monrest.base.values import Document, SiteProblem
+from monrest.commands.orders import Job, told
+
+SUBMITTED = "Command successfully submitted"
+TESTED = "Command is valid, nothing was sent because of test_only"
+NOTHING = "Nothing matched, no command was sent"
+REFUSED = "sending command failed"
+UNCERTAIN = "it is not known whether the command was executed"
+UNREACHED = "no backend available"
+
+SEEN = "seen"
+NOTHING_MATCHED = "nothing matched"
+
+
+@define(eq=False, kw_only=True)
+class Outcome:
+    """One command on all of its sites.
+
+    ``lines`` as the cores got them, or may have got them on the sites in ``uncertain``.
+    ``accepted`` are the sites whose core took some of them.
+    ``refused``: texts of cores with the site's name. ``effects``: site to what was read back.
+    """
+
+    job: Job
+    tested: bool = False
+    lines: list[str] = field(factory=list)
+    accepted: set[str] = field(factory=set)
+    refused: list[str] = field(factory=list)
+    failed: list[SiteProblem] = field(factory=list)
+    uncertain: set[str] = field(factory=set)
+    effects: dict[str, str] = field(factory=dict)
+
+    def fail(self, problem: SiteProblem, *, uncertain: bool = False) -> None:
+        """Note that a site did not take it, or that nobody knows."""
+        if problem.site not in {one.site for one in self.failed}:
+            self.failed.append(problem)
+        if uncertain:
+            self.uncertain.add(problem.site)
+
+    @property
+    def code(self) -> int:
+        """The HTTP status of this command alone.
+
+        One refusing core makes 400 of it; failed sites count only if no other one took it or had
+        nothing to do.
+        """
+        if self.refused:
+            return 400
+        if self.accepted or self.idle or not self.failed:
+            return 200
+        return 504 if all(one.timed_out for one in self.failed) else 502
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing was sent because nothing had to be, on some site at least."""
+        if self.tested:
+            return True
+        failed = {one.site for one in self.failed}
+        return not self.uncertain and any(one.id not in failed for one in self.job.sites)
+
+    @property
+    def message(self) -> str:
+        """The short text."""
+        if self.refused:
+            return REFUSED
+        if self.accepted:
+            return SUBMITTED
+        if self.failed and not self.idle:
+            return UNCERTAIN if self.uncertain else UNREACHED
+        return TESTED if self.lines else NOTHING
+
+    @property
+    def commands(self) -> str:
+        """The lines in one text."""
+        return "\n".join(self.lines)
+
+    @property
+    def effect(self) -> str:
+        """The effect over all sites: what is the least good of them; empty if none was wanted."""
+        kinds = list(self.effects.values())
+        return next((kind for kind in kinds if kind != SEEN), SEEN) if kinds else ""
+
+    def members(self) -> dict[str, Any]:
+        """What success and failure have in common."""
+        more: dict[str, Any] = {"commands": self.commands}
+        if self.effects:
+            more |= {"effect": self.effect, "effects": self.effects}
+        if self.job.warnings:
+            more["warnings"] = self.job.warnings
+        if self.failed:
+            more["failed_sites"] = [
+                one | ({"uncertain": True} if one["site"] in self.uncertain else {})
+                for one in told(self.failed)
+            ]
+        return more
+
+    @property
+    def error(self) -> str:
+        """What cores said, each on a line of its own with the name of the site."""
+        return "\n".join(self.refused)
+
+    def answer(self) -> Document:
+        """The document of a single command; raises what is no success."""
+        if self.refused:
+            refusal = BadRequest(
+                REFUSED,
+                f"{REFUSED}: {self.error}",
+                extra={**self.members(), "error": self.error, "help": self.job.help},
+            )
+            refusal.problems = tuple(self.failed)
+            raise refusal
+        if self.code != 200:
+            kind = SitesTimedOut if self.code == SitesTimedOut.code else SitesFailed
+            error: RestError = kind(self.failed)
+            error.message = self.message
+            error.extra = self.members()
+            raise error
+        return Document(
+            value={"message": self.message, **self.members()},
+            order=("message", "commands"),
+            failed_sites=tuple(self.failed),
+            warnings=tuple(self.job.warnings),
+        )
+
+    def result(self) -> dict[str, Any]:
+        """The entry of a list of results."""
+        more = {"error": self.error} if self.refused else {}
+        return {
+            "index": self.job.asked.index,
+            "code": self.code,
+            "message": self.message,
+            **self.members(),
+            **more,
+        }

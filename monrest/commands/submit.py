@@ -1,0 +1,204 @@
+"""Sending what was prepared, and writing it down (docs/spec/commands.md).
+
+From the first byte to a core on, a command goes its way to the end and into the audit log, even
+if the client does not wait for it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+from attrs import define, field
+
+from monrest.api.endpoint import Context
+from monrest.base.audit import audit
+from monrest.base.concurrency import shielded, sliced
+from monrest.base.errors import Forbidden, RestError
+from monrest.base.values import Answer, RestRequest, SiteProblem
+from monrest.commands.asked import Asked, Manner, longest_wait
+from monrest.commands.orders import Job, Preparation
+from monrest.commands.outcome import Outcome
+from monrest.commands.readback import Watch
+from monrest.livestatus.catalogue import find, singular
+from monrest.livestatus.command import CoreCommand, Target
+from monrest.livestatus.external import decodes_backslashes, line
+from monrest.objectconfig.check import unchecked_restarts
+from monrest.sites.commands import Sent, send
+from monrest.sites.site import Site
+
+ACTION = "command"
+OK = 200
+
+
+async def submit_one(context: Context, request: RestRequest, asked: Asked, how: Manner) -> Answer:
+    """Send one command and answer what became of it; raises what went wrong."""
+    problems: dict[int, RestError] = {}
+    outcomes = await submit(context, request, (asked,), how, problems)
+    if problems:
+        raise problems[asked.index]
+    return outcomes[0].answer()
+
+
+async def submit(
+    context: Context,
+    request: RestRequest,
+    asked: Sequence[Asked],
+    how: Manner,
+    problems: dict[int, RestError],
+) -> list[Outcome]:
+    """Send the commands, each to its sites, and give their outcomes in the same order.
+
+    If there are ``problems`` by index, or preparing finds some more, which are added, nothing is
+    sent and the list is empty. Raise SitesFailed when the cores cannot be asked what has to be
+    known before.
+    """
+    began = context.clock.seconds()
+    preparation = Preparation(context, request.identity)
+    try:
+        await preparation.run(asked)
+    except RestError as error:
+        await sliced(_audit_refused(request, asked, {}, error), context.clock)
+        raise
+    problems |= preparation.problems
+    if not problems and not how.force:
+        problems |= await unchecked_restarts(context, request, preparation.jobs)
+    if problems:
+        await sliced(_audit_refused(request, asked, problems), context.clock)
+        return []
+    outcomes: list[Outcome] = []
+    await sliced(_begun(preparation.jobs, how, outcomes), context.clock)
+    if how.test_only:
+        await sliced(_tested(outcomes, int(context.wall.now())), context.clock)
+        return outcomes
+    watch = Watch(context, outcomes) if how.wait is not None else None
+    if watch is not None:
+        await watch.before()
+    await shielded(_send(context, request, outcomes))
+    if watch is not None and how.wait is not None:
+        # The answer must come before the request times out, however long sending took.
+        spent = context.clock.seconds() - began
+        await watch.after(min(how.wait, longest_wait(context.config.server) - spent))
+    return outcomes
+
+
+def _begun(jobs: Sequence[Job], how: Manner, outcomes: list[Outcome]) -> Generator[None]:
+    for job in jobs:
+        yield
+        outcomes.append(Outcome(job=job, tested=how.test_only, failed=list(job.failed)))
+
+
+async def _send(context: Context, request: RestRequest, outcomes: Sequence[Outcome]) -> None:
+    """Tell every site everything that is for it, in order; note and write down what it said."""
+    queues: dict[str, _Queue] = {}
+    await sliced(_queued(outcomes, queues), context.clock)
+    if queues:
+        orders = [(queue.site, tuple(queue.places)) for queue in queues.values()]
+        sent = await send(orders, context.clock, context.wall)
+        for one, queue in zip(sent, queues.values(), strict=True):
+            await sliced(queue.note(one), context.clock)
+    await sliced(_audit_sent(request, outcomes), context.clock)
+
+
+@define(eq=False)
+class _Queue:
+    """What one site is told: each command once, with the outcomes that it belongs to."""
+
+    site: Site
+    places: dict[CoreCommand, list[Outcome]] = field(factory=dict)
+
+    def note(self, sent: Sent) -> Generator[None]:
+        """Tell the outcomes what became of their lines."""
+        failed = sent.problem
+        lines = (*sent.lines, *sent.unsent)
+        for at, (text, outcomes) in enumerate(zip(lines, self.places.values(), strict=True)):
+            yield
+            for outcome in outcomes:
+                if at >= len(sent.lines):
+                    outcome.fail(failed or self._problem("was not sent"))
+                    continue
+                outcome.lines.append(text)
+                if at in sent.refused:
+                    outcome.refused.append(f"{self.site.name}: {sent.refused[at]}")
+                elif at in sent.doubtful:
+                    late = failed is not None and failed.timed_out
+                    outcome.fail(self._problem(sent.doubtful[at], late), uncertain=True)
+                else:
+                    outcome.accepted.add(self.site.id)
+
+    def _problem(self, reason: str, timed_out: bool = False) -> SiteProblem:
+        return SiteProblem(self.site.id, self.site.name, reason, timed_out)
+
+
+def _queued(outcomes: Sequence[Outcome], queues: dict[str, _Queue]) -> Generator[None]:
+    for outcome in outcomes:
+        yield
+        for site in outcome.job.sites:
+            for order in outcome.job.orders[site.id]:
+                queue = queues.get(site.id)
+                if queue is None:
+                    queue = queues[site.id] = _Queue(site)
+                belongs = queue.places.setdefault(order, [])
+                if outcome not in belongs[-1:]:
+                    belongs.append(outcome)
+
+
+def _tested(outcomes: Sequence[Outcome], at: int) -> Generator[None]:
+    """The lines that would be sent."""
+    for outcome in outcomes:
+        yield
+        for site in outcome.job.sites:
+            core = site.capabilities
+            decodes = core is not None and decodes_backslashes(core)
+            for order in dict.fromkeys(outcome.job.orders[site.id]):
+                outcome.lines.append(line(order, at, decodes_backslashes=decodes))
+
+
+# ---------------------------------------------------------------- the audit log
+
+
+def _audit_sent(request: RestRequest, outcomes: Sequence[Outcome]) -> Generator[None]:
+    for outcome in outcomes:
+        yield
+        asked = outcome.job.asked
+        audit(
+            request.identity,
+            request.caller,
+            ACTION,
+            target=_called(asked.target),
+            result=outcome.message if outcome.code != OK else "ok",
+            command=outcome.job.command.name,
+            lines=tuple(outcome.lines),
+            sites=tuple(site.id for site in outcome.job.sites),
+            failed_sites=tuple(one.site for one in outcome.failed),
+            error=outcome.error,
+        )
+
+
+def _audit_refused(
+    request: RestRequest,
+    asked: Sequence[Asked],
+    problems: Mapping[int, RestError],
+    error: RestError | None = None,
+) -> Generator[None]:
+    """What was not sent because of itself; ``error`` is what stopped all of them."""
+    for one in asked:
+        yield
+        why = error or problems.get(one.index)
+        if why is None:
+            continue
+        command = find(one.target.kind, one.command)
+        audit(
+            request.identity,
+            request.caller,
+            ACTION,
+            target=_called(one.target),
+            result="not allowed" if isinstance(why, Forbidden) else "not sent",
+            command=command.name if command is not None else one.command,
+            sites=tuple(site.id for site in one.sites),
+            error=str(why),
+        )
+
+
+def _called(target: Target) -> str:
+    names = (singular(target.kind), target.name, target.service)
+    return " ".join(name for name in names if name)

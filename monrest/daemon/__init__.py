@@ -1,0 +1,1 @@
+"""Everything is built, started, read again and stopped here."""

@@ -1,0 +1,359 @@
+"""What a daemon is made of, besides what serves HTTP: each part once, in the order of its life.
+
+Parts are made from the configuration, opened before the reactor turns, set to work once it does,
+given another configuration when it was read again, and stopped in the opposite order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attrs import define, field
+from twisted.application.service import IService
+from twisted.internet.defer import DeferredList, maybeDeferred
+from twisted.logger import Logger
+
+from monrest import __version__
+from monrest.accounts.contacts import Contacts
+from monrest.accounts.keys import Keys
+from monrest.accounts.passwords import Passwords
+from monrest.accounts.sessions import Sessions
+from monrest.accounts.slowdown import Slowdown
+from monrest.accounts.user_endpoints import figures as figures_of_users
+from monrest.accounts.users import Users
+from monrest.api.endpoint import Context
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, Turns
+from monrest.base.metrics import Figures
+from monrest.base.spool import Room, Spools
+from monrest.base.values import Caller, Identity
+from monrest.bp.commit import Commits
+from monrest.bp.exporter import Exporter
+from monrest.bp.service import Processes
+from monrest.cluster.model import Own
+from monrest.cluster.peers import Peers
+from monrest.cluster.seal import key_of
+from monrest.cluster.service import Cluster
+from monrest.commands.lookups import existing
+from monrest.config import Config
+from monrest.daemon.garbage import Garbage
+from monrest.daemon.restart import Restarting
+from monrest.downtimes.service import RecurringDowntimes
+from monrest.jobs.service import Jobs
+from monrest.logs.cache import LogCache
+from monrest.nodecontrol.service import NodeControl
+from monrest.objectconfig.staging import Staging
+from monrest.panorama.service import Panorama
+from monrest.reports.making import prepare
+from monrest.reports.service import Reports
+from monrest.reports.smtp import Mailer, endpoint
+from monrest.sites.registry import Registry
+from monrest.store.database import Database
+from monrest.store.duties import Duties
+from monrest.store.health import Health
+from monrest.store.shared_clock import SharedClock, clock_of
+from monrest.web.errors import describe
+from monrest.web.site import ApiSite
+
+_THREADS = 4
+_DATABASE_PATIENCE = 60.0
+"""Seconds for which a start waits for a database that is away."""
+
+_LAST_SECONDS = 4.0
+"""How long a transaction may take once a daemon that stops has given up waiting for its clients."""
+
+
+@define(eq=False, kw_only=True, repr=False)
+class Parts:
+    """All parts of a daemon, whose configuration is the file ``path``, if it has one.
+
+    ``who`` says who a caller is by the configuration in force, ``site`` gives what serves HTTP.
+    ``restart`` makes the process begin anew once it has stopped; None where that cannot be.
+    ``machine`` is the clock of this machine, ``wall`` the one by which all daemons go that share
+    the database.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    machine: WallClock
+    config: Config
+    path: str
+    who: Callable[[Caller], Awaitable[Identity]]
+    site: Callable[[], ApiSite]
+    restart: Callable[[], None] | None = None
+    wall: WallClock = field(init=False)
+    log_wall: WallClock = field(init=False)
+    registry: Registry = field(init=False)
+    threads: Threads = field(init=False)
+    sheets: Threads = field(init=False)
+    garbage: Garbage = field(init=False)
+    turns: Turns = field(init=False)
+    spools: Spools = field(init=False)
+    room: Room = field(init=False)
+    database: Database = field(init=False)
+    health: Health = field(init=False)
+    keys: Keys = field(init=False)
+    sessions: Sessions = field(init=False)
+    users: Users = field(init=False)
+    slowdown: Slowdown = field(init=False)
+    contacts: Contacts = field(init=False)
+    log_database: Database = field(init=False)
+    logcache: LogCache = field(init=False)
+    staging: Staging = field(init=False)
+    jobs: Jobs = field(init=False)
+    duties: Duties = field(init=False)
+    downtimes: RecurringDowntimes = field(init=False)
+    bp: Processes = field(init=False)
+    reports: Reports = field(init=False)
+    cluster: Cluster = field(init=False)
+    figures: Figures = field(init=False)
+    panorama: Panorama = field(init=False)
+    nodecontrol: NodeControl = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        clock, config = self.reactor, self.config
+        folder = Path(config.server.var_dir)
+        self.registry = Registry(clock, config.sites)
+        self.threads = Threads(clock, _THREADS, "monrest")
+        self.sheets = Threads(clock, 1, "sheets")
+        self.turns, self.spools = Turns(clock), Spools(clock, folder / "spool")
+        self.room = Room(clock)
+        self.garbage = Garbage(clock, self.room, self._serving)
+        self.database = Database(clock, config.database.url, patience=_DATABASE_PATIENCE)
+        self.health = Health(self.database, clock)
+        self.wall = wall = clock_of(self.database, clock, self.machine)
+        self.keys = Keys(self.database, clock, wall, config.auth)
+        self.sessions = Sessions(self.database, clock, wall, config.auth, config.names)
+        self.users = Users(self.database, clock, wall, config.auth)
+        self.slowdown = Slowdown(clock)
+        self.contacts = Contacts(self.registry, clock)
+        self.figures = Figures(clock)
+        self.figures.offer("sessions", self.sessions.figures)
+        cached = config.logcache
+        self.log_database, self.log_wall = self.database, wall
+        if cached.url:
+            self.log_database = Database(clock, cached.url, patience=_DATABASE_PATIENCE)
+            self.log_wall = clock_of(self.log_database, clock, self.machine)
+        self.logcache = LogCache(
+            clock, self.log_wall, self.log_database, cached, self.registry.direct
+        )
+        self.staging = Staging(clock, wall, self.database, folder)
+        self.jobs = Jobs(
+            database=self.database,
+            clock=clock,
+            wall=wall,
+            threads=self.sheets,
+            config=config.jobs,
+            folder=folder,
+            describe=describe,
+            who=self.who,
+        )
+        self.duties = Duties(self.database, clock, "")
+        restarting = Restarting(
+            reactor=clock,
+            threads=self.threads,
+            jobs=self.jobs,
+            again=self.restart,
+            path=self.path,
+            config=lambda: self.config,
+            site=self.site,
+        )
+        self.cluster = Cluster(
+            database=self.database,
+            health=self.health,
+            clock=clock,
+            wall=wall,
+            duties=self.duties,
+            peers=Peers(reactor=clock, names=config.names),
+            config=config.cluster,
+            drain=config.server.drain_timeout,
+            check=restarting.check,
+            leave=restarting.begin,
+        )
+        self.jobs.duty = lambda: self.cluster.does("old jobs")
+        if not self.log_database.url.startswith("sqlite:"):
+            self.logcache.duty = lambda: self.cluster.does("log cache")
+        self.downtimes = RecurringDowntimes(
+            database=self.database,
+            clock=clock,
+            wall=wall,
+            duties=self.duties,
+            registry=self.registry,
+            existing=existing,
+            zone=config.display.zone(),
+        )
+        self.bp = Processes(
+            database=self.database,
+            duties=self.duties,
+            clock=clock,
+            wall=wall,
+            sites=self.registry,
+            threads=self.threads,
+            config=config.bp,
+            app=config.names.app,
+            zone=config.display.zone(),
+            exporter=Exporter(reactor=clock, wall=wall, threads=self.threads, var_dir=folder),
+            commits=Commits(
+                reactor=clock,
+                threads=self.threads,
+                folder=folder / "bp",
+                app=config.names.app,
+            ),
+            changed=partial(self.figures.expire, "business processes"),
+        )
+
+        self.reports = Reports(
+            database=self.database,
+            clock=clock,
+            wall=wall,
+            threads=self.threads,
+            duties=self.duties,
+            jobs=self.jobs,
+            mailer=Mailer(clock=clock, threads=self.threads, connect=endpoint(clock)),
+            config=config.reports,
+            mail=config.mail,
+            zone=config.display.zone(),
+        )
+        self.figures.offer("business processes", self.bp.statistics)
+        self.panorama = Panorama(clock, wall, self.database, self.threads, config.panorama)
+        self.nodecontrol = NodeControl(
+            *(clock, wall, self.database, self.threads, self.duties, self.registry),
+            config.nodecontrol,
+            folder=config.server.var_dir,
+            ended=self.jobs.ending,
+            lease=self.jobs.lease,
+            zone=config.display.zone(),
+        )
+
+    def _serving(self) -> bool:
+        """Whether some request is being answered."""
+        return any(channel.requests for channel in self.site().channels)
+
+    def _databases(self) -> tuple[Database, ...]:
+        """The front end's own, and that of the log cache where it is another one."""
+        return tuple(dict.fromkeys((self.database, self.log_database)))
+
+    def _clocks(self) -> tuple[SharedClock, ...]:
+        """Those of the databases that have one of their own."""
+        found = dict.fromkeys((self.wall, self.log_wall))
+        return tuple(one for one in found if isinstance(one, SharedClock))
+
+    def _state(self) -> tuple[IService, ...]:
+        """What works on the database by itself."""
+        return (self.keys, self.sessions, self.users, self.staging, self.jobs, self.panorama)
+
+    def _periodic(self) -> tuple[IService, ...]:
+        """What is done from time to time."""
+        return (self.logcache, self.bp, self.downtimes, self.nodecontrol, self.reports)
+
+    def open(self, key: str) -> None:
+        """Open everything, which may block and fail; the reactor does not turn yet.
+
+        ``key`` is the secret key, which the nodes of a cluster share.
+        """
+        for database in self._databases():
+            database.startService()
+        for clock in self._clocks():
+            clock.startService()
+        self.threads.startService()
+        self.sheets.startService()
+        self.spools.startService()
+        self.reports.load()
+        for part in self._state():
+            part.startService()
+        node = self.jobs.node
+        # Instances that federate know each other by it, also after one of them began anew.
+        self.registry.instance = f"{node.id:x}"
+        self.registry.startService()
+        self.duties.owner = str(node.id)
+        self.logcache.owner = f"{node.id}:{node.pid}"
+        self.cluster.own = Own.of(node, __version__)
+        self.cluster.peers.key = key_of(key)
+
+    def begin(self) -> None:
+        """Begin what is done from time to time; the reactor turns."""
+        self.health.startService()
+        for part in self._periodic():
+            part.startService()
+        self.jobs.look_after()
+        self.duties.startService()
+        self.cluster.startService()
+
+    async def reconfigure(self, config: Config, key: str) -> None:
+        """Go on with another configuration and secret key."""
+        zone = config.display.zone()
+        self.registry.reconfigure(config.sites)
+        await self.logcache.reconfigure(config.logcache, self.registry.direct)
+        self.keys.config = self.sessions.config = self.users.config = config.auth
+        self.sessions.names = self.cluster.peers.names = config.names
+        self.cluster.peers.key = key_of(key)
+        self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
+        self.jobs.reconfigure(config.jobs)
+        self.downtimes.zone = zone
+        await self.reports.reconfigure(config.reports, config.mail, zone)
+        self.panorama.config = config.panorama
+        self.nodecontrol.reconfigure(config.nodecontrol, zone)
+        await self.bp.reconfigure(config.bp, config.names.app, zone)
+        self.config = config
+
+    def hurry(self) -> None:
+        """Have everything that is left end soon, also with a database that hangs."""
+        for database in self._databases():
+            database.hurry(_LAST_SECONDS)
+
+    async def stop(self) -> None:
+        """Stop what works by itself, then what it works on; what fails is logged."""
+        # Together: each of them may have to wait until the database is given up.
+        parts = (self.cluster, self.health, *self._periodic(), *self._state(), *self._clocks())
+        stops = [maybeDeferred(part.stopService) for part in parts]
+        for done, result in await DeferredList(stops, consumeErrors=True):
+            if not done:
+                self.log.failure("what is left was not stored", result)
+        await self.duties.stopService()
+        await DeferredList([database.stopService() for database in self._databases()])
+        await self.registry.stopService()
+        await self.spools.stopService()
+        await self.sheets.stopService()
+        self.garbage.stopService()
+
+    def context(self, passwords: Passwords, started: float) -> Context:
+        """What handlers get while this configuration is in force."""
+        config = self.config
+        context = Context(
+            clock=self.turns,
+            wall=self.wall,
+            sites=self.registry,
+            instance=self.registry.instance,
+            config=config,
+            names=config.names,
+            zone=config.display.zone(),
+            started=started,
+            version=__version__,
+            config_path=self.path,
+            database=self.database,
+            keys=self.keys,
+            sessions=self.sessions,
+            users=self.users,
+            contacts=self.contacts,
+            passwords=passwords,
+            slowdown=self.slowdown,
+            logcache=self.logcache,
+            staging=self.staging,
+            threads=self.threads,
+            spools=self.spools,
+            room=self.room,
+            jobs=self.jobs,
+            bp=self.bp,
+            reports=self.reports,
+            cluster=self.cluster,
+            figures=self.figures,
+            panorama=self.panorama,
+            nodecontrol=self.nodecontrol,
+        )
+        self.figures.offer("users", lambda: figures_of_users(context))
+        self.reports.prepare = partial(prepare, context)
+        return context

@@ -1,0 +1,218 @@
+"""The reference page, written from the declarations: ``docs/api.md``.
+
+``python -m monrest.daemon.reference > docs/api.md``
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from monrest.api.endpoint import (
+    LIST_PARAMETERS,
+    OBJECT_PARAMETERS,
+    SITE_PARAMETERS,
+    STATISTICS_PARAMETERS,
+    Endpoint,
+    Parameter,
+)
+from monrest.base.values import Column
+from monrest.commands.describe import INTRODUCTION, arguments_text, marked
+from monrest.commands.endpoints import COMMAND_PARAMETERS
+from monrest.commands.permissions import needed
+from monrest.daemon.families import ENDPOINTS
+from monrest.livestatus.catalogue import COMMANDS, Command
+from monrest.query.resolve import Names
+from monrest.query.schema import PEER_COLUMNS, TableSchema
+from monrest.rows.columns import JOINED, SCHEMAS
+
+_INTRODUCTION = """\
+# API reference
+
+Generated from the declarations in `monrest/resources`: change those, then run `make docs`.
+`docs/guide.md` explains filters, columns, functions, sites and output formats.
+
+Paths follow the root `/mon/r`. A POST to a path that has only GET is the GET with its parameters
+from the body, PUT is POST, HEAD is GET without a body. A name in a path is percent-encoded, a
+slash in it as `%2F`. A failure is an object with `code`, `message` and `description`, and with
+`"failed": true` when the code is above 400.
+
+Types: `time` is Unix time in seconds; flags are the numbers 0 and 1, also where the type says
+`boolean`. `array_of_strings` is any list; what its elements are, the description says. A column
+that a core does not have is empty."""
+
+_ROOTS = (
+    ("Collections", ("hosts", "services", "hostgroups", "servicegroups", "contacts",
+                     "contactgroups", "commands", "timeperiods", "comments", "downtimes")),
+    ("Object configuration", ("config",)),
+    ("Log", ("logs", "alerts", "notifications")),
+    ("Cores and sites", ("checks", "processinfo", "sites", "lmd")),
+    ("Instance", ("", "index", "mon")),
+)  # fmt: skip
+
+_COMMANDS = """\
+A command answers `message` and `commands`, the lines that the cores got. Success means that the
+cores accepted it; with `wait` the answer comes when its effect shows. If a core refuses it, the
+answer is a 400 with what the core said in `error`, also when other sites took it. A site that
+failed is in `failed_sites` and in the header `X-Mon-Failed-Sites`; if all did, the status is 502
+or 504, and `message` says whether the command may have been executed. Nothing is ever sent twice.
+
+Names are exact, without wildcards."""
+
+_COMMON = {
+    "Parameters of core lists": (*LIST_PARAMETERS, *SITE_PARAMETERS),
+    "Parameters of other lists": LIST_PARAMETERS,
+    "Parameters of statistics": STATISTICS_PARAMETERS,
+    "Parameters of objects": OBJECT_PARAMETERS,
+    "Parameters of commands": COMMAND_PARAMETERS,
+}
+
+
+def reference(endpoints: Sequence[Endpoint] = ENDPOINTS) -> str:
+    """The whole page as Markdown. Raises ValueError if an endpoint fits under no heading."""
+    return "\n\n".join(_blocks(endpoints)) + "\n"
+
+
+def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
+    yield _INTRODUCTION
+    yield "## Endpoints"
+    yield _table(
+        ("Method", "Path", "Purpose"),
+        (
+            (method, f"`{one.path}`", one.description)
+            for one in sorted(endpoints, key=lambda one: one.path)
+            for method in one.methods
+        ),
+    )
+    yield "## Common parameters"
+    for title, parameters in _COMMON.items():
+        yield f"### {title}"
+        yield _parameters(parameters)
+    commands = [one for one in endpoints if one.segments[-2:-1] == ("cmd",) and one.variables]
+    commands = [one for one in commands if one.variables[-1] == "command"]
+    commands += [one for one in endpoints if one.path == "/cmd"]
+    left = [one for one in endpoints if one not in commands]
+    shown: dict[tuple[Column, ...], str] = {}
+    for title, roots in _ROOTS:
+        yield f"## {title}"
+        for root in roots:
+            family = [one for one in left if (one.segments or ("",))[0] == root]
+            left = [one for one in left if one not in family]
+            for one in sorted(family, key=lambda one: one.path):
+                yield from _endpoint(one, shown)
+    if left:
+        raise ValueError(f"no heading for {', '.join(one.path for one in left)}")
+    yield "## External commands"
+    yield _COMMANDS
+    yield INTRODUCTION
+    for one in commands:
+        yield from _endpoint(one, shown)
+    for kind in COMMANDS:
+        yield f"### Commands of {kind}"
+        yield _table(
+            ("Command", "Arguments", "Meaning", "Needs"),
+            (_command(one) for _, one in sorted(COMMANDS[kind].items())),
+        )
+    yield "## Columns of the collections"
+    yield (
+        "Columns marked *more* are not part of an answer without `columns`, but can be selected, "
+        "filtered and sorted by, as can further columns of the core's own table."
+    )
+    for schema in SCHEMAS.values():
+        yield from _collection(schema)
+
+
+def _endpoint(one: Endpoint, shown: dict[tuple[Column, ...], str]) -> Iterator[str]:
+    """One endpoint; ``shown`` remembers where columns were described that others have too."""
+    yield f"### {', '.join(one.methods)} `{one.path}`"
+    sentences = [f"{_capital(one.description)}."]
+    if one.text:
+        sentences.append(one.text)
+    sentences.append("Answers one object." if one.shape == "object" else "Answers a list.")
+    if one.roles:
+        sentences.append(f"Needs the role {', '.join(f'`{role}`' for role in one.roles)}.")
+    if one.schema:
+        name = one.schema.name
+        sentences.append(f"Columns: [{name}](#columns-of-{name}).")
+    elif one.columns in shown:
+        sentences.append(f"Columns as `{shown[one.columns]}`.")
+    common = next((title for title, each in _COMMON.items() if each == one.parameters), "")
+    if common:
+        anchor = common.lower().replace(" ", "-")
+        sentences.append(f"Takes [{common[0].lower()}{common[1:]}](#{anchor}).")
+    yield " ".join(sentences)
+    if one.parameters and not common:
+        yield _parameters(one.parameters)
+    if one.columns and one.columns not in shown:
+        shown[one.columns] = one.path
+        yield _table(
+            ("Column", "Type", "Unit", "Meaning"),
+            (_column(each) for each in sorted(one.columns, key=lambda each: each.name)),
+        )
+
+
+def _collection(schema: TableSchema) -> Iterator[str]:
+    yield f"### Columns of {schema.name}"
+    joined = JOINED.get(schema.name, ())
+    names = Names(schema)
+    rows = [
+        (*_column(spec.column), "" if spec.default else "*more*")
+        for name, spec in sorted(schema.columns.items())
+        if spec.default or not any(name.startswith(one.prefix) for one in joined)
+    ]
+    peers = [source.column for name in PEER_COLUMNS if (source := names.find(name))]
+    rows += [(*_column(column), "") for column in peers]
+    yield _table(("Column", "Type", "Unit", "Meaning", ""), rows)
+    further = [f"every column of {one.collection} as `{one.prefix}<column>`" for one in joined]
+    further += [
+        f"the values of `{source}` as `{prefix}<label>` and `{prefix}<label>_unit`, and as a list "
+        f"of objects in `{prefix}perf_data_expanded`"
+        for source, prefix in schema.perf
+    ]
+    further += [
+        f"the entries of `{source}` as `{prefix}<NAME>`" for source, prefix in schema.custom
+    ]
+    if further:
+        yield "\n".join(["Further columns:", "", *(f"- {text}" for text in further)])
+
+
+def _command(one: Command) -> tuple[str, ...]:
+    kind = one.kind.removesuffix("s")
+    return marked(one), arguments_text(one), one.description, needed(one.permission, kind)
+
+
+def _parameters(parameters: Sequence[Parameter]) -> str:
+    return _table(
+        ("Parameter", "Type", "Meaning"),
+        (
+            (
+                f"`{one.name}`",
+                one.type,
+                f"required; {one.description}" if one.required else one.description,
+            )
+            for one in parameters
+        ),
+    )
+
+
+def _column(one: Column) -> tuple[str, ...]:
+    return f"`{one.name}`", one.type, one.unit, one.description
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """A vertical bar would end the cell, and an angle bracket outside code start a tag."""
+    text = text.replace("|", "\\|")
+    return text if "`" in text else text.replace("<", "&lt;")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:].replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

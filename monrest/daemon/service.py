@@ -1,0 +1,295 @@
+"""The composition root: builds every part from a configuration, starts, reloads and stops them.
+
+The only module that knows all rooms. Whatever may fail does so in ``startService``, before the
+reactor turns, so that a start that went wrong ends the process with a message and a status.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attrs import define, field
+from twisted.application.service import IService, Service
+from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IListeningPort
+from twisted.logger import ILogObserver, Logger
+from twisted.python.failure import Failure
+
+from monrest.accounts.authenticate import Authenticator
+from monrest.accounts.passwords import Passwords
+from monrest.accounts.proxies import Proxies
+from monrest.accounts.secret import SecretKeyError, read_or_create
+from monrest.api.dispatch import dispatch
+from monrest.base.audit import audit
+from monrest.base.clock import MachineClock, WallClock
+from monrest.base.log import LineObserver
+from monrest.base.values import Answer, Caller, Identity, RestRequest
+from monrest.config import Config, ConfigError
+from monrest.config.changes import fixed_while_running
+from monrest.daemon.families import router
+from monrest.daemon.listeners import StartError, bind, prepare_var_dir, spelled, told
+from monrest.daemon.parts import Parts
+from monrest.daemon.restart import read_again
+from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
+from monrest.reports.model import Report
+from monrest.store.database import StoreError
+from monrest.web.app import Api
+from monrest.web.front import FrontResource
+from monrest.web.respond import Responder
+from monrest.web.site import ApiSite
+
+_DAEMON = "(daemon)"
+"""Who reads the configuration again, as far as the audit log can tell."""
+_IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
+
+
+def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
+    """Make the root service for ``config``; ``parts`` are further fields of ``Daemon``."""
+    return Daemon(config=config, reactor=reactor, **parts)
+
+
+@define(eq=False, kw_only=True, repr=False)
+class Daemon(Service):
+    """The root service; ``wall`` is the clock of this machine.
+
+    ``path`` is the configuration file, empty when there is none to read again. ``core`` is the
+    embedded core of the demo, started before and stopped after everything that asks it.
+    ``on_ready`` gets the address and the secret key once requests are answered, ``on_stopped``
+    is called when nothing is left, also after a start that failed. ``restart`` makes the process
+    begin anew when everything has stopped; None where that is not possible.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    config: Config
+    wall: WallClock = field(factory=MachineClock)
+    path: str = ""
+    observer: LineObserver | None = None
+    notifier: Notifier = field(factory=Notifier.from_environment)
+    core: IService | None = None
+    on_ready: Callable[[str, str], None] | None = None
+    on_stopped: Callable[[], None] | None = None
+    restart: Callable[[], None] | None = None
+    parts: Parts = field(init=False)
+    site: ApiSite = field(init=False)
+    ports: list[IListeningPort] = field(factory=list, init=False)
+    _started: float = field(default=0.0, init=False)
+    _key: str = field(default="", init=False, repr=False)
+    _authenticator: Authenticator = field(init=False)
+    _watchdog: Watchdog | None = field(default=None, init=False)
+    _reloading: Deferred[None] | None = field(default=None, init=False)
+    _again: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.parts = Parts(
+            reactor=self.reactor,
+            machine=self.wall,
+            config=self.config,
+            path=self.path,
+            who=self._who,
+            site=lambda: self.site,
+            restart=self.restart,
+        )
+        self.parts.reports.owner = self._owner
+
+    def setServiceParent(self, parent: Any) -> None:
+        """Join the application and take over its log lines."""
+        super().setServiceParent(parent)
+        if self.observer is not None:
+            parent.setComponent(ILogObserver, self.observer)
+
+    # ---------------------------------------------------------------- start
+
+    def startService(self) -> None:
+        """Start everything; ends the process with a message when something is in the way."""
+        super().startService()
+        try:
+            self._start()
+        except BaseException as error:
+            if self.on_stopped is not None:
+                self.on_stopped()
+            if isinstance(error, _IN_THE_WAY):
+                raise SystemExit(f"monrest: {told(error)}") from None
+            raise
+
+    def _start(self) -> None:
+        prepare_var_dir(Path(self.config.server.var_dir))
+        self._key = read_or_create(Path(self.config.auth.secret_key_file))
+        if self.core is not None:
+            self.core.startService()
+        self.parts.open(self._key)
+        self._started = self.parts.wall.now()
+        server = self.config.server
+        self.site = ApiSite(
+            self._resource(self.config, self._key),
+            server,
+            self.config.names,
+            self.reactor,
+            self.wall,
+        )
+        if self.observer is not None:
+            self.site.access_line = self.observer.access
+        for text in server.listen:
+            self.ports.append(bind(self.reactor, text, self.site))
+        self.reactor.callWhenRunning(self._run)
+
+    def _run(self) -> None:
+        """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
+        signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
+        if interval := watchdog_interval():
+            self._watchdog = Watchdog(self.reactor, self.notifier, interval)
+            self._watchdog.start()
+        self.parts.begin()
+        self.parts.garbage.startService()
+        addresses = [spelled(port.getHost()) for port in self.ports]
+        self.log.info("listening on {addresses}", addresses=", ".join(addresses))
+        self.notifier.ready()
+        self.notifier.status(f"{len(self.config.sites)} sites configured")
+        if self.on_ready is not None:
+            self.on_ready(f"http://{addresses[0]}{self.config.names.root}", self._key)
+
+    async def _who(self, caller: Caller) -> Identity:
+        """Say who a caller is by the configuration that is in force now."""
+        return await self._authenticator.authenticate(caller)
+
+    async def _owner(self, report: Report) -> Identity:
+        """Say as whom a report asks: its owner, as far as he went when he wrote it."""
+        limit = None if report.limit is None else frozenset(report.limit)
+        return await self._authenticator.of_user(report.owner, limit)
+
+    def _resource(self, config: Config, key: str) -> FrontResource:
+        """Make everything that one generation of the configuration needs to serve requests."""
+        parts = self.parts
+        passwords = Passwords(config.auth.htpasswd_file, parts.threads, self.reactor)
+        context = parts.context(passwords, self._started)
+
+        async def answer(request: RestRequest) -> Answer:
+            return await dispatch(context, request)
+
+        self._authenticator = Authenticator(
+            config=config.auth,
+            names=config.names,
+            secret_key=key,
+            keys=parts.keys,
+            sessions=parts.sessions,
+            users=parts.users,
+            passwords=passwords,
+            slowdown=parts.slowdown,
+            contacts=parts.contacts,
+        )
+        routes = router(config.names.app)
+        return Api(
+            server=config.server,
+            names=config.names,
+            authenticator=self._authenticator,
+            proxies=Proxies.of(config.auth.trusted_proxies),
+            dispatch=answer,
+            allowed=routes.allowed,
+            public=routes.public,
+            responder=Responder(
+                parts.turns,
+                parts.threads,
+                parts.sheets,
+                parts.spools,
+                ascii_json=config.server.ascii_json,
+            ),
+            clock=self.reactor,
+        ).resource()
+
+    # ---------------------------------------------------------------- reload
+
+    def reload(self) -> None:
+        """Read the configuration again and put it in force (SIGHUP); one at a time."""
+        if not self.running:
+            return
+        if self._reloading is not None:
+            self._again = True
+            return
+        self._reloading = Deferred.fromCoroutine(self._reload())
+        self._reloading.addErrback(lambda failure: self.log.failure("reload failed", failure))
+        self._reloading.addBoth(self._reloaded)
+
+    def _reloaded(self, _: object) -> None:
+        self._reloading = None
+        self.notifier.ready()
+        if self._again:
+            self._again = False
+            self.reload()
+
+    async def _reload(self) -> None:
+        self.notifier.reloading()
+        if not self.path:
+            self.log.warn("there is no configuration file to read again")
+            return
+        try:
+            config, key = await self.parts.threads.run(lambda: read_again(self.path))
+        except ConfigError as error:
+            self._refuse(error.problems)
+            return
+        except (SecretKeyError, OSError) as error:
+            self._refuse([f"auth.secret_key_file: {error}"])
+            return
+        if problems := fixed_while_running(self.config, config):
+            self._refuse(problems)
+            return
+        await self.parts.reconfigure(config, key)
+        self.site.serve(self._resource(config, key), config.server, config.names)
+        self.config, self._key = config, key
+        self.notifier.status(f"{len(config.sites)} sites configured")
+        self.log.info("configuration read again: {count} sites", count=len(config.sites))
+        audit(_DAEMON, None, "configuration reload", target=self.path)
+
+    def _refuse(self, problems: Sequence[str]) -> None:
+        for problem in problems:
+            self.log.warn("configuration not read again: {problem}", problem=problem)
+        self.log.warn("the old configuration stays in force")
+        audit(_DAEMON, None, "configuration reload", target=self.path, result="refused")
+
+    # ---------------------------------------------------------------- stop
+
+    def stopService(self) -> Deferred[None]:
+        """Stop in order, each step waited for; running requests finish up to the drain limit."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop()).addBoth(self._stopped)
+
+    async def _stop(self) -> None:
+        if self.parts.cluster.leaving:
+            self.notifier.reloading()
+        else:
+            self.notifier.stopping()
+        ports, self.ports = self.ports, []
+        await DeferredList(
+            [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
+        )
+        self.parts.reports.leave()
+        drain_timeout = self.config.server.drain_timeout
+        over = self.reactor.callLater(drain_timeout, self.parts.hurry)
+        drained = Deferred.fromCoroutine(self.parts.jobs.drain(drain_timeout))
+        await self.site.drain(drain_timeout)
+        await drained
+        if over.active():
+            over.cancel()
+            self.parts.hurry()
+        if self._reloading is not None:
+            self._again = False
+            await self._reloading
+        await self.parts.stop()
+        if self.core is not None:
+            await maybeDeferred(self.core.stopService)
+        if self._watchdog is not None:
+            self._watchdog.stop()
+        await self.parts.threads.stopService()
+        self.log.info("stopped")
+
+    def _stopped(self, result: Failure | None) -> Failure | None:
+        """Clean up even when a step failed."""
+        if self.observer is not None:
+            self.observer.flush()
+        if self.on_stopped is not None:
+            self.on_stopped()
+        return result

@@ -1,0 +1,1 @@
+"""What the instance says about itself."""

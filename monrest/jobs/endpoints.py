@@ -1,0 +1,271 @@
+"""Background jobs: list, read, fetch the result, cancel (docs/spec/jobs.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.lists import local_schema, select
+from monrest.base.audit import audit
+from monrest.base.concurrency import sliced
+from monrest.base.errors import BadRequest, NotFound, error_value
+from monrest.base.values import (
+    ADMIN,
+    Answer,
+    Column,
+    Document,
+    Identity,
+    RestRequest,
+    SiteProblem,
+    Stream,
+)
+from monrest.jobs.background import result_url
+from monrest.jobs.model import Job, id_of, visible
+from monrest.query.parse import RESERVED
+from monrest.rows.fetch import reselect
+
+_PER_SLICE = 64
+_LONGEST_WAIT = 30.0
+_MARGIN = 5.0
+"""Seconds that a request needs beside waiting."""
+
+COLUMNS = (
+    Column("cmd", "string", "", "what runs: method and path of the request"),
+    Column("end", "time", "", "when it ended; 0 until then"),
+    Column("forward", "string", "", "path of the result, once it ended"),
+    Column("host_id", "number", "", "id of the daemon that runs it"),
+    Column("host_name", "string", "", "host of the daemon that runs it"),
+    Column("id", "number", "", "id of the job; later ones are greater"),
+    Column("is_running", "boolean", "", "1 until it ended, also while it waits for its turn"),
+    Column("message", "string", "", "what it does; how it ended"),
+    Column("percent", "number", "%", "how far it is; 100 when it ended"),
+    Column("perl_res", "string", "", "always empty, of an older server"),
+    Column("pid", "number", "", "process of the daemon that runs it; empty when it ended"),
+    Column("rc", "number", "", "0: the result is no error, else 1; empty until it ended"),
+    Column("remaining", "number", "s", "estimated time to the end; -1 when it is not known"),
+    Column("show_output", "boolean", "", "1 when there is a result to fetch"),
+    Column("start", "time", "", "when it began; while it waits, when it was asked for"),
+    Column("stderr", "string", "", "why it failed"),
+    Column("stdout", "string", "", "the first 4096 bytes of a result that is text"),
+    Column("time", "number", "s", "how long it runs, or ran"),
+    Column("user", "string", "", "whose job it is; null when it is everybody's"),
+)
+_SCHEMA = local_schema("jobs", COLUMNS, ())
+_AGAIN = (
+    Column("job_id", "string", "", "id of a job that has not ended"),
+    Column("message", "string", "", "what to do"),
+    Column("percent", "number", "%", "how far it is"),
+    Column("result_url", "string", "", "path of the result"),
+)
+
+
+def record(context: Context, job: Job) -> dict[str, Any]:
+    """One job as it is shown."""
+    ended, begun, outcome = job.ended, job.begun(), job.outcome
+    until = context.wall.now() if ended is None else ended
+    return {
+        "cmd": job.cmd,
+        "end": 0 if ended is None else int(ended),
+        "forward": "" if outcome.status is None else result_url(context, job.id),
+        "host_id": job.host_id,
+        "host_name": job.host_name,
+        "id": job.id,
+        "is_running": int(ended is None),
+        "message": job.message if ended is None else outcome.message,
+        "percent": job.percent if ended is None else 100,
+        "perl_res": "",
+        "pid": job.pid if ended is None else None,
+        "rc": None if ended is None else job.rc,
+        "remaining": _remaining(job, until),
+        "show_output": int(outcome.status is not None),
+        "start": int(begun),
+        "stderr": outcome.stderr,
+        "stdout": outcome.stdout,
+        "time": round(max(0.0, until - begun), 3),
+        "user": job.user,
+    }
+
+
+def _remaining(job: Job, now: float) -> int:
+    left = job.seconds_left(now)
+    return -1 if left is None or job.ended is not None else math.ceil(left)
+
+
+async def _mine(context: Context, request: RestRequest, where: tuple[str, ...]) -> Job:
+    """Find the job of a path among those that the asker may know of; NotFound."""
+    number = id_of(where[0])
+    job = None if number is None else await context.jobs.get(number)
+    if job is None or not visible(job, request.identity):
+        raise _no_such_job()
+    return job
+
+
+def _no_such_job() -> NotFound:
+    return NotFound(
+        "no such job",
+        "it never was, was removed, or ended longer ago than jobs are kept; /mon/jobs lists yours",
+    )
+
+
+async def jobs(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/jobs: all jobs for administrators, their own for others."""
+    identity = request.identity
+    found = await context.jobs.several(None if identity.may(ADMIN) else identity.user)
+    records = await sliced(_records(context, found, identity), context.clock)
+    return await select(context, request, _SCHEMA, records)
+
+
+def _records(
+    context: Context, found: Sequence[Job], identity: Identity
+) -> Generator[None, None, list[dict[str, Any]]]:
+    records: list[dict[str, Any]] = []
+    for at, job in enumerate(found):
+        if at % _PER_SLICE == 0:
+            yield
+        if visible(job, identity):
+            records.append(record(context, context.jobs.as_it_is(job)))
+    return records
+
+
+async def job(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/jobs/<id>."""
+    found = await _mine(context, request, where)
+    return await reselect(context, request, Document(value=record(context, found), columns=COLUMNS))
+
+
+async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/jobs/<id>/output: the kept answer, or where to ask again."""
+    seconds = _wait(context, request)
+    found: Job | None = await _mine(context, request, where)
+    assert found is not None
+    if found.ended is None and seconds > 0:
+        found = await context.jobs.wait(found.id, seconds)
+    if found is None:
+        raise _no_such_job()
+    if found.ended is None:
+        return _again(context, request, found)
+    outcome = found.outcome
+    if outcome.status is None:
+        value = error_value(500, "background job failed", outcome.stderr)
+        return Document(value=value, status=500)
+    return Stream(
+        status=outcome.status,
+        content_type=outcome.content_type,
+        disposition=outcome.disposition,
+        size=outcome.size,
+        headers=outcome.headers,
+        failed_sites=tuple(SiteProblem(site, site, "") for site in outcome.failed_sites),
+        pieces=context.jobs.output(found),
+    )
+
+
+def _wait(context: Context, request: RestRequest) -> float:
+    """Read ``wait``, the seconds for which to wait; BadRequest for what is no number."""
+    longest = min(_LONGEST_WAIT, max(0.0, context.config.server.request_timeout - _MARGIN))
+    seconds = longest
+    for name, value in request.parameters:
+        if name == "wait":
+            if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+                raise BadRequest("invalid wait", f"wait: expected 0 to {_LONGEST_WAIT:g} seconds")
+            seconds = min(float(value), longest)
+        elif name not in RESERVED:
+            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected only wait")
+    return seconds
+
+
+_MOST_DIGITS = 9
+
+
+def _again(context: Context, request: RestRequest, found: Job) -> Document:
+    where = result_url(context, found.id)
+    query = urlencode(request.parameters, quote_via=quote, errors="replace")
+    query = f"?{query}" if query else ""
+    return Document(
+        value={
+            "job_id": str(found.id),
+            "message": "the job is not done yet, ask again",
+            "percent": found.percent,
+            "result_url": where,
+        },
+        status=302,
+        headers=(("Location", f"{context.names.root}{where}{query}"),),
+        plain=True,
+    )
+
+
+async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer DELETE /mon/jobs/<id>: end a job, or forget one that ended."""
+    found = await _mine(context, request, where)
+    if found.ended is not None:
+        if not await context.jobs.remove(found.id):
+            raise _no_such_job()
+        return Document(value={"message": "removed job", "id": found.id})
+    after = await context.jobs.cancel(found, request.identity.user)
+    done = after is None or after.ended is not None
+    message = "canceled job" if done else "the job will be canceled"
+    if not found.cmd.startswith("GET "):
+        audit(
+            request.identity,
+            request.caller,
+            "job cancel",
+            target=str(found.id),
+            result="ok" if done else "asked for",
+            cmd=found.cmd,
+        )
+    return Document(value={"message": message, "id": found.id})
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/jobs",
+        description="background jobs",
+        text="Administrators see all of them, others their own. Any request becomes a job with "
+        "`background=1` and is answered with the `job_id`.",
+        handler=jobs,
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/jobs/<id>",
+        description="one background job",
+        handler=job,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/jobs/<id>",
+        methods=("DELETE",),
+        description="cancel a background job, or remove one that ended",
+        text="A job that has not ended is canceled; its record stays. One that ended is removed "
+        "with its result.",
+        handler=delete,
+        shape="object",
+        parameters=(),
+        columns=(
+            Column("id", "number", "", "id of the job"),
+            Column("message", "string", "", "what was done"),
+        ),
+    ),
+    Endpoint(
+        path="/mon/jobs/<id>/output",
+        description="result of a background job",
+        text="The answer of the request as it would have been: status, type and body. While the "
+        "job has not ended: a redirect (302) to the same path after 30 seconds. A job that was "
+        "canceled or died: 500 with the reason in `description`.",
+        handler=output,
+        shape="object",
+        parameters=(
+            Parameter(
+                name="wait",
+                description="seconds to wait for the end, at most and by default 30; 0: none",
+                type="integer",
+            ),
+        ),
+        columns=_AGAIN,
+        at_once=True,
+    ),
+)

@@ -1,0 +1,275 @@
+"""What is asked of the database about jobs; every function is work for one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from monrest.jobs.model import Job, Outcome, values_of
+from monrest.store.space import require_space
+from monrest.store.tables import job_daemons, job_output, jobs
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+_PLAIN = (
+    *("id", "user", "run", "host_id", "host_name", "pid", "cmd", "created", "started", "ended"),
+    *("percent", "remaining", "message", "canceled_by"),
+)
+_PIECES_AT_ONCE = 8
+_UNENDED = jobs.c.ended.is_(None)
+
+
+def job_of(row: Row[Any]) -> Job:
+    """One stored row."""
+    values = row._mapping
+    return Job(
+        **{name: values[name] for name in _PLAIN},
+        roles=tuple(values["roles"]),
+        outcome=Outcome(
+            status=values["status"],
+            content_type=values["content_type"],
+            disposition=values["disposition"],
+            headers=tuple((name, value) for name, value in values["headers"]),
+            failed_sites=tuple(values["failed_sites"]),
+            size=values["size"],
+            stdout=values["stdout"],
+            stderr=values["stderr"],
+            message=values["message"],
+        ),
+    )
+
+
+# -------------------------------------------------------------------- reading
+
+
+def one(number: int) -> Work[Job | None]:
+    """The job with this id."""
+
+    def work(connection: Connection) -> Job | None:
+        row = connection.execute(select(jobs).where(jobs.c.id == number)).one_or_none()
+        return None if row is None else job_of(row)
+
+    return work
+
+
+def several(user: str | None) -> Work[list[Job]]:
+    """All jobs by id, or those of ``user`` and of nobody."""
+    query = select(jobs).order_by(jobs.c.id)
+    if user is not None:
+        query = query.where((jobs.c.user == user) | jobs.c.user.is_(None))
+
+    def work(connection: Connection) -> list[Job]:
+        return [job_of(row) for row in connection.execute(query)]
+
+    return work
+
+
+def piece(number: int, at: int) -> Work[bytes | None]:
+    """One piece of a result, None when there is none with this number."""
+    query = select(job_output.c.data).where(job_output.c.job == number, job_output.c.piece == at)
+    return lambda connection: connection.execute(query).scalar_one_or_none()
+
+
+def beats(connection: Connection) -> dict[int, int | None]:
+    """The beats of all daemons that have jobs to do, by run; None for one that has none."""
+    query = (
+        select(jobs.c.run, job_daemons.c.beat)
+        .outerjoin(job_daemons, job_daemons.c.run == jobs.c.run)
+        .where(_UNENDED)
+        .distinct()
+    )
+    return {row.run: row.beat for row in connection.execute(query)}
+
+
+def expired(before: float, most: int) -> Work[list[int]]:
+    """The ids of up to ``most`` jobs that ended before a time."""
+    query = select(jobs.c.id).where(jobs.c.ended < before).order_by(jobs.c.ended).limit(most)
+    return lambda connection: list(connection.execute(query).scalars())
+
+
+# -------------------------------------------------------------------- changing
+
+
+def add(job: Job) -> Work[bool]:
+    """Store a new job; False when the id is taken."""
+    row = {name: getattr(job, name) for name in _PLAIN} | values_of(job.outcome)
+
+    def work(connection: Connection) -> bool:
+        try:
+            with connection.begin_nested():
+                connection.execute(insert(jobs).values(**row, roles=list(job.roles)))
+        except IntegrityError:
+            return False
+        return True
+
+    return work
+
+
+def beat(connection: Connection, run: int) -> None:
+    """Say that a daemon lives."""
+    query = update(job_daemons).where(job_daemons.c.run == run)
+    if connection.execute(query.values(beat=job_daemons.c.beat + 1)).rowcount == 0:
+        connection.execute(insert(job_daemons).values(run=run, beat=1))
+
+
+_REPORT = (
+    update(jobs)
+    .where(and_(jobs.c.id == bindparam("job"), _UNENDED))
+    .values(
+        {name: bindparam(f"new_{name}") for name in ("started", "percent", "remaining", "message")}
+    )
+)
+
+
+def report(run: int, changed: Sequence[Job]) -> Work[dict[int, str | None]]:
+    """Say that a daemon lives and how far its jobs are.
+
+    Gives the ids of all jobs that it has not ended, each with the user who wants it canceled.
+    """
+    left = select(jobs.c.id, jobs.c.canceled_by).where(_UNENDED, jobs.c.run == run)
+
+    def work(connection: Connection) -> dict[int, str | None]:
+        beat(connection, run)
+        say(changed)(connection)
+        return {row.id: row.canceled_by for row in connection.execute(left)}
+
+    return work
+
+
+def say(changed: Sequence[Job]) -> Work[None]:
+    """Store how far jobs are."""
+    rows = [
+        {
+            "job": job.id,
+            "new_started": job.started,
+            "new_percent": job.percent,
+            "new_remaining": job.remaining,
+            "new_message": job.message,
+        }
+        for job in sorted(changed, key=lambda job: job.id)
+    ]
+
+    def work(connection: Connection) -> None:
+        if rows:
+            connection.execute(_REPORT, rows)
+
+    return work
+
+
+def keep(number: int, at: int, data: bytes) -> Work[None]:
+    """Store a piece of a result; Unavailable when too little room would be left for all else."""
+
+    def work(connection: Connection) -> None:
+        require_space(connection)
+        _keep(connection, number, at, data)
+
+    return work
+
+
+def _keep(connection: Connection, number: int, at: int, data: bytes) -> None:
+    connection.execute(insert(job_output).values(job=number, piece=at, data=data))
+
+
+def discard(number: int) -> Work[int]:
+    """Delete some pieces of a result, the last ones first; how many.
+
+    In one transaction all pieces would keep other writers waiting, and need as much room in the
+    write-ahead log as they have on the disk.
+    """
+    mine = job_output.c.job == number
+    last = select(job_output.c.piece).where(mine).order_by(job_output.c.piece.desc())
+    query = delete(job_output).where(mine, job_output.c.piece.in_(last.limit(_PIECES_AT_ONCE)))
+    return lambda connection: connection.execute(query).rowcount
+
+
+def end(job: Job, last: tuple[int, bytes] | None = None) -> Work[bool]:
+    """Store how a job ended, with the last piece of its result; False if it has ended already.
+
+    Without an answer whatever was kept of it goes.
+    """
+    query = (
+        update(jobs)
+        .where(jobs.c.id == job.id, _UNENDED)
+        .values(
+            **values_of(job.outcome),
+            started=job.started,
+            ended=job.ended,
+            percent=job.percent,
+            remaining=None,
+            message=job.outcome.message,
+            canceled_by=job.canceled_by,
+        )
+    )
+
+    def work(connection: Connection) -> bool:
+        if connection.execute(query).rowcount != 1:
+            return False
+        if job.outcome.status is None:
+            connection.execute(delete(job_output).where(job_output.c.job == job.id))
+        elif last is not None:
+            _keep(connection, job.id, *last)
+        return True
+
+    return work
+
+
+def lose(run: int, now: float, only: Iterable[int] | None = None) -> Work[list[Job]]:
+    """End the jobs of a daemon that is gone, or ``only`` these; gives what was ended."""
+    chosen = and_(_UNENDED, jobs.c.run == run)
+    if only is not None:
+        chosen = and_(chosen, jobs.c.id.in_(list(only)))
+
+    def work(connection: Connection) -> list[Job]:
+        left = [job_of(row) for row in connection.execute(select(jobs).where(chosen))]
+        lost = [job.lost(now) for job in left]
+        for job in lost:
+            end(job)(connection)
+        if only is None:
+            connection.execute(delete(job_daemons).where(job_daemons.c.run == run))
+        return lost
+
+    return work
+
+
+def lose_former(host_id: int, run: int, now: float) -> Work[list[Job]]:
+    """End what former runs of the same daemon have left; gives what was ended."""
+    query = (
+        select(jobs.c.run).where(_UNENDED, jobs.c.host_id == host_id, jobs.c.run != run).distinct()
+    )
+
+    def work(connection: Connection) -> list[Job]:
+        former = list(connection.execute(query).scalars())
+        return [job for one in former for job in lose(one, now)(connection)]
+
+    return work
+
+
+def leave(run: int) -> Work[None]:
+    """Forget a daemon that stops, unless jobs are left that others have to end."""
+    left = exists().where(_UNENDED, jobs.c.run == run)
+    query = delete(job_daemons).where(job_daemons.c.run == run, ~left)
+
+    def work(connection: Connection) -> None:
+        connection.execute(query)
+
+    return work
+
+
+def cancel(number: int, user: str) -> Work[None]:
+    """Ask the daemon of a job to end it."""
+    query = update(jobs).where(jobs.c.id == number, _UNENDED, jobs.c.canceled_by.is_(None))
+
+    def work(connection: Connection) -> None:
+        connection.execute(query.values(canceled_by=user))
+
+    return work
+
+
+def remove(number: int) -> Work[bool]:
+    """Delete an ended job with its result; False when there is none."""
+    query = delete(jobs).where(jobs.c.id == number, jobs.c.ended.is_not(None))
+    return lambda connection: connection.execute(query).rowcount == 1

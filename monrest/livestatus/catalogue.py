@@ -1,0 +1,180 @@
+"""All external commands, read from ``commands.json`` (docs/spec/commands.md, "Arguments").
+
+The templates are those of the cores; braces are placeholders, and ``[|{x}]`` is left out when
+``x`` is empty.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from importlib.resources import files
+from typing import Any, Literal, TypeAlias, get_args
+
+from attrs import field, frozen
+
+Kind: TypeAlias = Literal[
+    "contactgroups", "contacts", "hostgroups", "hosts", "servicegroups", "services", "sites"
+]
+ArgumentType: TypeAlias = Literal[
+    "boolean", "integer", "timestamp", "duration", "timeperiod", "hostgroup", "string"
+]
+Permission: TypeAlias = Literal[
+    "host",
+    "service",
+    "hostgroup",
+    "servicegroup",
+    "contact",
+    "contactgroup",
+    "system",
+    "all_hosts+all_services",
+]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""Every kind of object that commands are for; ``sites`` are whole cores."""
+
+SINGULAR: Mapping[Kind, str] = {kind: kind.removesuffix("s") for kind in KINDS}
+"""The kind as parameters of ``/cmd`` and error texts name it."""
+
+_SPELLINGS: Mapping[str, Kind] = {
+    **{kind: kind for kind in KINDS},
+    **{singular: kind for kind, singular in SINGULAR.items()},
+    "system": "sites",
+    "core": "sites",
+}
+
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "comment_data": ("comment",),
+    "comment_author": ("author",),
+    "persistent_comment": ("persistent",),
+    "send_notification": ("notify",),
+    "sticky_ack": ("sticky",),
+}
+"""Further names that clients use, by the name in the catalogue."""
+
+_ATTEMPTS = ("attempts", "interval")
+
+
+@frozen(kw_only=True)
+class Argument:
+    """One argument; ``default`` may be symbolic: now, now + downtime_duration, current user.
+
+    ``aliases`` are further names under which it is accepted.
+    """
+
+    name: str
+    type: ArgumentType
+    required: bool = False
+    default: str | int | None = None
+    aliases: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Command:
+    """One command of one kind of object.
+
+    ``number``: the type number of the command in Nagios, which older front ends configure with;
+    several commands that send the same one share it. ``wants_comment``: a comment goes with it
+    where the configuration requires one. ``lookup``: sent once for every comment or downtime found.
+    ``frontend``: its name is none of the core's.
+    """
+
+    kind: Kind
+    name: str
+    number: int
+    template: str
+    arguments: tuple[Argument, ...]
+    permission: Permission
+    description: str = field(eq=False)
+    wants_comment: bool = False
+    lookup: bool = False
+    frontend: bool = False
+
+    @property
+    def core_name(self) -> str:
+        """The name in the core."""
+        return self.template.partition(";")[0]
+
+    def is_in(self, selection: Iterable[str]) -> bool:
+        """Whether a selection of names, type numbers and ranges of them (``35-36``) has it."""
+        for item in selection:
+            if item.lower() == self.name:
+                return True
+            first, _, last = item.partition("-")
+            if first.isdecimal() and int(first) <= self.number <= int(last or first):
+                return True
+        return False
+
+    def argument(self, name: str) -> Argument | None:
+        """The argument by its own name."""
+        return next((one for one in self.arguments if one.name == name), None)
+
+
+def singular(kind: str) -> str:
+    """The kind as permission texts and parameters name it, for example ``host``."""
+    return SINGULAR[_SPELLINGS[kind]]
+
+
+def find(kind: str, name: str) -> Command | None:
+    """The command by its name in any case; None for no such command or kind.
+
+    The kind may be singular or plural, and ``system`` or ``core`` for ``sites``.
+    """
+    spelled = _SPELLINGS.get(kind)
+    if spelled is None:
+        return None
+    known = COMMANDS[spelled]
+    return known.get(name) or known.get(name.lower())
+
+
+def suggestion(kind: str, name: str) -> str:
+    """What may be meant by a name that is no command for ``kind``; slow for every name."""
+    name = name.lower()[:100]
+    others = [SINGULAR[other] for other, known in COMMANDS.items() if name in known]
+    if others:
+        return f"{name} is a command for type {' and '.join(others)}"
+    known = COMMANDS[_SPELLINGS[kind]]
+    close = get_close_matches(name, known) or [other for other in known if name in other][:3]
+    return f"similar commands: {', '.join(close)}" if close else "docs/api.md lists all commands"
+
+
+def _read() -> Mapping[Kind, Mapping[str, Command]]:
+    """The file's facts. Raises KeyError, TypeError and ValueError for a broken one."""
+    raw = json.loads((files("monrest.livestatus") / "commands.json").read_text("utf-8"))
+    return {
+        kind: {name: _command(kind, name, entry) for name, entry in raw[kind].items()}
+        for kind in KINDS
+    }
+
+
+def _command(kind: Kind, name: str, entry: Mapping[str, Any]) -> Command:
+    facts = dict(entry)
+    given = facts.pop("args")
+    arguments = tuple(_argument(name, one) for one in given)
+    return Command(kind=kind, name=name, arguments=arguments, **facts)
+
+
+def _argument(command: str, entry: Mapping[str, Any]) -> Argument:
+    name = entry["name"]
+    aliases = _ALIASES.get(name, ())
+    if re.fullmatch("change_max_.*_check_attempts", command):
+        aliases = tuple(other for other in _ATTEMPTS if other != name)
+    return Argument(**entry, aliases=aliases)
+
+
+COMMANDS: Mapping[Kind, Mapping[str, Command]] = _read()
+"""Kind to name to command."""
+
+ARGUMENT_NAMES: frozenset[str] = frozenset(
+    name
+    for known in COMMANDS.values()
+    for command in known.values()
+    for argument in command.arguments
+    for name in (argument.name, *argument.aliases)
+)
+"""Every name of an argument of any command."""
+
+ALL: tuple[Command, ...] = tuple(one for known in COMMANDS.values() for one in known.values())
+"""Every command, by kind and name."""

@@ -1,0 +1,261 @@
+"""Log lines of all sites, read in slices of time (docs/spec/logs.md).
+
+Older lines come from the log cache as far as it has them for sure, the rest from the core. A slice
+that has too many lines is asked again for a shorter time, so that neither a core's answer nor our
+rows take more memory than that, however long a log is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from attrs import define, evolve, field, frozen
+
+from monrest.api.endpoint import Context
+from monrest.base.concurrency import sliced
+from monrest.base.row_store import RowStore
+from monrest.base.values import Document, RestRequest, Row, Rows, SiteProblem, nobody_follows
+from monrest.livestatus.errors import LivestatusError
+from monrest.logs.line import DAY
+from monrest.logs.patience import asked_in_time, require_answers
+from monrest.logs.reading import CachedPart, Reading
+from monrest.query.bind import Bound
+from monrest.query.lines import FEW, Lines, SiteLines
+from monrest.query.model import CoreFilter, Every, Pushed, Test
+from monrest.query.plan import Layout, SitePlan
+from monrest.query.pushdown import push_log_times
+from monrest.query.stages import Part
+from monrest.query.steps import Steps
+from monrest.rows.prepared import Plans
+from monrest.sites.fanout import require_sites
+from monrest.sites.site import Site
+
+T = TypeVar("T")
+
+_FEWEST = 500
+"""Lines of a slice, where many sites are asked."""
+
+_HOURS = 14_400
+"""Seconds of lines of the future that are asked for at once where there are too many."""
+
+
+@frozen
+class _Told:
+    """What is known of a site in the end: its lines, and that it is down all the same."""
+
+    lines: SiteLines
+    problem: SiteProblem | None = None
+
+
+@define(eq=False, kw_only=True)
+class LogReading:
+    """The answer to one request about log lines.
+
+    ``seen`` is what the asker may see, in core terms; ``question`` how the cache is asked, None
+    for not at all. ``constants``: what every row of a site carries.
+    """
+
+    context: Context
+    request: RestRequest
+    constants: Callable[[Site], Mapping[str, Any]]
+    bound: Bound
+    shape: Layout
+    plans: Plans
+    sites: Sequence[Site]
+    seen: CoreFilter | None
+    question: Reading | None
+    most: int = field(init=False)
+    lowest: int = field(init=False)
+    highest: int | None = field(init=False)
+    now: int = field(init=False)
+    _lines: Lines = field(init=False)
+    _shares: dict[str, float] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        number = max(1, len(self.sites))
+        self.most = max(_FEWEST, min(FEW, 2 * FEW // number))
+        times = push_log_times(self.bound.row_filter)
+        self.lowest, self.highest = times.first, times.highest
+        self.now = int(self.context.wall.now())
+        store = partial(RowStore, self.context.spools, FEW // number)
+        self._lines = Lines(self.bound, self.shape, number, store)
+
+    async def answer(self) -> Rows | Document:
+        """The answer; raise SitesFailed when no site answered."""
+        require_sites(self.sites)
+        began = self.context.clock.seconds()
+        outcomes = await asked_in_time(self.context, self.request, self.sites, self._of_site)
+        told: list[_Told] = []
+        problems: list[SiteProblem] = []
+        for _, outcome in outcomes:
+            if isinstance(outcome, _Told):
+                told.append(outcome)
+            problem = outcome.problem if isinstance(outcome, _Told) else outcome
+            if problem is not None:
+                problems.append(problem)
+        if not told:
+            require_answers(self.sites, problems)
+        result = await self._sliced(self._lines.answer([one.lines for one in told]))
+        seconds = self.context.clock.seconds() - began
+        return evolve(result, failed_sites=tuple(problems), backend_seconds=seconds)
+
+    # ------------------------------------------------------------ one site
+
+    async def _of_site(self, site: Site) -> _Told:
+        """All lines of a site; raise LivestatusError where they are not all to be had.
+
+        What is wholly in the cache is told although the site is down, and so is that it is.
+        """
+        lines = self._lines.site()
+        cached = await self._cached(site)
+        if cached is not None:
+            await self._from_cache(site, cached, lines)
+            if cached.whole:
+                error = site.breaker.error
+                return _Told(lines, None if error is None else site.problem(error))
+        await site.verdict()
+        assert site.capabilities is not None
+        planned = self.plans.of(site.capabilities)
+        if planned is not None:
+            await self._from_core(site, planned, lines, None if cached is None else cached.reached)
+        self._reached(site, self._top)
+        return _Told(lines)
+
+    async def _cached(self, site: Site) -> CachedPart | None:
+        """What the cache has, unless the core must be asked as well and is down."""
+        if self.question is None:
+            return None
+        if not site.connected:
+            # Before the first probe is over nobody knows.
+            with suppress(LivestatusError):
+                await site.verdict()
+        part = await self.context.logcache.part(site, self.question, self.seen)
+        if part is not None and not part.piece.whole:
+            await site.verdict()
+        return part
+
+    async def _from_cache(self, site: Site, part: CachedPart, lines: SiteLines) -> None:
+        assert self.question is not None
+        async for rows in part.slices(self.most):
+            await self._take(site, lines, self.question.plan, rows)
+            self._reached(site, part.reached)
+
+    # ------------------------------------------------------------ its core
+
+    async def _from_core(
+        self, site: Site, planned: SitePlan, lines: SiteLines, low: int | None
+    ) -> None:
+        """The lines from ``low`` on, None for all."""
+        pushed = planned.pushed
+        icinga = site.capabilities is not None and site.capabilities.kind == "icinga2"
+        if pushed.limit is not None and pushed.limit <= self.most:
+            asked = pushed if low is None else _between(pushed, low, None, icinga=icinga)
+            await self._take(site, lines, planned, await site.ask(asked, self.shape.columns))
+            return
+        planned = evolve(planned, pushed=evolve(pushed, sort=(), limit=None))
+        slices = _Slices(self.lowest if low is None else low, self.highest, self.now)
+        while not slices.ended:
+            limit = self.most + 1 if slices.divisible else None
+            asked = _between(planned.pushed, slices.low, slices.high, icinga=icinga)
+            rows = await site.ask(evolve(asked, limit=limit), self.shape.columns)
+            if limit is not None and len(rows) >= limit:
+                slices.shorten(self._span(rows))
+                continue
+            slices.next(few=len(rows) <= self.most // 4)
+            await self._take(site, lines, planned, rows)
+            self._reached(site, slices.low)
+
+    def _span(self, rows: Sequence[Row]) -> int | None:
+        """The seconds that so many rows are of; None where they do not tell."""
+        at = self.shape.index.get("time")
+        if at is None:
+            return None
+        times = [row[at] for row in rows if type(row[at]) is int]
+        return max(times) - min(times) if times else None
+
+    # ------------------------------------------------------------ rows
+
+    async def _take(self, site: Site, lines: SiteLines, planned: SitePlan, rows: list[Row]) -> None:
+        part = Part(plan=planned, rows=rows, constants=self.constants(site))
+        await self._sliced(lines.take(part))
+
+    async def _sliced(self, steps: Steps[T]) -> T:
+        return await sliced(steps, self.context.clock, aside=self.context.threads.run)
+
+    @property
+    def _top(self) -> int:
+        return self.now if self.highest is None else min(self.highest, self.now)
+
+    def _reached(self, site: Site, time: int) -> None:
+        """Say that the lines of a site are there up to a moment."""
+        if self.request.progress is nobody_follows:
+            return
+        whole = self._top - self.lowest
+        share = (time - self.lowest) / whole if whole > 0 else 1.0
+        self._shares[site.id] = min(max(share, 0.0), 1.0)
+        percent = 80 * sum(self._shares.values()) / len(self.sites)
+        day = datetime.fromtimestamp(min(time, self._top), self.context.zone).date()
+        self.request.progress(percent, message=f"reading the log of {site.id}: {day}")
+
+
+@define(eq=False)
+class _Slices:
+    """Times ``low <= time < high`` one after the other; without a ``high`` the last one."""
+
+    low: int
+    _end: int | None
+    _now: int
+    ended: bool = field(init=False, default=False)
+    _seconds: int | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self.ended = self._end is not None and self._end <= self.low
+
+    @property
+    def high(self) -> int | None:
+        """Where the slice ends; None: not at all, for the clock of a core may be ahead."""
+        if self._seconds is None:
+            return self._end
+        high = self.low + self._seconds
+        if self._end is not None:
+            return min(high, self._end)
+        return high if high <= self._now else None
+
+    @property
+    def divisible(self) -> bool:
+        """Whether it is longer than a second."""
+        return self.high is None or self.high - self.low > 1
+
+    def shorten(self, span: int | None) -> None:
+        """Ask for a shorter time: too many lines were of ``span`` seconds."""
+        high = self.high
+        length = max(self._now - self.low, _HOURS) if high is None else high - self.low
+        seconds = length // 4 if span is None else min(length // 4, span)
+        self._seconds = max(1, seconds)
+        # A shorter slice has an end, wherever the present is.
+        self._now = max(self._now, self.low + self._seconds)
+
+    def next(self, *, few: bool) -> None:
+        """Go on behind the slice, with a longer one if there were ``few`` lines."""
+        high = self.high
+        self.ended = high is None or high == self._end
+        if high is not None:
+            self.low = high
+        if few and self._seconds is not None:
+            self._seconds *= 2
+
+
+def _between(pushed: Pushed, low: int, high: int | None, *, icinga: bool) -> Pushed:
+    """The same question for the lines with ``low <= time < high``."""
+    bounds = [Test("time", ">=", str(low))]
+    if high is not None:
+        bounds.append(Test("time", "<", str(high)))
+    if icinga:
+        # Files are chosen by their first line against the last lower bound of the query.
+        bounds.append(Test("time", ">=", str(max(0, low - DAY))))
+    given = () if pushed.filter is None else (pushed.filter,)
+    return evolve(pushed, filter=Every((*given, *bounds)))

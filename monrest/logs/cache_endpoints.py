@@ -1,0 +1,207 @@
+"""How the log cache is, and updating it on request (docs/spec/logcache.md, "Once more")."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.lists import local_schema, select
+from monrest.api.visibility import SYSTEM
+from monrest.api.zones import zone_of
+from monrest.availability.arguments import second_of
+from monrest.base.audit import audit
+from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.truth import flag
+from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.logs.importer import Again
+from monrest.logs.records import Record
+from monrest.query.parse import parse_query
+from monrest.sites.federation.site import FederatedSite
+from monrest.sites.site import Site
+
+VERSION = "1"
+
+COLUMNS = (
+    Column("cache_version", "string", "", "version of the cache, empty before the first import"),
+    Column("compact_duration", "number", "s", "duration of the last compaction"),
+    Column("compact_till", "time", "", "lines before this time are compacted, 0 for none"),
+    Column("data_size", "number", "bytes", "size of the lines, roughly"),
+    Column("enabled", "boolean", "", "1 if log lines are cached"),
+    Column("index_size", "number", "bytes", "size of the index, roughly"),
+    Column("items", "number", "", "number of lines"),
+    Column("key", "string", "", "id of the site"),
+    Column("last_compact", "time", "", "last compaction, 0 for never"),
+    Column("last_entry", "time", "", "time of the newest line, 0 without any"),
+    Column("last_reorder", "time", "", "always 0: lines are in order from the beginning"),
+    Column("last_update", "time", "", "last update, 0 for never"),
+    Column("mode", "string", "", "what is running at present, empty for nothing"),
+    Column("name", "string", "", "name of the site"),
+    Column("reorder_duration", "number", "s", "always 0"),
+    Column("status", "string", "", "OK, or what keeps the cache from being used"),
+    Column("update_duration", "number", "s", "duration of the last update"),
+)
+_SCHEMA = local_schema("logcache", COLUMNS, ("key",))
+
+_WRONG = "error during request"
+_AGAIN = frozenset({"from", "to", "force"})
+
+UPDATED = (
+    Column("code", "number", "", "200; when every site failed the answer is an error"),
+    Column("errors", "array_of_strings", "", "what was in the way, with the id of the site"),
+    Column("insert_count", "number", "", "number of new lines"),
+    Column("message", "string", "", "that the update has ended"),
+)
+
+
+def _require(context: Context) -> None:
+    if not context.logcache.enabled:
+        raise BadRequest("logcache is disabled", "logcache.enabled: expected true")
+
+
+def _status(context: Context, known: Record | None) -> str:
+    if known is None or known.covered_from is None:
+        return "logcache not yet created"
+    if context.logcache.busy(known):
+        since = datetime.fromtimestamp(known.mode_since, context.zone)
+        pid = known.owner.split(":")[1]
+        return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
+    if known.progress < 1:
+        return f"importing, {known.progress:.0%} done"
+    return "OK" if known.doubt is None else f"not complete: {known.doubt}"
+
+
+def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any]:
+    status = _status(context, known)
+    value = {one.name: "" if one.type == "string" else 0 for one in COLUMNS}
+    value |= {"enabled": 1, "key": site.id, "name": site.name, "status": status}
+    if known is None:
+        return value
+    return {
+        **value,
+        "cache_version": VERSION,
+        "compact_duration": known.compact_duration,
+        "compact_till": known.compacted_until,
+        "data_size": known.data_size,
+        "index_size": known.index_size,
+        "items": known.items,
+        "last_compact": known.last_compact or 0,
+        "last_entry": known.last_entry or 0,
+        "last_update": known.last_update or 0,
+        "mode": known.mode if context.logcache.busy(known) else "",
+        "update_duration": known.update_duration,
+    }
+
+
+def _sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """The selected sites; the log of another instance's sites is cached there."""
+    query = parse_query(request.parameters)
+    chosen = context.sites.select(request.sites or query.backends)
+    return tuple(site for site in chosen if not isinstance(site, FederatedSite))
+
+
+async def stats(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """List what is cached of each site."""
+    _require(context)
+    sites = _sites(context, request)
+    records = [_record(context, site, await context.logcache.record(site)) for site in sites]
+    return await select(context, request, _SCHEMA, records)
+
+
+async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Fetch the newest lines of the selected sites now; as a job, everything that is missing."""
+    _require(context)
+    sites = _sites(context, request)
+    again = await _again(context, request)
+    if request.progress is nobody_follows:
+        done = await context.logcache.update_all(sites, again)
+    else:
+        done = await context.logcache.import_all(sites, request.progress, again)
+    result = "ok" if not done.failed else f"failed at {','.join(one.site for one in done.failed)}"
+    target = ",".join(site.id for site in sites)
+    audit(request.identity, request.caller, "logcache update", target=target, result=result)
+    if sites and len(done.failed) == len(sites):
+        late = all(one.timed_out for one in done.failed)
+        raise (SitesTimedOut if late else SitesFailed)(done.failed)
+    doubts = []
+    for site in sites if again is not None else ():
+        known = await context.logcache.record(site)
+        if known is not None and known.doubt is not None:
+            doubts.append(f"{site.id}: {known.doubt}")
+    value = {
+        "code": 200,
+        "errors": [
+            *(f"{one.site}: {one.reason}" for one in done.failed),
+            *done.skipped,
+            *doubts,
+        ],
+        "insert_count": done.inserted,
+        "message": f"logcache update finished, {done.removed} lines removed."
+        if again is not None and again.exactly
+        else "logcache update finished.",
+    }
+    return Document(value=value, columns=UPDATED, failed_sites=done.failed)
+
+
+async def _again(context: Context, request: RestRequest) -> Again | None:
+    """The time that is to be imported once more; None for nothing but what is new."""
+    given = {name: value.strip() for name, value in request.parameters if name in _AGAIN}
+    force = flag("force", given.get("force"))
+    if not given.get("from"):
+        if given.get("to") or force:
+            name = "to" if given.get("to") else "force"
+            raise BadRequest(_WRONG, f"{name}: expected beside from, where the time begins")
+        return None
+    now, zone = context.wall.now(), await zone_of(context, request.identity)
+    start = second_of("from", given["from"], now, zone)
+    end = second_of("to", given["to"], now, zone) if given.get("to") else int(now) + 1
+    if start >= end:
+        raise BadRequest(_WRONG, "to: expected a moment after from")
+    keep = context.config.logcache.keep
+    if keep and start < now - keep:
+        raise BadRequest(_WRONG, "from: lines of that age are removed, see logcache.keep")
+    return Again(start=start, end=end, exactly=force)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/logcache/stats",
+        description="lists log cache statistics",
+        text="400 while `logcache.enabled` is false.",
+        handler=stats,
+        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        columns=COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/logcache/update",
+        description="runs the log cache delta update",
+        text=(
+            "The newest lines of the selected sites are fetched before the answer; the first "
+            "import goes on by itself. With `background=1` the job goes on until the first import "
+            "is done as well, whoever does it, and tells how far it is; canceling it loses "
+            "nothing, the daemon goes on with its next update. A site that is being updated "
+            "already is named in `errors` and no failure. With `from` the lines of a time are "
+            "imported once more, also those that should be there already, and what is missing back "
+            "to it; long times are work for a job. 400 while `logcache.enabled` is false."
+        ),
+        methods=("POST",),
+        handler=update,
+        shape="object",
+        parameters=(
+            Parameter(
+                name="from",
+                description="first second to import again: Unix time, relative time or date",
+            ),
+            Parameter(name="to", description="its end, default: now"),
+            Parameter(
+                name="force",
+                description="1: lines of that time that the core does not have are removed; "
+                "default 0, what is cached stays",
+                type="boolean",
+            ),
+            *SITE_PARAMETERS,
+        ),
+        columns=UPDATED,
+        roles=(SYSTEM,),
+    ),
+)

@@ -1,0 +1,297 @@
+"""Node-control: facts about the hosts of sites, and operations there (docs/spec/nodecontrol.md)."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.lists import local_schema, select
+from monrest.base.audit import audit
+from monrest.base.concurrency import shielded
+from monrest.base.errors import BadRequest, NotFound, RestError, error_value
+from monrest.base.names import Names
+from monrest.base.values import Answer, Column, Document, Progress, RestRequest
+from monrest.jobs.background import result_url
+from monrest.jobs.live import Work
+from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
+from monrest.nodecontrol.store import Stored
+from monrest.query.parse import RESERVED
+from monrest.query.schema import TableSchema
+from monrest.rows.fetch import reselect
+from monrest.sites.site import Site
+
+COLUMNS = (
+    Column("cleaning", "boolean", "", "1 while old versions are being removed"),
+    Column("cleaning_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
+    Column("cm_fqdn", "string", "", "full name of the host, null when it is not known"),
+    Column("cpu_cores", "number", "", "processors"),
+    Column("cpu_perc", "number", "%", "how busy they are"),
+    Column("dist_available_versions", "array_of_strings", "", "versions that could be installed"),
+    Column("dist_cleanable", "array_of_strings", "", "installed versions that nothing uses"),
+    Column("dist_disk_free", "number", "bytes", "free on the disk of the site"),
+    Column("dist_disk_total", "number", "bytes", "size of the disk of the site"),
+    Column("dist_site", "string", "", "name of the site on its host"),
+    Column("dist_status", "object", "", "0 or 1 (does not run) by service, and OVERALL"),
+    Column("dist_version", "string", "", "version that the site uses"),
+    Column("dist_versions", "array_of_strings", "", "installed versions, newest first"),
+    Column("facts", "object", "", "all that was gathered"),
+    Column("gathering", "boolean", "", "1 while facts are being gathered"),
+    Column("host_name", "string", "", "host of the site"),
+    Column("installing", "boolean", "", "1 while a version is being installed"),
+    Column("installing_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
+    Column("last_error", "string", "", "what went wrong last"),
+    Column("last_error_ts", "time", "", "when that was, 0 for never"),
+    Column("last_gather_runtime", "time", "", "when facts were gathered last, 0 for never"),
+    Column("last_job", "number", "", "background job of the last operation, empty for none"),
+    Column("logs", "array_of_strings", "", "each operation's last end: `name`, `failed`, `time`"),
+    Column("machine_type", "string", "", "kind of guest, empty for none"),
+    Column("memfree", "number", "MB", "free memory, caches included"),
+    Column("memtotal", "number", "MB", "memory"),
+    Column("os_name", "string", "", "name of the operating system"),
+    Column("os_sec_updating", "boolean", "", "1 while security updates are being installed"),
+    Column("os_security", "array_of_strings", "", "packages with security updates"),
+    Column("os_updates", "array_of_strings", "", "packages with updates"),
+    Column("os_updating", "boolean", "", "1 while the system is being updated"),
+    Column("os_version", "string", "", "version of the operating system"),
+    Column("peer_key", "string", "", "id of the site"),
+    Column("peer_name", "string", "", "name of the site"),
+    Column("peer_type", "string", "", "kind of connection"),
+    Column("run_all", "boolean", "", "1 while all of it is being done"),
+    Column("section", "string", "", "section of the site"),
+    Column("updating", "boolean", "", "1 while the site is being updated"),
+    Column("updating_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
+)
+LOG_COLUMNS = (
+    Column("failed", "number", "", "0 it was fine, 1 it failed, 2 it warned"),
+    Column("name", "string", "", "name of the operation"),
+    Column("output", "string", "", "the end of what it wrote"),
+    Column("time", "time", "", "when it ended"),
+)
+_STARTED = (
+    Column("job_id", "string", "", "id of the background job"),
+    Column("message", "string", "", "what was done"),
+    Column("result_url", "string", "", "path of its result"),
+    Column("success", "boolean", "", "true"),
+)
+_LONGEST_NAME = 80
+_OPERATIONS = (GATHER, *FLAGS)
+
+
+def own_word(name: str, names: Names) -> str:
+    """A column's name as this instance spells it."""
+    head, _, rest = name.partition("_")
+    word = {"cm": names.cm, "dist": names.dist}.get(head)
+    return f"{word}_{rest}" if word is not None and rest else name
+
+
+@lru_cache(maxsize=8)
+def _schema(names: Names) -> TableSchema:
+    columns = [evolve(one, name=own_word(one.name, names)) for one in COLUMNS]
+    return local_schema("nodes", columns, (), {"last_job": "string"})
+
+
+def _require_enabled(context: Context, request: RestRequest) -> None:
+    if not context.nodecontrol.config.enabled:
+        raise NotFound(f"unknown rest path: {request.path}")
+
+
+# -------------------------------------------------------------------- reading
+
+
+async def nodes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/node-control/nodes: in the order of the configuration."""
+    _require_enabled(context, request)
+    stored = await context.nodecontrol.stored()
+    control = context.nodecontrol
+    rows = [_record(context, one, stored) for one in context.sites.sites if control.controls(one)]
+    return await select(context, request, _schema(context.names), rows)
+
+
+def _record(context: Context, site: Site, stored: Stored) -> dict[str, Any]:
+    node = stored.nodes.get(site.id, Node(site=site.id))
+    row = shown(node, stored.logs.get(site.id, {}), context.wall.now())
+    settings = context.nodecontrol.settings(site)
+    own = socket.gethostname() if site.local else site.name
+    row |= {
+        "host_name": settings.host_name if settings and settings.host_name else own,
+        "peer_key": site.id,
+        "peer_name": site.name,
+        "peer_type": site.kind,
+        "section": site.section,
+    }
+    names = context.names
+    row["facts"] = {own_word(key, names): value for key, value in row["facts"].items()}
+    return {own_word(key, names): value for key, value in row.items()}
+
+
+def _site(context: Context, request: RestRequest, key: str) -> Site:
+    _require_enabled(context, request)
+    for site in context.sites.sites:
+        if site.id == key and context.nodecontrol.controls(site):
+            return site
+    raise NotFound("no such node")
+
+
+async def log(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/node-control/nodes/<peer_key>/logs/<name>."""
+    found = await context.nodecontrol.output(_site(context, request, where[0]), where[1])
+    if found is None:
+        raise NotFound("no such log")
+    return await reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
+
+
+def _shown(found: Log) -> dict[str, Any]:
+    return {
+        "failed": found.failed,
+        "name": found.name,
+        "output": found.output,
+        "time": found.at,
+    }
+
+
+# -------------------------------------------------------------------- operations
+
+
+async def start(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/node-control/nodes/<peer_key>/cmd/<operation>."""
+    site, operation = _site(context, request, where[0]), where[1]
+    try:
+        if operation not in _OPERATIONS:
+            raise NotFound("no such operation", f"expected one of {', '.join(_OPERATIONS)}")
+        unknown = next((one for one, _ in request.parameters if one not in RESERVED), None)
+        if unknown is not None:
+            raise BadRequest("unknown parameter", f"{unknown[:80]!r}: expected none")
+        # To its end also when the client leaves, so that nothing stays claimed.
+        number = await shielded(_start(context, request, site, operation))
+    except RestError as error:
+        _audit(request, operation, site, error.message)
+        raise
+    _audit(request, operation, site)
+    return Document(
+        value={
+            "job_id": str(number),
+            "message": f"{operation} runs as a background job",
+            "result_url": result_url(context, number),
+            "success": True,
+        }
+    )
+
+
+def _audit(request: RestRequest, operation: str, site: Site, result: str = "ok") -> None:
+    audit(
+        request.identity,
+        request.caller,
+        f"node {operation[:_LONGEST_NAME]}",
+        target=site.id,
+        result=result,
+    )
+
+
+async def _start(context: Context, request: RestRequest, site: Site, operation: str) -> int:
+    control = context.nodecontrol
+    if operation == GATHER:
+        if not control.can_gather(site):
+            raise BadRequest(
+                "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
+            )
+
+        async def gathered(_: Progress) -> Answer:
+            problem = await control.gather(site, "facts")
+            return _result(operation, problem, {"peer_key": site.id})
+
+        return (await context.jobs.start(_work(request, gathered))).id
+    claimed = await control.claim(site, operation)
+    known: Deferred[int] = Deferred()
+
+    async def done(progress: Progress) -> Answer:
+        logs = await control.perform(site, operation, await known, progress)
+        problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == BROKEN else ""
+        return _result(operation, problem, {"logs": [_shown(one) for one in logs]})
+
+    try:
+        job = await context.jobs.start(_work(request, done))
+    except BaseException:
+        await control.release(site, claimed)
+        raise
+    try:
+        await control.assign(site, job.id, claimed)
+    except BaseException as error:
+        known.errback(error)
+        raise
+    known.callback(job.id)
+    return job.id
+
+
+def _work(request: RestRequest, call: Callable[[Progress], Awaitable[Answer]]) -> Work:
+    return Work(
+        call=call,
+        cmd=f"POST {request.path}",
+        identity=request.identity,
+        caller=request.caller,
+        request_id=request.request_id,
+        changes=True,
+    )
+
+
+def _result(operation: str, problem: str, more: Mapping[str, Any]) -> Document:
+    """Say how an operation ended; what failed on the node makes the job fail."""
+    if problem:
+        value = {**error_value(502, f"{operation} failed", problem), **more}
+        return Document(value=value, status=502)
+    return Document(value={"code": 200, "message": f"{operation} is done", **more})
+
+
+_TEXT = (
+    "Sites with a local socket, sites over HTTP, and those with a `[[nodecontrol.nodes]]`. "
+    "Facts are gathered once a day (`nodecontrol.gather_schedule`), when asked and after each "
+    "operation. Unknown path (404) while `nodecontrol.enabled` is false."
+)
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *(
+        Endpoint(
+            path=path,
+            description=description,
+            text=_TEXT,
+            handler=nodes,
+            parameters=LIST_PARAMETERS,
+            columns=COLUMNS,
+            roles=("admin",),
+        )
+        for path, description in (
+            ("/mon/node-control/nodes", "hosts of sites, and facts about them"),
+            ("/mon/nc/nodes", "alias of /mon/node-control/nodes"),
+        )
+    ),
+    Endpoint(
+        path="/mon/node-control/nodes/<peer_key>/logs/<name>",
+        description="what the last operation of a name wrote on a node",
+        handler=log,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=LOG_COLUMNS,
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/mon/node-control/nodes/<peer_key>/cmd/<operation>",
+        methods=("POST",),
+        description="do something on a node, as a background job",
+        text="`gather` facts now; `install`, `update`, `cleanup`, `os_update` or `os_sec_update` "
+        "by the command of the node's `[[nodecontrol.nodes]]`; `run_all` does the first three of "
+        "these, as far as there are commands, until one fails. One operation at a time on a node, "
+        "else 409; facts are gathered after it. The result of the job has the output, with the "
+        "status 502 if it failed.",
+        handler=start,
+        shape="object",
+        parameters=(),
+        columns=_STARTED,
+        roles=("admin",),
+        at_once=True,
+    ),
+)

@@ -1,0 +1,175 @@
+"""Work for one transaction each: what the database is asked about nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from attrs import frozen
+from sqlalchemy import Connection, Update, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from monrest.nodecontrol.model import Log, Node
+from monrest.store.tables import controlled_nodes as nodes
+from monrest.store.tables import node_logs as logs
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+
+@frozen
+class Stored:
+    """Nodes by site, and the logs of each by name, without what is in them."""
+
+    nodes: Mapping[str, Node]
+    logs: Mapping[str, Mapping[str, Log]]
+
+
+def read(connection: Connection) -> Stored:
+    """Read all nodes."""
+    found = {row.site: Node(**row._mapping) for row in connection.execute(select(nodes))}
+    of: dict[str, dict[str, Log]] = {}
+    query = select(logs.c.site, logs.c.name, logs.c.failed, logs.c.at).order_by(logs.c.name)
+    for row in connection.execute(query):
+        of.setdefault(row.site, {})[row.name] = Log(name=row.name, failed=row.failed, at=row.at)
+    return Stored(found, of)
+
+
+def one_log(site: str, name: str) -> Work[Log | None]:
+    """Read the last log of a name with what is in it."""
+    query = select(logs).where(logs.c.site == site, logs.c.name == name)
+
+    def work(connection: Connection) -> Log | None:
+        row = connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        return Log(name=row.name, failed=row.failed, at=row.at, output=row.output)
+
+    return work
+
+
+def _make(connection: Connection, site: str) -> None:
+    """Make the row of a node unless there is one, also when another daemon does the same."""
+    made: Any = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    values = {
+        "site": site,
+        "data": {},
+        "gathered": 0,
+        "facts_gathered": 0,
+        "gathering_until": 0,
+        "last_error": "",
+        "last_error_at": 0,
+        "operation": "",
+        "claimed": 0,
+    }
+    connection.execute(made(nodes).values(values).on_conflict_do_nothing())
+
+
+def _of(site: str) -> Update:
+    return update(nodes).where(nodes.c.site == site)
+
+
+# -------------------------------------------------------------------- gathering
+
+
+def begin_gathering(site: str, now: float, until: float, *, alone: bool = True) -> Work[bool]:
+    """Note that somebody gathers; False when somebody does already, unless not ``alone``."""
+    query = _of(site).values(gathering_until=int(until))
+    if alone:
+        query = query.where(nodes.c.gathering_until <= int(now))
+
+    def work(connection: Connection) -> bool:
+        _make(connection, site)
+        return connection.execute(query).rowcount == 1
+
+    return work
+
+
+def end_gathering(
+    site: str, now: float, data: Mapping[str, Any] | None, problem: str, *, facts: bool
+) -> Work[None]:
+    """Store what was gathered: everything where it is ``facts``, else beside what is known.
+
+    None: nothing could be.
+    """
+
+    def work(connection: Connection) -> None:
+        values: dict[str, Any] = {"gathering_until": 0}
+        if data is not None:
+            known = (
+                {}
+                if facts
+                else connection.execute(
+                    select(nodes.c.data).where(nodes.c.site == site)
+                ).scalar_one_or_none()
+                or {}
+            )
+            values |= {"data": {**known, **data}, "gathered": int(now)}
+            if facts:
+                values["facts_gathered"] = int(now)
+        if problem:
+            values |= {"last_error": problem, "last_error_at": int(now)}
+        connection.execute(_of(site).values(values))
+
+    return work
+
+
+# -------------------------------------------------------------------- operations
+
+
+def claim(site: str, operation: str, now: float) -> Work[bool]:
+    """Note that an operation begins; False when another one is going on."""
+    query = _of(site).where(nodes.c.operation == "")
+
+    def work(connection: Connection) -> bool:
+        _make(connection, site)
+        values = {"operation": operation, "job": None, "claimed": int(now)}
+        return connection.execute(query.values(values)).rowcount == 1
+
+    return work
+
+
+def assign(site: str, job: int, claimed: int) -> Work[bool]:
+    """Note which job does what was claimed at that time; False when it is not claimed any more."""
+    query = _of(site).where(
+        nodes.c.operation != "", nodes.c.job.is_(None), nodes.c.claimed == claimed
+    )
+    values = query.values({"job": job, "last_job": job})
+    return lambda connection: connection.execute(values).rowcount == 1
+
+
+def step(site: str, job: int, operation: str) -> Work[bool]:
+    """Note what a job is doing now; False when others gave it up."""
+    query = _of(site).where(nodes.c.job == job).values(operation=operation)
+    return lambda connection: connection.execute(query).rowcount == 1
+
+
+def note(site: str, log: Log) -> Work[None]:
+    """Store what an operation has written, instead of what it wrote the last time."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(delete(logs).where(logs.c.site == site, logs.c.name == log.name))
+        connection.execute(
+            insert(logs).values(
+                site=site, name=log.name, failed=log.failed, at=log.at, output=log.output
+            )
+        )
+
+    return work
+
+
+def release(
+    site: str, job: int | None, now: float, problem: str = "", *, claimed: int = 0
+) -> Work[bool]:
+    """Note that the operation of ``job`` has ended; False if it had.
+
+    None: that what was ``claimed`` then has not begun.
+    """
+    same = nodes.c.job == job
+    if job is None:
+        same = nodes.c.job.is_(None) & (nodes.c.claimed == claimed)
+    values: dict[str, Any] = {"operation": "", "job": None}
+    if problem:
+        values |= {"last_error": problem, "last_error_at": int(now)}
+    query = _of(site).where(nodes.c.operation != "", same).values(values)
+    return lambda connection: connection.execute(query).rowcount == 1

@@ -1,0 +1,280 @@
+"""Staged changes of objects on all selected sites: what they are for, and what is answered.
+
+A change is looked at on every site before the first one is made, so that what is refused changes
+nothing anywhere (docs/spec/objectconfig.md, "Changes").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from attrs import field, frozen
+
+from monrest.api import csrf
+from monrest.api.csrf import SAFE
+from monrest.api.endpoint import Context
+from monrest.api.forward import check_reachable
+from monrest.base.concurrency import shielded
+from monrest.base.errors import BadRequest, RestError
+from monrest.base.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
+from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.far import count_of, far_change, far_tools, texts
+from monrest.objectconfig.model import ConfigObject, SiteModel, UnreadableError
+from monrest.objectconfig.request import (
+    EVERY,
+    MOST_NAMED,
+    REFRESH,
+    check_writable,
+    flag,
+    named,
+    note,
+    note_failure,
+    tool_sites,
+    user_of,
+)
+from monrest.objectconfig.rows import META_NAMES, Record, bound_filter, passing
+from monrest.objectconfig.staging import ConfigSite
+from monrest.objectconfig.views import View
+from monrest.query.bind import TYPO
+from monrest.sites.federation.site import FederatedSite
+from monrest.sites.site import Site
+
+Action: TypeAlias = Literal["change", "remove"]
+Chosen: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
+"""Which objects of a site a change is for; called in threads."""
+
+Make: TypeAlias = Callable[[Editor, list[ConfigObject]], int]
+"""Makes a change and tells for how many objects; called in threads, maybe more than once."""
+
+FILTERED = "/config/objects"
+"""The path whose changes are for what the query string chooses."""
+
+_DONE = {"change": "changed", "remove": "removed"}
+
+ANSWER = (
+    Column("count", "number", "", "how many objects were changed"),
+    Column("message", "string", "", "what was done"),
+    Column(
+        "warnings",
+        "array_of_strings",
+        "",
+        "references in read-only files that could not follow a rename; absent without any",
+    ),
+)
+
+
+@frozen(kw_only=True)
+class Tool:
+    """A selected site with its object configuration, as the asker sees it."""
+
+    site: Site
+    config: ConfigSite
+    view: View = field(repr=False)
+
+
+@frozen(kw_only=True)
+class Done:
+    """What came of a change on one site: ``records`` are the first of its objects, as before."""
+
+    count: int
+    records: tuple[Record, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def config_site(context: Context, site: Site) -> ConfigSite:
+    """The site as staging knows it; it must have an object configuration."""
+    tool = context.config.tool_of(site.config)
+    assert tool is not None
+    return ConfigSite(id=site.id, name=site.name, tool=tool)
+
+
+async def tools(
+    context: Context, request: RestRequest, failed: list[SiteProblem] | None = None
+) -> list[Tool]:
+    """All selected sites with an object configuration, one after the other.
+
+    With ``refreshdata=1`` the asker's changes in files with conflicts are dropped before. Raise
+    BadRequest for a site whose files are of another language, and UnreadableError for one whose
+    files cannot be read. A list names it in ``failed`` if other sites answer.
+    """
+    refresh, user = flag(request, REFRESH.name), user_of(request)
+    if refresh:
+        await _check_refresh(context, request)
+    found: list[Tool] = []
+    problems: list[UnreadableError] = []
+    for site in tool_sites(context, request):
+        config = config_site(context, site)
+        if refresh:
+            dropped = await context.staging.refresh(config, user)
+            if dropped:
+                note(request, "refresh", target=site.id, files=dropped)
+        try:
+            view = await context.staging.view(config, user)
+        except UnreadableError as error:
+            if failed is None:
+                raise
+            problems.append(error)
+            failed.append(SiteProblem(site.id, site.name, error.message))
+            continue
+        if view.model.files.foreign:
+            raise BadRequest(
+                "object configuration is not available for Icinga 2",
+                f"{site.name}: {view.model.files.foreign}",
+            )
+        found.append(Tool(site=site, config=config, view=view))
+    if problems and not found and not far_tools(context, request):
+        raise problems[0]
+    return found
+
+
+async def _check_refresh(context: Context, request: RestRequest) -> None:
+    """Dropping changes is one itself, also by a GET: no page of another site may bring it about."""
+    await check_writable(context, request, "refresh")
+    if request.method in SAFE:
+        headers = request.caller.headers
+        csrf.check(request.identity, "POST", request.parameters, headers, context.names)
+
+
+# -------------------------------------------------------------------- changes
+
+
+async def change(
+    context: Context,
+    request: RestRequest,
+    action: Action,
+    choose: Callable[[Sequence[Tool]], Chosen],
+    make: Make,
+) -> Answer:
+    """Make a change to the objects that ``choose`` finds; nothing when a site refuses it."""
+    await check_writable(context, request, action)
+    sites: Sequence[Site] = ()
+    try:
+        far = far_tools(context, request)
+        sites = (*tool_sites(context, request), *far)
+        selected = await tools(context, request)
+        check_reachable(far)
+        chosen, unknown = await _chosen(context, choose, selected, elsewhere=bool(far))
+        if unknown is not None:
+            selected = []
+        if len(selected) + len(far) > 1:
+            for tool in selected:
+                await _try(context, tool, chosen, make)
+        work = _edits(context, request, action, selected, chosen, make, far)
+        done = await shielded(work)
+        if unknown is not None and not done:
+            raise unknown
+    except RestError as error:
+        note_failure(request, action, sites, error)
+        raise
+    count = sum(one.count for one in done)
+    value: dict[str, Any] = {
+        "message": f"{_DONE[action]} {count} objects successfully.",
+        "count": count,
+    }
+    if warnings := [text for one in done for text in one.warnings]:
+        value["warnings"] = warnings
+    return Document(value=value, columns=ANSWER)
+
+
+async def _chosen(
+    context: Context,
+    choose: Callable[[Sequence[Tool]], Chosen],
+    selected: Sequence[Tool],
+    *,
+    elsewhere: bool,
+) -> tuple[Chosen, BadRequest | None]:
+    """What is meant here; nothing, and why, when only other instances may know the names."""
+    try:
+        return await context.threads.run(lambda: choose(selected)), None
+    except BadRequest as error:
+        if not elsewhere or error.message != TYPO:
+            raise
+        return (lambda _model, _site: []), error
+
+
+async def _try(context: Context, tool: Tool, chosen: Chosen, make: Make) -> None:
+    """Make the change for nobody: what one site refuses must not be done on another."""
+    model = tool.view.model
+    await context.threads.run(lambda: make(Editor(model), chosen(model, tool.config)))
+
+
+async def _edits(
+    context: Context,
+    request: RestRequest,
+    action: Action,
+    selected: Sequence[Tool],
+    chosen: Chosen,
+    make: Make,
+    far: Sequence[FederatedSite],
+) -> list[Done]:
+    """All of it is done and written down, also for a client that does not wait any more.
+
+    First at other instances, where it cannot be tried for nobody.
+    """
+    filters = request.path == FILTERED
+    done: list[Done] = []
+    for site, answer in await far_change(context, request, far, filters=filters):
+        count = count_of(answer)
+        done.append(Done(count=count, warnings=tuple(texts(answer.get("warnings")))))
+        if count:
+            note(request, action, target=site.id, count=count)
+    return done + [await _edit(context, request, action, tool, chosen, make) for tool in selected]
+
+
+async def _edit(
+    context: Context, request: RestRequest, action: Action, tool: Tool, chosen: Chosen, make: Make
+) -> Done:
+    def changed(editor: Editor) -> Done:
+        items = chosen(editor.base, tool.config)
+        rows = tuple(editor.base.row(item, tool.config) for item in items[:MOST_NAMED])
+        count = make(editor, items)
+        return Done(count=count, records=rows, warnings=tuple(editor.warnings))
+
+    done = await context.staging.edit(tool.config, user_of(request), changed)
+    if done.count:
+        note(
+            request,
+            action,
+            target=tool.site.id,
+            count=done.count,
+            objects=named(done.records),
+            warnings=done.warnings,
+        )
+    return done
+
+
+def by_filters(
+    context: Context, request: RestRequest, parameters: Parameters
+) -> Callable[[Sequence[Tool]], Chosen]:
+    """Objects that pass filters; a name that no object of any site has is a typing error.
+
+    Without any filter more than one object is only meant when the request says so.
+    """
+    unlimited = bool(parameters) or flag(request, EVERY.name)
+    elsewhere = bool(far_tools(context, request))
+
+    def choose(selected: Sequence[Tool]) -> Chosen:
+        many = elsewhere or sum(len(tool.view.model.objects) for tool in selected) > 1
+        if many and not unlimited:
+            raise BadRequest(
+                "bad request", f"expected a filter, or {EVERY.name}=1 if all objects are meant"
+            )
+        names = set(META_NAMES)
+        for tool in selected:
+            for item in tool.view.model.objects:
+                names.update(item.attributes)
+        bound = bound_filter(context, parameters, names)
+
+        def chosen(model: SiteModel, site: ConfigSite) -> list[ConfigObject]:
+            found = passing(bound, (model.row(item, site) for item in model.objects))
+            return [model.by_id[record[":ID"]] for record in found]
+
+        return chosen
+
+    return choose
+
+
+def always(chosen: Chosen) -> Callable[[Sequence[Tool]], Chosen]:
+    """The same choice whatever there is."""
+    return lambda _selected: chosen

@@ -1,0 +1,317 @@
+"""Saving and dropping what is staged, and telling the core: save, revert, check, reload.
+
+The rules are in docs/spec/objectconfig.md. What changes files or cores is brought to its end and
+into the audit log, also for a client that does not wait any more; a check ends with its client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.python.failure import Failure
+
+from monrest.api.endpoint import (
+    OBJECT_PARAMETERS,
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Handler,
+    Parameter,
+)
+from monrest.api.lists import local_schema, select
+from monrest.base.concurrency import shielded
+from monrest.base.errors import Conflict, RestError
+from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.commands.asked import longest_wait
+from monrest.objectconfig.changes import config_site
+from monrest.objectconfig.check import FORCE, check, check_command, environment_of, hint
+from monrest.objectconfig.far import Saves, count_of, far_change, far_results, far_saves, far_tools
+from monrest.objectconfig.hooks import Hooks
+from monrest.objectconfig.reload import Commands
+from monrest.objectconfig.reload import reload as reload_core
+from monrest.objectconfig.request import (
+    check_writable,
+    flag,
+    no_conditions,
+    note,
+    tool_sites,
+    user_of,
+    without,
+)
+from monrest.sites.federation.site import FederatedSite
+from monrest.sites.site import Site
+
+RESULTS = (
+    Column("failed", "boolean", "", "whether it failed"),
+    Column("output", "string", "", "what the command wrote, and what went wrong"),
+    Column("peer_key", "string", "", "id of the site"),
+)
+_RESULTS = local_schema("config_results", RESULTS, ())
+_COUNTED = (
+    Column("count", "number", "", "on how many sites it was done"),
+    Column("message", "string", "", "what was done"),
+)
+_SAVED = (
+    *_COUNTED,
+    Column("errors", "array_of_strings", "", "objects with peer_key and message; absent without"),
+    Column("failed", "boolean", "", "true when a site failed; else absent"),
+    Column(
+        "warnings",
+        "array_of_strings",
+        "",
+        "what of the old files could not be kept, such as their owner; absent without any",
+    ),
+)
+
+# -------------------------------------------------------------------- save and revert
+
+
+async def save(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /config/save: write what the asker has staged, each site by itself."""
+    sites = await _begun(context, request, "save")
+    far = far_tools(context, request)
+    given = {site.id: await environment_of(context, request, site) for site in sites}
+    return await shielded(_save(context, request, sites, given, far))
+
+
+async def _save(
+    context: Context,
+    request: RestRequest,
+    sites: Sequence[Site],
+    given: Mapping[str, Mapping[str, str]],
+    far: Sequence[FederatedSite],
+) -> Answer:
+    saves = Saves()
+    for site in sites:
+        try:
+            await _save_one(context, request, site, given[site.id], saves)
+        except RestError as error:
+            saves.refuse(request, site, error)
+    await far_saves(context, request, far, saves)
+    refused = saves.refused
+    if refused and len(refused) == len(sites) + len(far):
+        if all(isinstance(error, Conflict) for error in refused):
+            told = "; ".join(error.description for error in refused)
+            raise Conflict(refused[0].message, told)
+        raise refused[0]
+    value: dict[str, Any] = {
+        "message": f"successfully saved changes for {_sites(saves.count)}.",
+        "count": saves.count,
+    }
+    if saves.errors:
+        value |= {"failed": True, "errors": saves.errors}
+    if saves.warnings:
+        value["warnings"] = saves.warnings
+    return Document(value=value, columns=_SAVED)
+
+
+async def _save_one(
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str], saves: Saves
+) -> None:
+    tool = context.config.configtool
+    hooks = Hooks(
+        before=tool.pre_obj_save_cmd,
+        after=tool.post_obj_save_cmd,
+        seconds=longest_wait(context.config.server),
+        hint=hint(request),
+        environment=given,
+    )
+    saved = await context.staging.save(config_site(context, site), user_of(request), hooks)
+    for file in saved.files:
+        note(request, "save", target=file.path, site=site.id, change=file.action)
+    if saved.warnings:
+        note(request, "save", target=site.id, warnings=saved.warnings)
+        saves.warnings += saved.warnings
+    if saved.problem:
+        note(request, "save", target=site.id, result="failed", error=saved.problem)
+        saves.errors.append({"peer_key": site.id, "message": saved.problem})
+    else:
+        saves.count += 1
+
+
+async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /config/revert and /config/discard."""
+    sites = await _begun(context, request, "revert")
+    far = far_tools(context, request)
+
+    async def all_sites() -> int:
+        count = len(sites)
+        for site in sites:
+            await context.staging.revert(config_site(context, site), user_of(request))
+            note(request, "revert", target=site.id)
+        for there, answer in await far_change(context, request, far, filters=False):
+            count += count_of(answer)
+            note(request, "revert", target=there.id)
+        return count
+
+    count = await shielded(all_sites())
+    message = f"successfully reverted stashed changes for {_sites(count)}."
+    return Document(value={"message": message, "count": count}, columns=_COUNTED)
+
+
+def _sites(count: int) -> str:
+    return f"{count} site{'' if count == 1 else 's'}"
+
+
+# -------------------------------------------------------------------- check and reload
+
+
+def _of_each(
+    action: str,
+    work: Callable[
+        [Context, RestRequest, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]
+    ],
+    *options: str,
+    lasting: bool,
+) -> Handler:
+    """A handler that does ``work`` for all selected sites at the same time.
+
+    What is ``lasting`` is brought to its end, also for a client that does not wait any more.
+    ``options`` are names of parameters.
+    """
+
+    async def one(context: Context, request: RestRequest, site: Site) -> dict[str, Any]:
+        given = await environment_of(context, request, site)
+        try:
+            failed, output = await work(context, request, site, given)
+        except CancelledError:
+            note(request, action, target=site.id, result="canceled")
+            raise
+        note(request, action, target=site.id, result="failed" if failed else "ok")
+        return {"peer_key": site.id, "failed": failed, "output": output}
+
+    async def here(context: Context, request: RestRequest, site: Site) -> list[dict[str, Any]]:
+        return [await one(context, request, site)]
+
+    async def everyone(
+        context: Context,
+        request: RestRequest,
+        sites: Sequence[Site],
+        far: Sequence[FederatedSite],
+    ) -> list[dict[str, Any]]:
+        running = [
+            *(Deferred.fromCoroutine(here(context, request, site)) for site in sites),
+            *(Deferred.fromCoroutine(far_results(context, request, site, action)) for site in far),
+        ]
+        records: list[dict[str, Any]] = []
+        for _, value in await DeferredList(running, consumeErrors=True):
+            if isinstance(value, Failure):
+                value.raiseException()
+            records += value
+        return records
+
+    async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        sites = await _begun(context, request, action, *options)
+        far = far_tools(context, request)
+        working = everyone(context, request, sites, far)
+        records = await (shielded(working) if lasting else working)
+        if far:
+            context.contacts.expire()
+        listed = evolve(request, parameters=without(request.parameters, *options))
+        return await select(context, listed, _RESULTS, records)
+
+    return handler
+
+
+async def _check(
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
+) -> tuple[bool, str]:
+    if not check_command(context, site):
+        return True, "obj_check_cmd is not set for this site"
+    result = await check(context, request, site, given)
+    return result.failed, result.output
+
+
+async def _reload(
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
+) -> tuple[bool, str]:
+    told = Commands(
+        check="" if flag(request, FORCE.name) else check_command(context, site),
+        reload=config_site(context, site).tool.obj_reload_cmd,
+        environment=given,
+        hint=hint(request),
+    )
+    seconds = longest_wait(context.config.server)
+    reactor = context.staging.reactor
+    result = await reload_core(site, reactor, context.wall, told, seconds=seconds)
+    context.contacts.expire()
+    return result.failed, result.output
+
+
+# -------------------------------------------------------------------- all of them
+
+
+async def _begun(
+    context: Context, request: RestRequest, action: str, *options: str
+) -> tuple[Site, ...]:
+    """The sites that are meant, after everything that speaks against it."""
+    no_conditions(request, *options)
+    await check_writable(context, request, action)
+    return tool_sites(context, request)
+
+
+def _endpoint(
+    path: str,
+    description: str,
+    handler: Handler,
+    columns: tuple[Column, ...],
+    text: str,
+    parameters: tuple[Parameter, ...] = (),
+) -> Endpoint:
+    return Endpoint(
+        path=path,
+        methods=("POST",),
+        description=description,
+        text=text,
+        handler=handler,
+        shape="list" if columns is RESULTS else "object",
+        parameters=(
+            *parameters,
+            *(OBJECT_PARAMETERS if columns is RESULTS else ()),
+            *SITE_PARAMETERS,
+        ),
+        columns=columns,
+        roles=("admin",),
+    )
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    _endpoint(
+        "/config/save",
+        "writes the asker's staged changes to the files",
+        save,
+        _SAVED,
+        "All files of a site or none. When a file was changed on disk meanwhile and the changes "
+        "cannot be joined, nothing is written and the answer is 409 with the files.",
+    ),
+    *(
+        _endpoint(
+            path,
+            "discards the asker's staged changes",
+            revert,
+            _COUNTED,
+            "Changes of other users stay.",
+        )
+        for path in ("/config/revert", "/config/discard")
+    ),
+    _endpoint(
+        "/config/check",
+        "checks the files on disk with the command of the site",
+        _of_each("check", _check, lasting=False),
+        RESULTS,
+        "Staged changes are not looked at: save them before.",
+    ),
+    _endpoint(
+        "/config/reload",
+        "makes the cores read their files",
+        _of_each("reload", _reload, FORCE.name, lasting=True),
+        RESULTS,
+        "By the command of the site, or else by RESTART_PROCESS; answers when the core is back, "
+        "which its start time tells. With `obj_check_cmd` the files are checked before; when that "
+        "fails the core is not told, because many end when they read files that do not load.",
+        (FORCE,),
+    ),
+)

@@ -1,0 +1,234 @@
+"""Files, differences and the quick check, as the asker's staged changes make them.
+
+Rules: docs/spec/objectconfig.md, "Diff" and "The precheck".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from attrs import evolve
+
+from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.forward import Listed
+from monrest.api.lists import local_schema, select
+from monrest.base.values import Answer, Column, Parameters, RestRequest, SiteProblem
+from monrest.objectconfig.changes import Tool, config_site, tools
+from monrest.objectconfig.far import far_rows, named_here
+from monrest.objectconfig.model import UnreadableError
+from monrest.objectconfig.precheck import precheck
+from monrest.objectconfig.request import REFRESH, flag, tool_sites, user_of, without
+from monrest.objectconfig.stash import StagedBy
+
+IGNORE = Parameter(
+    name="ignore_whitespace",
+    description="1: lines that differ in white space only count as equal",
+    type="boolean",
+)
+
+FILES = (
+    Column("hex", "string", "", "SHA-256 of the file on disk; null if there is none to read"),
+    Column("mtime", "time", "", "when the file on disk was changed; null as hex"),
+    Column("path", "string", "", "path of the file"),
+    Column("peer_key", "string", "", "id of the site"),
+    Column("readonly", "boolean", "", "1 when the file cannot be changed"),
+)
+MORE_OF_FILES = (
+    Column("content", "string", "", "what save would write, empty for a file that goes; on demand"),
+    Column("conflict", "boolean", "", "1: staged, and changed on disk meanwhile; on demand"),
+    Column("staged_by", "array_of_strings", "", "who staged changes of the file; on demand"),
+)
+"""Columns that are part of the answer when the request names them."""
+
+_DEMANDED = frozenset(column.name for column in MORE_OF_FILES)
+_PLAIN = local_schema("config_files", (*FILES, *MORE_OF_FILES), ())
+_FILES = evolve(
+    _PLAIN,
+    columns={
+        name: evolve(column, default=name not in _DEMANDED)
+        for name, column in _PLAIN.columns.items()
+    },
+)
+DIFFS = (
+    Column("file", "string", "", "path of the file"),
+    Column("output", "string", "", "unified diff from the file on disk to what save would write"),
+    Column("peer_key", "string", "", "id of the site"),
+)
+_DIFFS = local_schema("config_diff", DIFFS, ())
+PRECHECKS = (
+    Column("errors", "array_of_strings", "", "what is wrong, each with its file and line"),
+    Column("failed", "boolean", "", "whether anything is wrong"),
+    Column("peer_key", "string", "", "id of the site"),
+)
+_PRECHECKS = local_schema("config_precheck", PRECHECKS, ())
+
+
+async def files(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /config/files."""
+    demanded = {
+        name
+        for name in _DEMANDED
+        if any(name in key or name in value for key, value in request.parameters)
+    }
+    failed: list[SiteProblem] = []
+    selected = await tools(context, request, failed)
+    staged: list[StagedBy] = []
+    if "staged_by" in demanded:
+        staged = await context.staging.overview([tool.site.id for tool in selected])
+    records: list[dict[str, Any]] = []
+    for tool in selected:
+        mine = [one for one in staged if one.site == tool.site.id]
+        records += await context.threads.run(
+            partial(_files_of, tool, mine, content="content" in demanded)
+        )
+    columns = ("columns", ",".join((*(one.name for one in FILES), *sorted(demanded))))
+    asked = (columns, *_options(request, REFRESH.name))
+    far = await far_rows(context, request, asked, alone=not selected)
+    parameters = without(request.parameters, REFRESH.name)
+    answer = await select(
+        context,
+        evolve(request, parameters=parameters),
+        _FILES,
+        [*records, *_complete(far, (*FILES, *MORE_OF_FILES))],
+    )
+    return evolve(answer, failed_sites=(*failed, *far.problems))
+
+
+def _options(request: RestRequest, *names: str) -> Parameters:
+    return tuple(pair for pair in request.parameters if pair[0] in names)
+
+
+def _complete(far: Listed, columns: tuple[Column, ...]) -> list[dict[str, Any]]:
+    """The rows of other instances with every key that rows have here."""
+    keys = [column.name for column in columns]
+    return [{key: row.get(key) for key in keys} for row in named_here(far)]
+
+
+def _files_of(tool: Tool, staged: Iterable[StagedBy], *, content: bool) -> list[dict[str, Any]]:
+    view = tool.view
+    people: dict[str, list[str]] = {}
+    for one in staged:
+        people.setdefault(one.path, []).append(one.user)
+    unreadable = view.disk.unreadable
+    paths = {*view.model.loaded, *view.disk.loaded, *view.staged, *people, *unreadable}
+    return [
+        {
+            **_on_disk(tool, path),
+            "path": path,
+            "peer_key": tool.site.id,
+            "content": _content(tool, path) if content else None,
+            "conflict": int(path in view.conflicts),
+            "staged_by": sorted(people.get(path, ())),
+        }
+        for path in sorted(paths)
+    ]
+
+
+def _on_disk(tool: Tool, path: str) -> dict[str, Any]:
+    loaded = tool.view.disk.loaded.get(path)
+    if loaded is None or loaded.stamp is None:
+        unreadable = path in tool.view.disk.unreadable
+        return {"hex": None, "mtime": None, "readonly": int(unreadable)}
+    stamp = loaded.stamp
+    return {
+        "hex": stamp.sha256,
+        "mtime": stamp.mtime_ns // 1_000_000_000,
+        "readonly": int(loaded.readonly),
+    }
+
+
+def _content(tool: Tool, path: str) -> str:
+    mine = tool.view.staged.get(path)
+    if mine is not None:
+        data = mine.content or b""
+    else:
+        loaded = tool.view.disk.loaded.get(path)
+        data = b"" if loaded is None else loaded.document.data()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /config/diff: one row for each file that the asker has changed."""
+    ignore = flag(request, IGNORE.name)
+    failed: list[SiteProblem] = []
+    selected = await tools(context, request, failed)
+    records = [
+        {"peer_key": tool.site.id, "file": row.file, "output": row.output}
+        for tool in selected
+        for row in await context.staging.diff(
+            tool.config, user_of(request), ignore_whitespace=ignore
+        )
+    ]
+    asked = _options(request, REFRESH.name, IGNORE.name)
+    far = await far_rows(context, request, asked, alone=not selected)
+    parameters = without(request.parameters, REFRESH.name, IGNORE.name)
+    answer = await select(
+        context,
+        evolve(request, parameters=parameters),
+        _DIFFS,
+        [*records, *_complete(far, DIFFS)],
+    )
+    return evolve(answer, failed_sites=(*failed, *far.problems))
+
+
+async def check_before(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /config/precheck: needs neither a save nor the core."""
+    records: list[dict[str, Any]] = []
+    if flag(request, REFRESH.name):
+        await tools(context, request)
+    sites = tool_sites(context, request)
+    for site in sites:
+        try:
+            view = await context.staging.view(config_site(context, site), user_of(request))
+            errors = await context.threads.run(partial(precheck, view.model))
+        except UnreadableError as error:
+            errors = [error.problem]
+        records.append({"peer_key": site.id, "errors": errors, "failed": bool(errors)})
+    asked = _options(request, REFRESH.name)
+    far = await far_rows(context, request, asked, alone=not sites)
+    parameters = without(request.parameters, REFRESH.name)
+    answer = await select(
+        context,
+        evolve(request, parameters=parameters),
+        _PRECHECKS,
+        [*records, *_complete(far, PRECHECKS)],
+    )
+    return evolve(answer, failed_sites=far.problems)
+
+
+_LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/config/files",
+        description="files of the object configuration",
+        text="`content`, `conflict` and `staged_by` are part of the answer when the request names "
+        "them; with `staged_by` also files that others are about to create.",
+        handler=files,
+        parameters=_LIST,
+        columns=(*FILES, *MORE_OF_FILES),
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/config/diff",
+        description="differences between the files on disk and the asker's staged changes",
+        handler=diff,
+        parameters=(*_LIST, IGNORE),
+        columns=DIFFS,
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/config/precheck",
+        description="a check of the asker's staged changes that needs no save",
+        text="Names, templates and references; the core's own check is `/config/check`.",
+        handler=check_before,
+        parameters=_LIST,
+        columns=PRECHECKS,
+        roles=("admin",),
+    ),
+)

@@ -1,0 +1,398 @@
+"""Objects of the configuration: lists and staged changes (docs/spec/objectconfig.md, "Changes")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from attrs import evolve
+
+from monrest.api.endpoint import (
+    LIST_PARAMETERS,
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Handler,
+    Parameter,
+)
+from monrest.api.forward import check_reachable
+from monrest.base.concurrency import shielded
+from monrest.base.errors import BadRequest, RestError
+from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
+from monrest.objectconfig.changes import (
+    ANSWER,
+    Chosen,
+    Make,
+    Tool,
+    always,
+    by_filters,
+    change,
+    tools,
+)
+from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.far import far_change, far_objects, far_tools, objects_of, whole
+from monrest.objectconfig.model import ConfigObject, SiteModel
+from monrest.objectconfig.request import (
+    EVERY,
+    REFRESH,
+    attributes,
+    change_filters,
+    check_writable,
+    named,
+    no_body,
+    no_filters,
+    note,
+    note_failure,
+    removal_filters,
+    tool_sites,
+    user_of,
+    without,
+)
+from monrest.objectconfig.rows import COLUMNS, TEMPLATES, Record, select_objects
+from monrest.objectconfig.staging import ConfigSite
+from monrest.objectconfig.values import object_type
+
+_HELP = {
+    ":TYPE": "the type of the object, such as host",
+    ":FILE": "the file that it goes into, as a path below the folder of the object files",
+}
+_COLLECTIONS = {
+    "commands": "command",
+    "contactgroups": "contactgroup",
+    "contacts": "contact",
+    "hostgroups": "hostgroup",
+    "hosts": "host",
+    "servicegroups": "servicegroup",
+    "timeperiods": "timeperiod",
+}
+"""Collections whose objects have a name, and the type of their definitions."""
+
+# -------------------------------------------------------------------- lists
+
+
+def _listing(*, full: bool) -> Handler:
+    async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        failed: list[SiteProblem] = []
+        selected = await tools(context, request, failed)
+        far = await far_objects(context, request, alone=not selected)
+        meta = (*COLUMNS, TEMPLATES) if full else COLUMNS
+        records = chain(_records(selected, full=full), whole(far, meta))
+        answer = await select_objects(context, request, _asked(request), records, meta)
+        return evolve(answer, failed_sites=(*failed, *far.problems))
+
+    return handler
+
+
+def _records(selected: Sequence[Tool], *, full: bool) -> Iterator[Record]:
+    for tool in selected:
+        model = tool.view.model
+        row = model.full_row if full else model.row
+        for item in model.objects:
+            yield row(item, tool.config)
+
+
+def _asked(request: RestRequest) -> tuple[tuple[str, str], ...]:
+    return without(request.parameters, REFRESH.name)
+
+
+def _chosen_list(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
+    """A handler that lists the objects that the path means."""
+
+    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+        chosen = choose(names)
+        records: list[Record] = []
+        failed: list[SiteProblem] = []
+        for tool in await tools(context, request, failed):
+            records += await context.threads.run(partial(_rows, chosen, tool))
+        far = await far_objects(context, request, alone=not records)
+        records += whole(far, COLUMNS)
+        answer = await select_objects(context, request, _asked(request), records)
+        return evolve(answer, failed_sites=(*failed, *far.problems))
+
+    return handler
+
+
+def _rows(chosen: Chosen, tool: Tool) -> list[Record]:
+    model = tool.view.model
+    return [model.row(item, tool.config) for item in chosen(model, tool.config)]
+
+
+# -------------------------------------------------------------------- creation
+
+
+async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer POST /config/objects: one object on every selected site."""
+    await check_writable(context, request, "create")
+    sites = (*tool_sites(context, request), *far_tools(context, request))
+    try:
+        given = attributes(request, query=True)
+        kind, file = _required(given, ":TYPE"), _required(given, ":FILE")
+        object_type(kind)
+        return await _create(context, request, kind, file, given)
+    except RestError as error:
+        note_failure(request, "create", sites, error)
+        raise
+
+
+async def _create(
+    context: Context, request: RestRequest, kind: str, file: str, given: dict[str, Any]
+) -> Answer:
+    def make(site: ConfigSite, editor: Editor) -> Record:
+        return editor.base.row(editor.create(kind, file, given), site)
+
+    selected = await tools(context, request)
+    far = far_tools(context, request)
+    check_reachable(far)
+    if len(selected) + len(far) > 1:
+        # What one site refuses must not be done on another.
+        for tool in selected:
+            await context.threads.run(partial(make, tool.config, Editor(tool.view.model)))
+
+    async def everywhere() -> list[Record]:
+        created: list[Record] = []
+        for site, answer in await far_change(context, request, far, filters=True):
+            made = objects_of(site, answer)
+            created += made
+            note(request, "create", target=site.id, count=len(made), objects=named(made[-1:]))
+        for tool in selected:
+            work = partial(make, tool.config)
+            created.append(await context.staging.edit(tool.config, user_of(request), work))
+            note(request, "create", target=tool.site.id, count=1, objects=named(created[-1:]))
+        return created
+
+    created = await shielded(everywhere())
+    count = len(created)
+    value = {
+        "message": f"created {count} objects successfully.",
+        "count": count,
+        "objects": created,
+    }
+    return Document(value=value, columns=_CREATED)
+
+
+def _required(given: dict[str, Any], name: str) -> str:
+    value = given.get(name)
+    if value in (None, "", []):
+        raise BadRequest(
+            f"{name} is a required parameter.",
+            f"{name}: expected {_HELP[name]}",
+            extra={"help": f"{name}: {_HELP[name]}"},
+        )
+    if not isinstance(value, str):
+        raise BadRequest("bad request", f"{name}: expected a text: {_HELP[name]}")
+    return value
+
+
+# -------------------------------------------------------------------- changes
+
+
+async def patch_matching(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer PATCH /config/objects: filters in the query string, attributes in the body."""
+    choose = by_filters(context, request, change_filters(request))
+    values = attributes(request)
+    values.pop(EVERY.name, None)
+    return await change(context, request, "change", choose, _patching(values))
+
+
+async def remove_matching(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer DELETE /config/objects."""
+    choose = by_filters(context, request, removal_filters(request))
+    return await change(context, request, "remove", choose, Editor.delete_all)
+
+
+def _patching(values: dict[str, Any]) -> Make:
+    return lambda editor, items: len(editor.patch_all(items, values))
+
+
+def _replacing(values: dict[str, Any]) -> Make:
+    if not any(not name.startswith(":") for name in values):
+        raise BadRequest(
+            "use DELETE to remove objects completely",
+            "request body: expected all attributes of the object",
+        )
+    return lambda editor, items: len(editor.replace_all(items, values))
+
+
+def _change_one(
+    choose: Callable[[tuple[str, ...]], Chosen], making: Callable[[dict[str, Any]], Make]
+) -> Handler:
+    """A handler for the objects that the path means, with attributes in the body."""
+
+    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+        no_filters(request)
+        make = making(attributes(request))
+        return await change(context, request, "change", always(choose(names)), make)
+
+    return handler
+
+
+def _remove_one(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
+    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+        no_filters(request)
+        no_body(request)
+        chosen = always(choose(names))
+        return await change(context, request, "remove", chosen, Editor.delete_all)
+
+    return handler
+
+
+# -------------------------------------------------------------------- which objects
+
+
+def _by_id(names: tuple[str, ...]) -> Chosen:
+    def chosen(model: SiteModel, _: ConfigSite) -> list[ConfigObject]:
+        found = model.by_id.get(names[0])
+        return [] if found is None else [found]
+
+    return chosen
+
+
+def _by_name(kind: str) -> Callable[[tuple[str, ...]], Chosen]:
+    return lambda names: lambda model, _: model.find(kind, names[0])
+
+
+def _of_service(names: tuple[str, ...]) -> Chosen:
+    return lambda model, _: model.service_definitions(names[0], names[1])
+
+
+# -------------------------------------------------------------------- declarations
+
+_LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)
+_ATTRIBUTE = Parameter(
+    name="<attribute>",
+    description="attributes in the body, lists as a list or a comma string; null removes one",
+)
+_FILTER = Parameter(name="<attribute>[<op>]", description="filter in the query string; repeatable")
+_Q = Parameter(name="q", description="filter in the query language, in the query string")
+_CREATED = (
+    Column("count", "number", "", "on how many sites it was created"),
+    Column("message", "string", "", "what was done"),
+    Column("objects", "array_of_strings", "", "the new objects, one for each site"),
+)
+_ALL = "Without any filter more than one object is only meant with `all=1`."
+_STAGED = "It is staged: see `/config/diff`, `/config/save` and `/config/revert`."
+
+
+def _endpoints_of(
+    path: str, what: str, choose: Callable[[tuple[str, ...]], Chosen], text: str = ""
+) -> Iterator[Endpoint]:
+    yield Endpoint(
+        path=path,
+        description=f"configuration of {what}",
+        text=text,
+        handler=_chosen_list(choose),
+        parameters=_LIST,
+        columns=COLUMNS,
+        roles=("admin",),
+    )
+    for method, description, handler, parameters in (
+        (
+            "POST",
+            f"replaces the configuration of {what} completely",
+            _change_one(choose, _replacing),
+            (_ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
+        ),
+        (
+            "PATCH",
+            f"changes attributes of {what}",
+            _change_one(choose, _patching),
+            (_ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
+        ),
+        (
+            "DELETE",
+            f"removes {what} from the configuration",
+            _remove_one(choose),
+            (*SITE_PARAMETERS, REFRESH),
+        ),
+    ):
+        yield Endpoint(
+            path=path,
+            methods=(method,),  # type: ignore[arg-type]  # the words above are methods
+            description=description,
+            text=_STAGED,
+            handler=handler,
+            shape="object",
+            parameters=parameters,
+            columns=ANSWER,
+            roles=("admin",),
+            structured=True,
+        )
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/config/objects",
+        description="objects of the configuration with their own attributes",
+        text="Changes that the asker has staged are included. The rows have the attributes that "
+        "the objects have, so that their keys differ.",
+        handler=_listing(full=False),
+        parameters=_LIST,
+        columns=COLUMNS,
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/config/objects",
+        methods=("POST",),
+        description="creates an object",
+        text=f"On every selected site with an object configuration. {_STAGED}",
+        handler=create,
+        shape="object",
+        parameters=(
+            Parameter(name=":TYPE", description=_HELP[":TYPE"], required=True),
+            Parameter(name=":FILE", description=_HELP[":FILE"], required=True),
+            _ATTRIBUTE,
+            *SITE_PARAMETERS,
+            REFRESH,
+        ),
+        columns=_CREATED,
+        roles=("admin",),
+        structured=True,
+    ),
+    Endpoint(
+        path="/config/objects",
+        methods=("PATCH",),
+        description="changes attributes of all objects that match the filters",
+        text="Keys of the body that begin with a colon, such as `:TYPE`, are filters as well. "
+        f"{_ALL} {_STAGED}",
+        handler=patch_matching,
+        shape="object",
+        parameters=(_FILTER, _Q, EVERY, _ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
+        columns=ANSWER,
+        roles=("admin",),
+        structured=True,
+    ),
+    Endpoint(
+        path="/config/objects",
+        methods=("DELETE",),
+        description="removes all objects that match the filters",
+        text=f"Those in read-only files stay. {_ALL} {_STAGED}",
+        handler=remove_matching,
+        shape="object",
+        parameters=(_FILTER, _Q, EVERY, *SITE_PARAMETERS, REFRESH),
+        columns=ANSWER,
+        roles=("admin",),
+    ),
+    Endpoint(
+        path="/config/fullobjects",
+        description="objects of the configuration with what their templates give them",
+        handler=_listing(full=True),
+        parameters=_LIST,
+        columns=(*COLUMNS, TEMPLATES),
+        roles=("admin",),
+    ),
+    *_endpoints_of("/config/objects/<id>", "one object by its id", _by_id),
+    *(
+        endpoint
+        for collection, kind in _COLLECTIONS.items()
+        for endpoint in _endpoints_of(f"/{collection}/<name>/config", f"a {kind}", _by_name(kind))
+    ),
+    *_endpoints_of(
+        "/services/<host>/<service>/config",
+        "a service",
+        _of_service,
+        "All definitions of this description that apply to the host; one that applies to several "
+        "hosts is changed for all of them.",
+    ),
+)

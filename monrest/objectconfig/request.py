@@ -1,0 +1,251 @@
+"""What a request on the object configuration means: sites, attributes, filters, options.
+
+Parameters that would be without effect are refused, since a filter that is not understood would
+widen what a change or a removal is for (docs/spec/objectconfig.md, "What a change is for").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from monrest.accounts.rights import is_read_only
+from monrest.api.csrf import PARAMETERS as TOKENS
+from monrest.api.endpoint import Context, Parameter
+from monrest.base import truth
+from monrest.base.audit import audit
+from monrest.base.errors import BadRequest, Forbidden, RestError
+from monrest.base.values import Parameters, RestRequest
+from monrest.query.filters import parse_parameter
+from monrest.query.parse import RESERVED, parse_query
+from monrest.query.q import EVERYTHING, parse_q
+from monrest.query.scan import printable
+from monrest.sites.site import Site
+
+REFRESH = Parameter(
+    name="refreshdata",
+    description="1: drop one's own changes in files that somebody else changed on disk meanwhile",
+    type="boolean",
+)
+
+EVERY = Parameter(
+    name="all",
+    description="1: without any filter all objects are meant, however many there are",
+    type="boolean",
+)
+
+OF_REQUEST = frozenset(
+    {*TOKENS, "backend", "backends", "background", "headers", "logcache", "pretty", REFRESH.name}
+)
+"""Parameters that say how to answer, in the query string or in a body; never an attribute."""
+
+_OF_LISTS = frozenset({"columns", "limit", "offset", "q", "sort"})
+MOST_NAMED = 20
+"""Objects that an audit line names."""
+
+
+def selected_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """All sites that the request means; raise BadRequest for unknown ones."""
+    given = _names(request.parameters, "backend") or _names(request.parameters, "backends")
+    return context.sites.select(request.sites or given)
+
+
+def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
+    """The selected sites that have an object configuration here.
+
+    Others are left out; those of other instances are asked there. Raise BadRequest for unknown
+    sites and for an Icinga 2, whose configuration is in another language.
+    """
+    sites = selected_sites(context, request)
+    chosen = tuple(site for site in sites if context.config.tool_of(site.config) is not None)
+    for site in chosen:
+        if site.capabilities is not None and site.capabilities.kind == "icinga2":
+            raise BadRequest(
+                "object configuration is not available for Icinga 2",
+                f"{site.name}: expected a core with Nagios object files; take the configtool "
+                "section away or select other sites",
+            )
+    return chosen
+
+
+def _names(parameters: Parameters, name: str) -> tuple[str, ...]:
+    parts = (part.strip() for key, value in parameters if key == name for part in value.split(","))
+    return tuple(part for part in parts if part)
+
+
+def user_of(request: RestRequest) -> str:
+    """Whose stash it is: the user's, or the common one of keys without a user."""
+    return request.identity.user or "(system)"
+
+
+async def check_writable(context: Context, request: RestRequest, action: str) -> None:
+    """Raise Forbidden for whoever holds the role read_only, whatever else he holds."""
+    if await is_read_only(request.identity, context.contacts, context.config):
+        error = Forbidden("not authorized", "the role read_only forbids every change")
+        note(request, action, result=error.message)
+        raise error
+
+
+def flag(request: RestRequest, name: str) -> bool:
+    """Read an option of the request that is true or false; the last one counts."""
+    values = [value for key, value in request.parameters if key == name]
+    return truth.flag(name, values[-1] if values else "")
+
+
+def without(parameters: Parameters, *names: str) -> Parameters:
+    """Take options out of the parameters of a list, so that they are no filters."""
+    return tuple(pair for pair in parameters if pair[0] not in names)
+
+
+def no_conditions(request: RestRequest, *options: str) -> None:
+    """Raise BadRequest for filters of what is done to whole sites.
+
+    ``columns`` is welcome, and so are these ``options``.
+    """
+    if isinstance(request.document, list):
+        raise BadRequest("bad request", "request body: expected none")
+    for name, _ in request.parameters:
+        if name not in OF_REQUEST and name not in ("columns", *options):
+            raise BadRequest("unknown parameter", f"{printable(name)}: expected no filters here")
+    parse_query(without(request.parameters, *OF_REQUEST, *options))
+
+
+# -------------------------------------------------------------------- attributes
+
+
+def attributes(request: RestRequest, *, query: bool = False) -> dict[str, Any]:
+    """The attributes of a body as they were sent, JSON values as such; ``query``: also there.
+
+    Raise BadRequest for a list and for parameters of lists.
+    """
+    given: dict[str, Any] = _collected(request.query) if query else {}
+    if isinstance(request.document, dict):
+        given |= request.document
+    elif request.document is not None:
+        raise BadRequest(
+            "failed to parse json data argument", "request body: expected a JSON object {…}"
+        )
+    given |= _collected(request.form)
+    for name in given:
+        if name in _OF_LISTS:
+            raise BadRequest(
+                "bad request", f"{name}: expected attributes in the body, filters in the query"
+            )
+    return {name: value for name, value in given.items() if name not in OF_REQUEST}
+
+
+def _collected(pairs: Parameters) -> dict[str, Any]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: one[0] if len(one) == 1 else one for name, one in found.items()}
+
+
+def no_filters(request: RestRequest) -> None:
+    """Raise BadRequest for parameters in the query string of a change of one object."""
+    for name, _ in request.query:
+        if name not in OF_REQUEST:
+            raise BadRequest(
+                "bad request",
+                f"{printable(name)}: expected no filters, because the path names the object, and "
+                "attributes in the body",
+            )
+
+
+def no_body(request: RestRequest) -> None:
+    """Raise BadRequest for a body that says anything about objects."""
+    if attributes(request) or _unread(request):
+        raise BadRequest("bad request", "request body: expected none")
+
+
+# -------------------------------------------------------------------- filters
+
+
+def change_filters(request: RestRequest) -> Parameters:
+    """The filters of a change: the query string, and what the body says of no attribute."""
+    _whole(request)
+    given = request.document if isinstance(request.document, dict) else {}
+    found = [(name, _text(name, value)) for name, value in given.items() if name.startswith(":")]
+    found += [(name, value) for name, value in request.form if name.startswith(":")]
+    return _filters((*request.query, *found))
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    if not isinstance(value, (str, int)):
+        raise BadRequest("bad request", f"{printable(name)}: expected a text, for it is a filter")
+    return str(value)
+
+
+def removal_filters(request: RestRequest) -> Parameters:
+    """The filters of a removal, from the query string or from a body.
+
+    A body that is no filter is refused, since it may have been meant as one.
+    """
+    _whole(request)
+    pairs = (*request.query, *request.form)
+    if request.document is not None:
+        given = attributes(request)
+        if not request.document or any(value in (None, []) for value in given.values()):
+            raise BadRequest("bad request", "request body: expected filters with values")
+        told = set(given)
+        pairs = (*pairs, *(pair for pair in request.parameters if pair[0] in told))
+    elif _unread(request):
+        raise BadRequest("bad request", "request body: expected filters as a form or JSON object")
+    return _filters(dict.fromkeys(pairs))
+
+
+def _whole(request: RestRequest) -> None:
+    """Raise BadRequest for a path with nothing after its last slash: an id was meant."""
+    if request.slashed:
+        raise BadRequest("bad request", f"{request.path}/: expected an id after the slash, or none")
+
+
+def _unread(request: RestRequest) -> bool:
+    """Whether a body came that was not read, because of its content type."""
+    headers = request.caller.headers
+    length = headers.get("content-length", "0").strip()
+    came = length not in ("", "0") or "transfer-encoding" in headers
+    return came and not request.form and request.document is None
+
+
+def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
+    """Those that are filters; BadRequest for what would not narrow the list."""
+    kept = tuple(pair for pair in pairs if pair[0] not in OF_REQUEST and pair[0] != EVERY.name)
+    for name, value in kept:
+        if name == "q":
+            if parse_q(value) == EVERYTHING:
+                raise BadRequest("bad request", "q: expected a condition")
+        elif name in RESERVED:
+            raise BadRequest("bad request", f"{name}: expected filters only, this is none")
+        elif (condition := parse_parameter(name, value)) is None:
+            raise BadRequest("bad request", "query: expected a name in front of every =")
+        elif condition.op in ("~", "~~") and not condition.value.strip():
+            raise BadRequest("bad request", f"{printable(name)}: expected a pattern, not nothing")
+    return kept
+
+
+# -------------------------------------------------------------------- the audit log
+
+
+def note(
+    request: RestRequest, action: str, *, target: str = "", result: str = "ok", **more: Any
+) -> None:
+    """Write an audit line; ``action`` is what follows ``config``."""
+    audit(
+        request.identity, request.caller, f"config {action}", target=target, result=result, **more
+    )
+
+
+def note_failure(
+    request: RestRequest, action: str, sites: Iterable[Site], error: RestError
+) -> None:
+    """Write down a change that was refused."""
+    target = ",".join(site.id for site in sites)
+    note(request, action, target=target, result=error.message, error=error.description)
+
+
+def named(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Objects for an audit line: type, file and id; for the first of many."""
+    return tuple(f"{one[':TYPE']} {one[':FILE']} {one[':ID']}" for one in records)

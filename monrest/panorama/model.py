@@ -1,0 +1,313 @@
+"""The record of a dashboard: what may be in one, who may do what with it. Pure.
+
+Rules: docs/spec/panorama.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from copy import deepcopy
+from enum import IntEnum
+from typing import Any
+
+from attrs import field, frozen
+
+from monrest.base.errors import BadRequest
+from monrest.base.truth import flag
+from monrest.store.storable import require_storable
+
+FILE_VERSION = 2
+NEW_TITLE = "Dashboard"
+COMPUTED = frozenset(
+    {"file", "id", "maintenance", "nr", "objects", "readonly", "scripted", "ts"}
+)  # fmt: skip
+"""What is not stored: whoever sends a record back need not take it out."""
+
+RUNTIME = frozenset(
+    {"currentPage", "pageSize", "state", "stateDetails", "stateHist", "totalCount"}
+)  # fmt: skip
+"""What a panel shows at present; kept for each user and not with the dashboard."""
+
+_IN_TAB = ("file", "owner")
+"""What is computed inside of the settings."""
+
+_PANEL = re.compile(r"(?:.*_)?panlet_([0-9]{1,9})", re.DOTALL)
+_NR = re.compile(r"[0-9A-Za-z_-]{1,100}")
+_LEVELS = ("read-only", "read-write")
+_STATE_TYPES = ("soft", "hard")
+_TEXTS = ("title", "background", "defaulticonset")
+_LONGEST = 4_194_304
+_LONGEST_TEXT = 10_000
+_MOST_NAMES = 1000
+
+
+class Level(IntEnum):
+    """What somebody may do with a dashboard; each includes the ones before."""
+
+    NONE = 0
+    READ = 1
+    WRITE = 2
+    OWNER = 3
+
+
+@frozen(kw_only=True)
+class Dashboard:
+    """``record`` has ``user``, ``tab`` and a ``panlet_<nr>`` for each panel.
+
+    ``changed`` is the Unix time of the last change. ``file`` says where it is.
+    """
+
+    nr: str
+    record: Mapping[str, Any] = field(eq=False)
+    changed: float = 0
+    version: int = 0
+    file: str = ""
+    scripted: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its title as it is."""
+        return str(self.record["tab"]["xdata"].get("title") or "")
+
+    @property
+    def panels(self) -> int:
+        """How many panels it has."""
+        return sum(key.startswith("panlet_") for key in self.record)
+
+
+def is_nr(text: str) -> bool:
+    """Whether a dashboard could be called like this."""
+    return _NR.fullmatch(text) is not None
+
+
+def shown_nr(text: str) -> int | str:
+    """Give what is a number as a number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else text
+
+
+_MOST_DIGITS = 15
+
+
+def level(
+    record: Mapping[str, Any],
+    user: str,
+    groups: Collection[str],
+    *,
+    admin: bool,
+    readonly: bool,
+) -> Level:
+    """What ``user`` may do. ``readonly``: owners may only read."""
+    if admin:
+        return Level.OWNER
+    if user and record["user"] == user:
+        return Level.READ if readonly else Level.OWNER
+    settings = record["tab"]["xdata"]
+    found = Level.NONE
+    for entry in settings.get("groups") or ():
+        for name, right in entry.items():
+            if name == "*" or name in groups:
+                found = max(found, _level_of(right))
+    for entry in settings.get("users") or ():
+        if user and user != "*" and user in entry:
+            found = _level_of(entry[user])
+    return min(found, Level.READ) if readonly else found
+
+
+def _level_of(right: str) -> Level:
+    return Level.WRITE if right == "read-write" else Level.READ
+
+
+# -------------------------------------------------------------------- reading what is sent
+
+
+def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
+    """A whole record as it is stored, with defaults; what is shown at present stays inside.
+
+    ``user`` owns it unless it says otherwise. Older forms become the present one. BadRequest
+    that names the field.
+    """
+    require_storable(given, _LONGEST)
+    fields: dict[str, Any] = deepcopy(dict(given))
+    version = fields.pop("file_version", None)
+    if version not in (None, 1, FILE_VERSION, "1", str(FILE_VERSION)):
+        raise BadRequest("invalid file_version", "file_version: expected 1 or 2")
+    public = fields.pop("public", None)
+    record: dict[str, Any] = {
+        "user": _text("user", fields.pop("user", None) or user),
+        "tab": _settings(fields.pop("tab", None), public=public),
+    }
+    for key, value in fields.items():
+        if key in COMPUTED:
+            continue
+        match = _PANEL.fullmatch(key)
+        if match is None:
+            raise BadRequest(
+                "invalid dashboard", f"{key[:80]!r}: expected tab, user and panlet_<number>"
+            )
+        name = f"panlet_{int(match[1])}"
+        if name in record:
+            raise BadRequest("invalid dashboard", f"{name}: expected only one of this number")
+        record[name] = _panel(key, value, old=version in (1, "1"))
+    return record
+
+
+def _settings(tab: Any, *, public: Any) -> dict[str, Any]:
+    tab = {} if tab is None else tab
+    if not isinstance(tab, dict) or not isinstance(tab.setdefault("xdata", {}), dict):
+        raise BadRequest("invalid tab", "tab: expected an object with an object xdata")
+    settings = tab["xdata"]
+    for name in _IN_TAB:
+        settings.pop(name, None)
+    for name in _TEXTS:
+        if settings.get(name) is not None:
+            settings[name] = _text(f"tab.xdata.{name}", settings[name])
+    settings.setdefault("title", NEW_TITLE)
+    refresh = settings.get("refresh")
+    if refresh is not None and not _is_seconds(refresh):
+        raise BadRequest("invalid refresh", "tab.xdata.refresh: expected a number of seconds")
+    if settings.setdefault("state_type", "soft") not in _STATE_TYPES:
+        raise BadRequest("invalid state_type", "tab.xdata.state_type: expected soft or hard")
+    if settings.get("backends") is not None:
+        settings["backends"] = _site_ids(settings["backends"])
+    for name in ("groups", "users"):
+        settings[name] = _rights(name, settings.get(name))
+    shared = [flag("public", one) for one in (settings.pop("public", None), public)]
+    if any(shared):
+        names = {name for entry in settings["groups"] for name in entry}
+        if "*" not in names:
+            settings["groups"].append({"*": "read-only"})
+    return tab
+
+
+def _is_seconds(value: Any) -> bool:
+    """Whether it is a number of seconds, which forms send as text; negative ones switch off."""
+    if isinstance(value, str):
+        return re.fullmatch(r"-?[0-9]{0,9}", value) is not None
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9
+
+
+def _site_ids(value: Any) -> list[str]:
+    """The ids of sites; other front ends store each with its name, as ``{"id": "name"}``."""
+    found: list[str] = []
+    for one in value if isinstance(value, list) else [None]:
+        names: list[Any] = [one]
+        if isinstance(one, dict) and _are_texts(list(one.values())):
+            names = list(one)
+        if not names or not _are_texts(names):
+            raise BadRequest(
+                "invalid backends",
+                'tab.xdata.backends: expected a list of site ids, or of {"<id>": "<name>"}',
+            )
+        found += names
+    return found
+
+
+def _are_texts(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) <= _MOST_NAMES
+        and all(isinstance(one, str) for one in value)
+    )
+
+
+def _rights(name: str, value: Any) -> list[dict[str, str]]:
+    """A list of ``{name: read-only or read-write}``."""
+    entries = [] if value is None else value
+    if (
+        not isinstance(entries, list)
+        or len(entries) > _MOST_NAMES
+        or not all(
+            isinstance(one, dict) and all(right in _LEVELS for right in one.values())
+            for one in entries
+        )
+    ):
+        raise BadRequest(
+            f"invalid {name}",
+            f'tab.xdata.{name}: expected a list of {{"<name>": "read-only" or "read-write"}}',
+        )
+    return [dict(one) for one in entries if one]
+
+
+def _panel(name: str, value: Any, *, old: bool) -> dict[str, Any]:
+    if not isinstance(value, dict) or not isinstance(value.setdefault("xdata", {}), dict):
+        raise BadRequest("invalid panel", f"{name[:80]}: expected an object with an object xdata")
+    inner = value["xdata"]
+    if inner.get("cls") is not None:
+        inner["cls"] = _text(f"{name[:80]}.xdata.cls", inner["cls"])
+    for part in ("general", "appearance", "label", "layout", "link", "popup", "map"):
+        if inner.get(part) is not None and not isinstance(inner[part], (dict, list)):
+            raise BadRequest("invalid panel", f"{name[:80]}.xdata.{part}: expected an object")
+    label = inner.get("label")
+    if old and isinstance(label, dict):
+        x, y = label.pop("offsetx", None), label.pop("offsety", None)
+        label.update({k: v for k, v in (("offsetx", y), ("offsety", x)) if v is not None})
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or "\0" in value:
+        raise BadRequest(
+            "invalid dashboard", f"{name}: expected a text of at most {_LONGEST_TEXT} characters"
+        )
+    return value
+
+
+def parted(record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part a checked record from what its panels show at present, by panel."""
+    kept, present = dict(record), {}
+    for name, panel in record.items():
+        if not name.startswith("panlet_"):
+            continue
+        inner = panel["xdata"]
+        now = {key: value for key, value in inner.items() if key in RUNTIME}
+        if now:
+            present[name] = now
+            rest = {key: value for key, value in inner.items() if key not in RUNTIME}
+            kept[name] = {**panel, "xdata": rest}
+    return kept, present
+
+
+def shared(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether the same people have the same rights in both."""
+    return before["user"] == after["user"] and all(
+        before["tab"]["xdata"].get(name) == after["tab"]["xdata"].get(name)
+        for name in ("groups", "users")
+    )
+
+
+# -------------------------------------------------------------------- showing
+
+
+def shown(
+    dashboard: Dashboard,
+    may: Level,
+    present: Mapping[str, Any],
+    maintenance: str | None,
+) -> dict[str, Any]:
+    """One dashboard as it is shown to somebody who ``may`` do this with it."""
+    record = dashboard.record
+    row: dict[str, Any] = {}
+    for name, panel in record.items():
+        if name.startswith("panlet_"):
+            now = present.get(name)
+            row[name] = {**panel, "xdata": {**panel["xdata"], **now}} if now else panel
+    tab = record["tab"]
+    computed = {"file": dashboard.file, "owner": record["user"]}
+    row |= {
+        "file": dashboard.file,
+        "file_version": FILE_VERSION,
+        "id": f"pantab_{dashboard.nr}",
+        "nr": shown_nr(dashboard.nr),
+        "objects": dashboard.panels,
+        "readonly": int(dashboard.scripted or may < Level.WRITE),
+        "scripted": int(dashboard.scripted),
+        "tab": {**tab, "xdata": {**tab["xdata"], **computed}},
+        "ts": dashboard.changed,
+        "user": record["user"],
+    }
+    if maintenance is not None:
+        row["maintenance"] = maintenance
+    return row

@@ -1,0 +1,177 @@
+"""Work for one transaction each: what the database is asked about dashboards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from attrs import frozen
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from monrest.panorama.model import NEW_TITLE, Dashboard
+from monrest.store.tables import dashboard_backups as backups
+from monrest.store.tables import dashboard_maintenance as maintenances
+from monrest.store.tables import dashboard_runtime as runtimes
+from monrest.store.tables import dashboards
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+MOST_BACKUPS = 5
+BACKUP_EVERY = 600
+"""Seconds between two backups at least."""
+
+_DAY = 86400
+_OLD_UNTITLED = _DAY
+_OLD = 14 * _DAY
+
+
+@frozen
+class Stored:
+    """Dashboards, what one user sees at present on them, and which are in maintenance, by nr."""
+
+    dashboards: list[Dashboard]
+    runtime: Mapping[str, Mapping[str, Any]]
+    maintenance: Mapping[str, str]
+
+
+def _dashboard(row: Row[Any]) -> Dashboard:
+    return Dashboard(
+        nr=row.nr,
+        record=row.record,
+        changed=row.changed,
+        version=row.version,
+        file=f"{dashboards.name}/{row.nr}",
+    )
+
+
+def read(username: str, nr: str | None = None) -> Work[Stored]:
+    """All dashboards, or the one with this number, as ``username`` sees them."""
+
+    def work(connection: Connection) -> Stored:
+        query, present = select(dashboards), select(runtimes).where(runtimes.c.username == username)
+        halted = select(maintenances)
+        if nr is not None:
+            query = query.where(dashboards.c.nr == nr)
+            present = present.where(runtimes.c.nr == nr)
+            halted = halted.where(maintenances.c.nr == nr)
+        return Stored(
+            [_dashboard(row) for row in connection.execute(query)],
+            {row.nr: row.data for row in connection.execute(present)},
+            {row.nr: row.text for row in connection.execute(halted)},
+        )
+
+    return work
+
+
+def add(
+    first: int,
+    taken: Collection[str],
+    record: Mapping[str, Any],
+    present: tuple[str, Mapping[str, Any]],
+    now: float,
+) -> Work[str]:
+    """Store a new one with the lowest free number from ``first`` on; gives it.
+
+    ``taken`` are numbers that are in use elsewhere. ``present`` is what whom sees at present.
+    """
+
+    def work(connection: Connection) -> str:
+        used = {*taken, *connection.execute(select(dashboards.c.nr)).scalars()}
+        number = first
+        while str(number) in used:
+            number += 1
+        nr = str(number)
+        connection.execute(
+            insert(dashboards).values(nr=nr, record=dict(record), changed=int(now), version=1)
+        )
+        _keep(connection, nr, *present)
+        return nr
+
+    return work
+
+
+def replace(
+    old: Dashboard, record: Mapping[str, Any], present: tuple[str, Mapping[str, Any]], now: float
+) -> Work[bool]:
+    """Store another record instead of ``old``; False when that is not the stored one any more.
+
+    What ``present`` says is each user's own: where nothing else changes, nobody is in the way.
+    """
+    same = record == old.record
+    query = update(dashboards).where(dashboards.c.nr == old.nr, dashboards.c.version == old.version)
+    query = (
+        query.values(version=old.version)
+        if same
+        else query.values(record=dict(record), changed=int(now), version=old.version + 1)
+    )
+
+    def work(connection: Connection) -> bool:
+        if connection.execute(query).rowcount != 1:
+            return False
+        if not same:
+            _back_up(connection, old, int(now))
+        _keep(connection, old.nr, *present)
+        return True
+
+    return work
+
+
+def _back_up(connection: Connection, old: Dashboard, now: int) -> None:
+    query = select(backups.c.at).where(backups.c.nr == old.nr).order_by(backups.c.at)
+    times = list(connection.execute(query).scalars())
+    if times and now - times[-1] < BACKUP_EVERY:
+        return
+    for at in times[: max(0, len(times) - MOST_BACKUPS + 1)]:
+        connection.execute(delete(backups).where(backups.c.nr == old.nr, backups.c.at == at))
+    connection.execute(insert(backups).values(nr=old.nr, at=now, record=dict(old.record)))
+
+
+def _keep(connection: Connection, nr: str, username: str, data: Mapping[str, Any]) -> None:
+    connection.execute(delete(runtimes).where(runtimes.c.nr == nr, runtimes.c.username == username))
+    if data:
+        connection.execute(insert(runtimes).values(nr=nr, username=username, data=dict(data)))
+
+
+def remove(nr: str) -> Work[bool]:
+    """Delete one with all that belongs to it; False when there is none."""
+
+    def work(connection: Connection) -> bool:
+        connection.execute(delete(maintenances).where(maintenances.c.nr == nr))
+        return connection.execute(delete(dashboards).where(dashboards.c.nr == nr)).rowcount == 1
+
+    return work
+
+
+def halt(nr: str, text: str | None) -> Work[None]:
+    """Put one into maintenance, or end that with None."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(delete(maintenances).where(maintenances.c.nr == nr))
+        if text is not None:
+            connection.execute(insert(maintenances).values(nr=nr, text=text))
+
+    return work
+
+
+def former(nr: str) -> Work[list[tuple[int, Mapping[str, Any]]]]:
+    """Give the backups of one, the newest first: until when each was in force, and its record."""
+    query = select(backups).where(backups.c.nr == nr).order_by(backups.c.at.desc())
+    return lambda connection: [(row.at, row.record) for row in connection.execute(query)]
+
+
+def clean(now: float) -> Work[list[str]]:
+    """Delete what nobody has put anything on; which ones."""
+
+    def work(connection: Connection) -> list[str]:
+        query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)
+        gone = [
+            one.nr
+            for one in map(_dashboard, connection.execute(query))
+            if not one.panels and (one.title == NEW_TITLE or one.changed <= now - _OLD)
+        ]
+        for nr in gone:
+            remove(nr)(connection)
+        return sorted(gone)
+
+    return work

@@ -1,0 +1,284 @@
+"""What stored reports say: asking the logs and the cores as their owners, and building sheets.
+
+The questions are those of the availability, outage, log and status endpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from monrest.api.endpoint import Context
+from monrest.api.visibility import CONFIGURATION, visible_sites
+from monrest.api.zones import zone_of
+from monrest.availability.account import Availability, Times
+from monrest.availability.arguments import Asked, Kind, asked
+from monrest.availability.objects import Scope, choose
+from monrest.availability.outages import Outages
+from monrest.availability.periods import Span
+from monrest.availability.report import Record, made
+from monrest.availability.report import Report as LogReport
+from monrest.base.errors import BadRequest, SitesFailed
+from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
+from monrest.logs.events import Event, Key
+from monrest.query.customvars import Visibility
+from monrest.reports import build
+from monrest.reports.address import page_of
+from monrest.reports.asking import Asking, chosen_sites, not_connected
+from monrest.reports.figures import Measured, figures
+from monrest.reports.log_events import events_of
+from monrest.reports.model import CANCEL, Report
+from monrest.reports.own import written
+from monrest.reports.parts import TimePart, parts_of, require_room
+from monrest.reports.problems import problems_of
+from monrest.reports.sheet import Sheet, Spelling
+from monrest.reports.templates import Kind as TemplateKind
+from monrest.rows.columns import HOSTS, SERVICES
+from monrest.rows.fetch import fetch
+from monrest.sites.site import Site
+
+_NO_LIMIT = 31_536_000.0
+_KINDS: dict[str, Kind] = {"Hosts": "hosts", "Services": "services", "Both": "both"}
+
+
+async def prepare(
+    context: Context, identity: Identity, report: Report, at: float, progress: Progress
+) -> Sheet:
+    """The sheet of a report for the moment ``at``, as its owner sees things.
+
+    Raise RestError: SitesFailed where sites are missing, BadRequest where a parameter cannot be.
+    """
+    templates = context.reports.templates
+    template, settings = report.template(templates), report.settings(templates)
+    server = evolve(context.config.server, request_timeout=_NO_LIMIT)
+    context = evolve(context, config=evolve(context.config, server=server))
+    sites = await visible_sites(identity, context.sites, context.contacts)
+    context = evolve(context, sites=sites)
+    chosen = _sites(report, context)
+    request = RestRequest(
+        method="GET",
+        path=f"/mon/reports/{report.number}/report",
+        segments=(),
+        sites=tuple(site.id for site in chosen) if report.sites else (),
+        identity=identity,
+        progress=progress,
+    )
+    asking = Asking(
+        context=context,
+        request=request,
+        report=report,
+        settings=settings,
+        spelling=Spelling(
+            zone=await zone_of(context, request.identity),
+            language=settings.language,
+            date=settings.date_format,
+            moment=settings.moment_format,
+            decimals=settings.decimals,
+            rounding=context.config.reports.rounding,
+        ),
+        at=at,
+        sites=chosen,
+    )
+    try:
+        sheet = await _sheet(asking, template.kind)
+    except SitesFailed as error:
+        raise not_connected(tuple(error.problems)) from None
+    if not template.text:
+        return sheet
+    params = report.record["params"]
+    return await context.threads.run(lambda: written(template, sheet, params))
+
+
+async def _sheet(asking: Asking, kind: TemplateKind) -> Sheet:
+    """What the built-in template says."""
+    if kind == "events":
+        return await events_of(asking)
+    if kind == "problems":
+        return await problems_of(asking)
+    if kind == "url":
+        return await page_of(asking)
+    return await _of_availability(asking, outages=kind == "outages")
+
+
+def _sites(report: Report, context: Context) -> list[Site]:
+    sites, unknown = chosen_sites(report, context.sites.sites)
+    if unknown and (report.record["failed_backends"] == CANCEL or not sites):
+        raise not_connected(
+            tuple(SiteProblem(key, report.sites[key], "no such backend") for key in unknown)
+        )
+    return sites
+
+
+# -------------------------------------------------------------------- availability
+
+
+@define(eq=False)
+class _Accounts:
+    """Availability, whole and by parts, and outages, in one pass."""
+
+    availability: Availability
+    outages: Outages
+
+    def take(self, event: Event) -> None:
+        self.availability.take(event)
+        self.outages.take(event)
+
+
+def _account(asking: Asking, parts: Sequence[TimePart]) -> LogReport:
+    planned = any(one.endswith("_downtime") for one in asking.settings.unavailable)
+    bounds = [part.start for part in parts]
+
+    def records(accounts: _Accounts, key: Key, _: Any) -> Iterable[Record]:
+        row: Record = {
+            "host": key[0],
+            "key": key,
+            "whole": accounts.availability.times(key),
+            "parts": accounts.availability.parts(key),
+            "outages": accounts.outages.of(key),
+        }
+        if key[1]:
+            row["service"] = key[1]
+        return (row,)
+
+    return LogReport(
+        account=lambda keys, rules, _: _Accounts(
+            Availability(keys, rules, bounds), Outages(keys, rules, planned)
+        ),
+        records=records,
+        outages=True,
+    )
+
+
+async def _of_availability(asking: Asking, *, outages: bool) -> Sheet:
+    context, settings = asking.context, asking.settings
+    span = asking.span()
+    weekday = context.config.display.first_day_of_week
+    parts = parts_of(span, settings.breakdown, asking.spelling.zone, weekday)
+    wanted = _asked(asking, span)
+    chosen = await choose(context, asking.request, Scope(), wanted)
+    asking.frame(span, chosen.problems.values())
+    require_room(sum(map(len, chosen.states.values())), len(parts), settings.breakdown)
+    report = _account(asking, parts)
+    found = await made(context, asking.request, asking.spelling.zone, report, wanted, chosen)
+    frame = asking.frame(span, found.problems)
+    names = await names_of(asking)
+    make = build.outages if outages else build.availability
+
+    def work() -> Sheet:
+        measured = [_measured(row, names, settings.unavailable) for row in found.records]
+        return make(frame, measured, parts)
+
+    return await context.threads.run(work)
+
+
+def _measured(row: Record, names: Shown, unavailable: Collection[str]) -> Measured:
+    """What is said of an object; its times are let go of."""
+    key = row["key"]
+    return Measured(
+        key=key,
+        host=names.host(key),
+        service=names.service(key),
+        whole=figures(key, row["whole"], unavailable),
+        parts=[figures(key, Times(*pair), unavailable).percent for pair in row.pop("parts")],
+        outages=row["outages"][::-1],
+    )
+
+
+def _asked(asking: Asking, span: Span) -> Asked:
+    settings = asking.settings
+    kind = _KINDS[settings.filter_type]
+    found = asked(
+        (
+            *settings.rules.items(),
+            ("type", kind),
+            ("start", str(span.start)),
+            ("end", str(span.end)),
+            ("rpttimeperiod", settings.period),
+        ),
+        kind=kind,
+        fields=frozenset(),
+        now=asking.at,
+        zone=asking.spelling.zone,
+        first_weekday=asking.context.config.display.first_day_of_week,
+    )
+    # Numbers of few digits would be offsets from now.
+    return evolve(
+        found, span=span, since=max(0, span.start - (found.span.start - found.since)),
+        objects=asking.trees(),
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------- names
+
+
+@frozen
+class Shown:
+    """What objects are called in a report, where that is not their name."""
+
+    hosts: dict[str, str] = field(factory=dict)
+    services: dict[Key, str] = field(factory=dict)
+
+    def host(self, key: Key) -> str:
+        """The name of the host of an object."""
+        return self.hosts.get(key[0]) or key[0]
+
+    def service(self, key: Key) -> str:
+        """The name of a service, empty for a host."""
+        return self.services.get(key) or key[1]
+
+
+_OTHER_NAMES = {
+    "hostalias": "alias",
+    "hostdisplayname": "display_name",
+    "servicedisplayname": "display_name",
+    "hostcustom": "custom_variables",
+    "servicecustom": "custom_variables",
+}
+
+
+async def names_of(asking: Asking) -> Shown:
+    """The names as ``hostnameformat`` and ``servicenameformat`` want them."""
+    settings = asking.settings
+    shown = Shown()
+    for variable, where in (
+        (settings.host_variable, "hostnameformat_cust"),
+        (settings.service_variable, "servicenameformat_cust"),
+    ):
+        _require_exposed(asking, variable, where)
+    column = _OTHER_NAMES.get(settings.host_names)
+    if column:
+        for name, value in await _rows(asking, HOSTS, f"name,{column}"):
+            shown.hosts.setdefault(name, _name(value, settings.host_variable))
+    column = _OTHER_NAMES.get(settings.service_names)
+    if column and settings.filter_type != "Hosts":
+        for host, name, value in await _rows(asking, SERVICES, f"host_name,description,{column}"):
+            shown.services.setdefault((host, name), _name(value, settings.service_variable))
+    return shown
+
+
+def _require_exposed(asking: Asking, variable: str, where: str) -> None:
+    display = asking.context.config.display
+    seen = Visibility(
+        tuple(display.expose_custom_variables), asking.request.identity.may(CONFIGURATION)
+    )
+    if variable and not seen.visible(variable):
+        raise BadRequest(
+            f"invalid params.{where}",
+            f"params.{where}: expected a custom variable that display.expose_custom_variables has",
+        )
+
+
+def _name(value: Any, variable: str) -> str:
+    if not variable:
+        return str(value or "")
+    found = value if isinstance(value, dict) else {}
+    return next((str(one) for name, one in found.items() if str(name).upper() == variable), "")
+
+
+async def _rows(asking: Asking, schema: Any, columns: str) -> RowList:
+    request = evolve(asking.request, parameters=(("columns", columns),))
+    rows = await fetch(asking.context, request, schema)
+    assert isinstance(rows, Rows)
+    return rows.rows

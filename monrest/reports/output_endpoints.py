@@ -1,0 +1,145 @@
+"""Making reports and fetching them (docs/spec/reports.md)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from monrest.api.endpoint import Context, Endpoint, Parameter
+from monrest.api.fields import fields_of
+from monrest.base.errors import BadRequest, NotFound, RestError
+from monrest.base.truth import flag
+from monrest.base.values import Answer, Column, Document, RestRequest, Stream
+from monrest.query.parse import RESERVED
+from monrest.reports import results
+from monrest.reports import store as statements
+from monrest.reports.endpoints import audit_report, find_report, require_write
+from monrest.reports.files import FORMATS, disposition
+from monrest.reports.model import Report
+from monrest.reports.store import MAIL
+
+_PIECE = 65536
+_STARTED = (
+    Column("job", "string", "", "id of the job that makes it; absent when it has to wait"),
+    Column("message", "string", "", "what was done"),
+)
+
+
+async def generate(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer POST /mon/reports/<nr>/generate."""
+    found, access = await find_report(context, request, where[0])
+    fields = fields_of(request)
+    try:
+        if flag("mail", fields.pop("mail", None)):
+            require_write(access)
+            if not (found.record["to"] or found.record["cc"]):
+                raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
+            now = int(context.wall.now())
+            await context.database.change(statements.queue(found.number, now, MAIL))
+            job = None
+        else:
+            job = await context.reports.start(
+                found, request.identity, request.caller, request.request_id
+            )
+    except RestError as error:
+        audit_report(request, "generate", where[0], error)
+        raise
+    audit_report(request, "generate", where[0])
+    if job is None:
+        return Document(value={"message": "report queued"})
+    return Document(value={"message": "report started in background", "job": str(job.id)})
+
+
+async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/reports/<nr>/report: the file, made now if there is none."""
+    found, _ = await find_report(context, request, where[0])
+    wanted = _format(request, _forms(context, found))
+    kept = await context.database.run(results.result(found.number, wanted))
+    if kept is None:
+        await context.reports.now(found, request.progress)
+        kept = await context.database.run(results.result(found.number, wanted))
+    if kept is None:
+        raise NotFound("no such report", "it was removed meanwhile")
+    name, data = kept
+    return Stream(
+        status=200,
+        content_type=FORMATS[wanted][1],
+        disposition=disposition(name, wanted),
+        size=len(data),
+        headers=_SAFE,
+        pieces=_pieces(data),
+    )
+
+
+_SAFE = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
+)
+"""What a browser may do with a report that it opens all the same."""
+
+
+async def _pieces(data: bytes) -> AsyncIterator[bytes]:
+    for at in range(0, len(data), _PIECE):
+        yield data[at : at + _PIECE]
+
+
+def _forms(context: Context, report: Report) -> tuple[str, ...]:
+    """All forms that it has, first the one that is meant where nobody asks for another."""
+    try:
+        form = report.settings(context.reports.templates).form
+    except BadRequest:
+        # Its template is gone or wants something else by now: what was made once is still there.
+        form = "pdf"
+    made = (name for name, (_, _, render) in FORMATS.items() if render is not None)
+    return tuple(dict.fromkeys((form, *made)))
+
+
+def _format(request: RestRequest, forms: tuple[str, ...]) -> str:
+    """The form of the file; BadRequest that names the parameter."""
+    wanted: str = request.format if request.format in ("csv", "xls") else forms[0]
+    for name, value in request.parameters:
+        if name == "html":
+            wanted = "html" if flag(name, value) else wanted
+        elif name == "type":
+            wanted = value.strip().lower() or wanted
+            if wanted not in forms:
+                raise BadRequest("invalid type", f"type: expected one of {', '.join(forms)}")
+        elif name not in RESERVED:
+            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected html or type")
+    return wanted
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/mon/reports/<nr>/generate",
+        methods=("POST",),
+        description="generate the report",
+        text="By a background job, with the rights of its owner. While it is being made already, "
+        "or as many are as may be, it waits for its turn and there is no job yet. Who may read it "
+        "may have it made.",
+        handler=generate,
+        shape="object",
+        parameters=(
+            Parameter(
+                name="mail",
+                description="1: and send it to `to` and `cc`, whatever its level; for those who "
+                "may change it",
+                type="boolean",
+            ),
+        ),
+        columns=_STARTED,
+    ),
+    Endpoint(
+        path="/mon/reports/<nr>/report",
+        description="the report file in binary form",
+        text="The last result as PDF (of report_from_url.tt as its address gives it), or in "
+        "another form; it is made now if there is none. The "
+        "prefixes /csv and /xls mean the same as `type`.",
+        handler=output,
+        shape="object",
+        parameters=(
+            Parameter(name="html", description="1: as a page (HTML)", type="boolean"),
+            Parameter(name="type", description="pdf, html, xls, csv or json"),
+        ),
+        at_once=True,
+    ),
+)

@@ -1,0 +1,95 @@
+"""What is not well at present, as a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import evolve
+
+from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
+from monrest.availability.objects import about_services, for_hosts, for_services
+from monrest.base.values import RowList, Rows, SiteProblem
+from monrest.query.schema import TableSchema
+from monrest.reports import present
+from monrest.reports.asking import Asking
+from monrest.reports.present import Problem
+from monrest.reports.sheet import Sheet
+from monrest.rows.columns import HOSTS, SERVICES
+from monrest.rows.fetch import fetch
+
+_PENDING = "pending"
+_SHARED = (
+    "state,has_been_checked,last_state_change,plugin_output,acknowledged,scheduled_downtime_depth"
+)
+_WORST_FIRST = ("down", "critical", "unreachable", "unknown", "warning")
+
+
+async def problems_of(asking: Asking) -> Sheet:
+    """All hosts and services that the owner may see and that have a problem."""
+    problems: dict[str, SiteProblem] = {}
+    found: list[Problem] = []
+    trees, kind = asking.trees(), asking.settings.filter_type
+    hosts: Counter[str] | None = None
+    services: Counter[str] | None = None
+    if kind != "Services" and not any(map(about_services, trees)):
+        rows = await _rows(asking, HOSTS, f"name,{_SHARED}", for_hosts(trees), problems)
+        hosts = Counter()
+        for name, *rest in rows:
+            _count(hosts, HOST_WORDS, found, str(name), "", rest)
+    if kind != "Hosts":
+        columns = f"host_name,description,host_scheduled_downtime_depth,{_SHARED}"
+        rows = await _rows(asking, SERVICES, columns, for_services(trees), problems)
+        services = Counter()
+        for host, name, depth, *rest in rows:
+            # A service is in downtime with its host.
+            rest[-1] = (rest[-1] or 0) + (depth or 0)
+            _count(services, SERVICE_WORDS, found, str(host), str(name), rest)
+    if not asking.settings.handled:
+        found = [one for one in found if not one.acknowledged and not one.downtime]
+    found.sort(key=lambda one: (_WORST_FIRST.index(one.state), -one.since, one.host, one.service))
+    return present.problems(asking.frame(None, problems.values()), hosts, services, found)
+
+
+async def _rows(
+    asking: Asking,
+    schema: TableSchema,
+    columns: str,
+    trees: Any,
+    problems: dict[str, SiteProblem],
+) -> RowList:
+    request = evolve(asking.request, parameters=(("columns", columns),))
+    rows = await fetch(asking.context, request, schema, extra=trees)
+    assert isinstance(rows, Rows)
+    problems.update((one.site, one) for one in rows.failed_sites)
+    return rows.rows
+
+
+def _count(
+    counts: Counter[str],
+    words: Sequence[str],
+    found: list[Problem],
+    host: str,
+    service: str,
+    values: Sequence[Any],
+) -> None:
+    state, checked, since, output, acknowledged, depth = values
+    if not checked:
+        counts[_PENDING] += 1
+        return
+    if type(state) is not int or not 0 <= state < len(words):
+        return
+    counts[words[state]] += 1
+    if state:
+        found.append(
+            Problem(
+                host=host,
+                service=service,
+                state=words[state],
+                since=int(since or 0),
+                output=str(output or ""),
+                acknowledged=bool(acknowledged),
+                downtime=bool(depth),
+            )
+        )

@@ -1,1 +1,0 @@
-"""The API: every endpoint declared once, and what the declarations are turned into."""

@@ -1,0 +1,72 @@
+"""The catalogue: every collection of core rows with all of its columns, declared once.
+
+Types, units and descriptions go into wrapped JSON's ``meta.columns`` and the reference page;
+core types and defaults tell the query engine what to ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from monrest.query.schema import TableSchema
+from monrest.rows.columns.build import PSEUDO_COLUMNS, Joined
+from monrest.rows.columns.contacts import CONTACTS
+from monrest.rows.columns.events import COMMENTS, DOWNTIMES
+from monrest.rows.columns.groups import CONTACTGROUPS, HOSTGROUPS, SERVICEGROUPS
+from monrest.rows.columns.hosts import HOSTS
+from monrest.rows.columns.logs import LOGS
+from monrest.rows.columns.objects import COMMANDS, TIMEPERIODS
+from monrest.rows.columns.services import SERVICES
+from monrest.rows.columns.status import PROCESSINFO
+
+__all__ = [
+    "COMMANDS",
+    "COMMENTS",
+    "CONTACTGROUPS",
+    "CONTACTS",
+    "DOWNTIMES",
+    "HOSTGROUPS",
+    "HOSTS",
+    "JOINED",
+    "LOGS",
+    "PROCESSINFO",
+    "PSEUDO_COLUMNS",
+    "SCHEMAS",
+    "SERVICEGROUPS",
+    "SERVICES",
+    "TIMEPERIODS",
+]
+
+SCHEMAS: Mapping[str, TableSchema] = {
+    schema.name: schema
+    for schema in (
+        HOSTS,
+        SERVICES,
+        HOSTGROUPS,
+        SERVICEGROUPS,
+        CONTACTS,
+        CONTACTGROUPS,
+        COMMANDS,
+        TIMEPERIODS,
+        COMMENTS,
+        DOWNTIMES,
+        LOGS,
+        PROCESSINFO,
+    )
+}
+"""Every collection by the first segment of its path."""
+
+_OF_AN_EVENT = (Joined("host_", "hosts"), Joined("service_", "services"))
+
+JOINED: Mapping[str, tuple[Joined, ...]] = {
+    "services": _OF_AN_EVENT[:1],
+    "comments": _OF_AN_EVENT,
+    "downtimes": _OF_AN_EVENT,
+    "logs": (
+        Joined("current_host_", "hosts"),
+        Joined("current_service_", "services"),
+        Joined("current_contact_", "contacts"),
+        Joined("current_command_", "commands"),
+    ),
+}
+"""Which collections' own columns can be selected under which prefix in another one."""

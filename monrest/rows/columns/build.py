@@ -1,0 +1,136 @@
+"""The words in which the catalogue of columns is written.
+
+Each function takes ``{name: description}`` and gives the declared columns. Types are the
+labels of the interface where it names a column, else they follow the core's type: numbers for int,
+float and 0/1, times as ``time`` (docs/spec/query.md, "Collections").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import evolve, frozen
+
+from monrest.base.values import Column, ColumnType
+from monrest.query.schema import CoreColumn, CoreType, DerivedColumn
+
+AnyColumn: TypeAlias = CoreColumn | DerivedColumn
+Table: TypeAlias = Mapping[str, AnyColumn]
+Described: TypeAlias = Mapping[str, str]
+
+PSEUDO_COLUMNS = ("program_start", "peer_addr", "now")
+"""Sources of derived columns that no table has: the merge fills them in once per site.
+
+``program_start`` is the core's start in Unix time, ``peer_addr`` the site's address where the
+asker may see it and empty otherwise, ``now`` the time of the request in Unix time.
+"""
+
+
+def _core(
+    described: Described, core_type: CoreType, type_: ColumnType, unit: str, default: bool
+) -> list[AnyColumn]:
+    return [
+        CoreColumn(
+            column=Column(name, type_, unit, description), core_type=core_type, default=default
+        )
+        for name, description in described.items()
+    ]
+
+
+def text(described: Described, *, default: bool = True) -> list[AnyColumn]:
+    """Declare strings."""
+    return _core(described, "string", "string", "", default)
+
+
+def integer(described: Described, *, unit: str = "", default: bool = True) -> list[AnyColumn]:
+    """Declare whole numbers, 0/1 among them."""
+    return _core(described, "int", "number", unit, default)
+
+
+def flag(described: Described, *, default: bool = True) -> list[AnyColumn]:
+    """Declare 0/1 columns that are labelled as boolean."""
+    return _core(described, "int", "boolean", "", default)
+
+
+def decimal(described: Described, *, unit: str = "", default: bool = True) -> list[AnyColumn]:
+    """Declare numbers with a fraction."""
+    return _core(described, "float", "number", unit, default)
+
+
+def time(described: Described, *, default: bool = True) -> list[AnyColumn]:
+    """Declare Unix times in seconds, 0 for never."""
+    return _core(described, "time", "time", "", default)
+
+
+def names(described: Described, *, default: bool = True) -> list[AnyColumn]:
+    """Declare lists, of names or of records."""
+    return _core(described, "list", "array_of_strings", "", default)
+
+
+def dictionary(described: Described, *, default: bool = True) -> list[AnyColumn]:
+    """Declare objects from name to text."""
+    return _core(described, "dict", "object", "", default)
+
+
+def labelled(
+    described: Described, core_type: CoreType, type_: ColumnType, *, default: bool = True
+) -> list[AnyColumn]:
+    """Declare columns whose label differs from what the core sends.
+
+    Values pass unchanged.
+    """
+    return _core(described, core_type, type_, "", default)
+
+
+def derived(
+    column: Column, sources: tuple[str, ...], compute: Callable[..., Any], *, default: bool = True
+) -> list[AnyColumn]:
+    """Declare a column computed from others."""
+    return [DerivedColumn(column=column, sources=sources, compute=compute, default=default)]
+
+
+@frozen
+class Joined:
+    """Columns of another collection that are selectable under a prefix."""
+
+    prefix: str
+    collection: str
+
+
+def table(*groups: Iterable[AnyColumn]) -> dict[str, AnyColumn]:
+    """Collect the groups by name. Raises ValueError if a name is declared twice."""
+    columns: dict[str, AnyColumn] = {}
+    for group in groups:
+        for column in group:
+            if column.name in columns:
+                raise ValueError(f"column {column.name} is declared twice")
+            columns[column.name] = column
+    return columns
+
+
+def joined(
+    prefix: str, of: Table, whose: str, *, default: frozenset[str] = frozenset()
+) -> list[AnyColumn]:
+    """Declare every column of another table under ``prefix``; ``default`` are in the answer.
+
+    ``whose`` starts the descriptions, for example ``host: ``.
+    """
+    return [_prefixed(column, prefix, whose, default) for column in of.values()]
+
+
+def _prefixed(original: AnyColumn, prefix: str, whose: str, default: frozenset[str]) -> AnyColumn:
+    column = evolve(
+        original.column,
+        name=prefix + original.name,
+        description=f"{whose}: {original.column.description}",
+    )
+    is_default = column.name in default
+    if isinstance(original, CoreColumn):
+        return CoreColumn(column=column, core_type=original.core_type, default=is_default)
+    sources = tuple(
+        source if source in PSEUDO_COLUMNS else prefix + source for source in original.sources
+    )
+    return DerivedColumn(
+        column=column, sources=sources, compute=original.compute, default=is_default
+    )

@@ -1,0 +1,277 @@
+"""The expanded check command of hosts and services.
+
+Rules: docs/spec/objectconfig.md, "Command lines".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+from twisted.logger import Logger
+
+from monrest.api.endpoint import Context, Endpoint, Handler
+from monrest.api.lists import local_schema, select
+from monrest.api.visibility import CONFIGURATION, SYSTEM
+from monrest.base.concurrency import sliced
+from monrest.base.errors import Forbidden
+from monrest.base.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
+from monrest.config import DisplayConfig
+from monrest.config.expressions import MacroNames, Replacement
+from monrest.query.model import Condition, Pushed
+from monrest.query.scalars import text_of
+from monrest.query.schema import TableSchema
+from monrest.rows.columns import HOSTS, SERVICES
+from monrest.rows.endpoints import matching
+from monrest.rows.fetch import fetch
+from monrest.rows.macros import (
+    CommandLine,
+    command_of,
+    expand,
+    hide,
+    host_macros,
+    service_macros,
+    time_macros,
+    user_macros,
+    variables,
+)
+from monrest.rows.prepared import view_of
+from monrest.sites.fanout import fan_out
+from monrest.sites.site import Site
+
+log = Logger()
+
+_LINE = (
+    Column("check_command", "string", "", "check command with its arguments"),
+    Column("command_line", "string", "", "command line, expanded as far as possible"),
+    Column("error", "string", "", "what could not be expanded"),
+    Column("host_name", "string", "", "name of the host"),
+    Column("peer_key", "string", "", "id of the site"),
+    Column("peer_name", "string", "", "name of the site"),
+    Column("peer_section", "string", "", "section of the site"),
+)
+_SERVICE = Column("service_description", "string", "", "description of the service")
+HOST_COLUMNS = _LINE
+SERVICE_COLUMNS = (*_LINE, _SERVICE)
+
+_HOST_FIELDS = [
+    "name",
+    "address",
+    "alias",
+    "state",
+    "state_type",
+    "latency",
+    "plugin_output",
+    "perf_data",
+    "current_attempt",
+    "max_check_attempts",
+    "scheduled_downtime_depth",
+    "check_command",
+    "notes_expanded",
+    "notes_url_expanded",
+    "last_state_change",
+    "custom_variables",
+]
+_SERVICE_FIELDS = [
+    "description",
+    *(one for one in _HOST_FIELDS if one not in ("name", "address", "alias", "notes_expanded")),
+    *(f"host_{one}" for one in _HOST_FIELDS),
+]
+
+
+def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ...]) -> Handler:
+    local = local_schema("commandline", columns, ())
+    peers = ("peer_key", "peer_name", "peer_section")
+    wanted = (*fields, *peers)
+
+    async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
+        if not view_of(context, request.identity).commands:
+            raise Forbidden("not authorized", _refusal(context.config.display))
+        now = context.wall.now()
+        names = ("name",) if schema is HOSTS else ("host_name", "description")
+        extra: tuple[Condition, ...] = tuple(
+            matching(name, one) for name, one in zip(names, arguments, strict=True)
+        )
+        display = context.config.display
+        asked = list(wanted)
+        if not display.show_full_commandline_source.startswith("_"):
+            asked.append(display.show_full_commandline_source)
+        backends = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
+        # Who may see command lines sees what they are made of, and without the custom variables
+        # nothing would be hidden that they ask to hide.
+        identity = evolve(request.identity, roles=request.identity.roles | {CONFIGURATION})
+        parameters = (("columns", ",".join(dict.fromkeys(asked))), *backends)
+        inner = evolve(request, parameters=parameters, identity=identity)
+        # A reload may take sites away while their rows are on the way.
+        known = {site.id: site for site in context.sites.sites}
+        rows = await fetch(context, inner, schema, extra=extra)
+        assert isinstance(rows, Rows)
+        keys = [one.name for one in rows.columns]
+        peer = keys.index("peer_key")
+        sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
+        commands, problems = await _commands(context, sites)
+        shown = _Shown.of(display, addresses=request.identity.may(SYSTEM))
+        present = time_macros(now, context.zone)
+        sources = {
+            site.id: _Source(
+                site,
+                commands[site.id],
+                {**present, **await _resources(context, site, shown.user_macros)},
+            )
+            for site in sites
+            if site.id in commands
+        }
+        # Of a site that could not tell its commands nothing is known, which is not the same as
+        # a command that it does not have.
+        told = [row for row in rows.rows if row[peer] in sources]
+        records = await sliced(_records(told, keys, sources, schema, shown, now), context.clock)
+        answer = await select(context, evolve(request, sites=()), local, records)
+        failed = {one.site: one for one in (*rows.failed_sites, *problems)}
+        return evolve(
+            answer, failed_sites=tuple(failed.values()), backend_seconds=rows.backend_seconds
+        )
+
+    return handler
+
+
+def _refusal(display: DisplayConfig) -> str:
+    text = "you are not authorized to view the command line"
+    level = display.show_full_commandline
+    return f"{text}, this needs the role {CONFIGURATION}" if level else f"{text}, nobody is"
+
+
+@frozen
+class _Source:
+    """What all lines of a site share: its commands by name, macros that are not an object's."""
+
+    site: Site
+    commands: Mapping[str, str]
+    macros: Mapping[str, str]
+
+
+@frozen
+class _Shown:
+    """What of a line is shown: ``addresses`` of sites and the rest by the configuration."""
+
+    source: str
+    user_macros: MacroNames
+    replacements: tuple[Replacement, ...]
+    addresses: bool
+
+    @classmethod
+    def of(cls, display: DisplayConfig, *, addresses: bool) -> _Shown:
+        return cls(
+            display.show_full_commandline_source,
+            MacroNames(display.expand_user_macros),
+            tuple(map(Replacement, display.commandline_obfuscate_pattern)),
+            addresses,
+        )
+
+
+def _records(
+    rows: Sequence[Sequence[Any]],
+    keys: Sequence[str],
+    sources: Mapping[str, _Source],
+    schema: TableSchema,
+    shown: _Shown,
+    now: float,
+) -> Generator[None, None, list[dict[str, Any]]]:
+    """The lines of all rows; a turn of the reactor may come after each."""
+    records = []
+    for values in rows:
+        row = dict(zip(keys, values, strict=True))
+        records.append(_record(row, sources[row["peer_key"]], schema, shown, now))
+        yield
+    return records
+
+
+async def _commands(
+    context: Context, sites: Sequence[Site]
+) -> tuple[Mapping[str, Mapping[str, str]], tuple[SiteProblem, ...]]:
+    """The command list of every site that has rows, one query per site; and who failed.
+
+    Raises SitesFailed when none of them answers.
+    """
+    if not sites:
+        return {}, ()
+
+    def plan(_site: Site, capabilities: Capabilities) -> Pushed | None:
+        if not capabilities.has("commands", "line"):
+            return None
+        return Pushed(table="commands", columns=("name", "line"))
+
+    layout = (("name", "string"), ("line", "string"))
+    gathered = await fan_out(sites, plan, layout, context.clock)  # type: ignore[arg-type]  # "string" is a core type
+    failed = {problem.site for problem in gathered.problems}
+    found: dict[str, Mapping[str, str]] = {site.id: {} for site in sites if site.id not in failed}
+    for answer in gathered.answers:
+        found[answer.site.id] = {text_of(name): text_of(line) for name, line in answer.rows}
+    return found, gathered.problems
+
+
+def _record(
+    row: Mapping[str, Any], source: _Source, schema: TableSchema, shown: _Shown, now: float
+) -> dict[str, Any]:
+    site = source.site
+    where = {"BACKENDNAME": site.name, "BACKENDID": site.id}
+    if shown.addresses:
+        where["BACKENDADDRESS"] = site.address
+    prefix = "" if schema is HOSTS else "host_"
+    macros = {**source.macros, **host_macros(row, prefix, where, now)}
+    own = [variables(row, prefix)]
+    if schema is SERVICES:
+        macros.update(service_macros(row, where, now))
+        own.append(variables(row, ""))
+    line = expand(command_of(row, shown.source), source.commands, macros)
+    return _row(hide(line, shown.replacements, *own), row, prefix, schema)
+
+
+def _row(
+    line: CommandLine, row: Mapping[str, Any], prefix: str, schema: TableSchema
+) -> dict[str, Any]:
+    record = {
+        "check_command": line.check_command,
+        "command_line": line.command_line,
+        "error": line.error,
+        "host_name": row[f"{prefix}name"],
+        "peer_key": row["peer_key"],
+        "peer_name": row["peer_name"],
+        "peer_section": row["peer_section"],
+    }
+    if schema is SERVICES:
+        record["service_description"] = row["description"]
+    return record
+
+
+async def _resources(context: Context, site: Site, wanted: MacroNames) -> Mapping[str, str]:
+    """User macros of the site's resource file; a file that cannot be read has none."""
+    path = site.config.resource_file
+    return await context.threads.run(lambda: _read_macros(path, wanted)) if path else {}
+
+
+def _read_macros(path: str, wanted: MacroNames) -> Mapping[str, str]:
+    try:
+        return user_macros(Path(path).read_text(errors="replace"), wanted)
+    except OSError as error:
+        log.warn("resource file not read: {error}", error=error)
+        return {}
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/hosts/<name>/commandline",
+        description="displays commandline for check command",
+        text="The name may hold wildcards.",
+        handler=_lines(HOSTS, _HOST_FIELDS, HOST_COLUMNS),
+        columns=HOST_COLUMNS,
+    ),
+    Endpoint(
+        path="/services/<host>/<service>/commandline",
+        description="displays commandline for check command",
+        text="Both names may hold wildcards.",
+        handler=_lines(SERVICES, _SERVICE_FIELDS, SERVICE_COLUMNS),
+        columns=SERVICE_COLUMNS,
+    ),
+)

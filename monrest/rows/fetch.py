@@ -1,0 +1,323 @@
+"""From a request on a core collection to its answer: the one road that every handler takes.
+
+Parse, bind, plan for each core, ask all selected sites at once, merge, finish. A handler says
+which collection, which conditions its path adds and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
+
+from monrest.api.endpoint import Context, Parameter
+from monrest.api.visibility import SYSTEM, visibility
+from monrest.api.zones import moment_of
+from monrest.base.concurrency import sliced
+from monrest.base.truth import flag, truth
+from monrest.base.values import Capabilities, Document, Identity, RestRequest, Rows, part_of
+from monrest.logs.ask import LogReading
+from monrest.query.absent import absent_labels, unseen_labels
+from monrest.query.bind import Bound, bind, typo
+from monrest.query.finish import finish
+from monrest.query.flow import flow, flows, unpacked
+from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
+from monrest.query.parse import parse_query
+from monrest.query.plan import SitePlan, stats_layout
+from monrest.query.pushdown import both, push_all
+from monrest.query.resolve import Names
+from monrest.query.schema import TableSchema
+from monrest.query.select import Reader, select_from_object
+from monrest.query.stages import Part, filtered, forgotten
+from monrest.query.totals import (
+    StatsSpec,
+    batches,
+    count_rows,
+    merge_stats,
+    plan_stats,
+    started_spec,
+)
+from monrest.rows.packing import Packing
+from monrest.rows.prepared import known_cores, names_of, prepared, view_of
+from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
+from monrest.sites.site import Site
+
+LOGCACHE = Parameter(
+    name="logcache", description="0: read the whole log from the cores", type="integer"
+)
+
+
+async def fetch(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    *,
+    extra: tuple[FilterTree, ...] = (),
+    forced: CoreFilter | None = None,
+    push_down: bool = True,
+    late: bool = False,
+) -> Rows | Document:
+    """The rows of a collection as the request wants them.
+
+    ``extra`` are conditions of the path, ``forced`` a core filter in core terms, both joined by
+    and. ``late``: rows may be made while they are read (docs/spec/memory.md). A Document comes back
+    for an aggregation without groups. Raises BadRequest for anything wrong with the parameters,
+    SitesFailed when no selected site answered and Unavailable when a large answer cannot be kept.
+    """
+    query = parse_query(request.parameters)
+    sites = context.sites.select(request.sites or query.backends)
+    seen = visibility(
+        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
+    )
+    moment = await moment_of(context, request)
+    ready = prepared(context, request, query, schema, sites, extra, moment)
+    bound, shape = ready.bound, ready.shape
+    plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
+    if schema.merge == "logs" and push_down:
+        allowed = both(seen, forced)
+        cached = wants_cache(context, request)
+        lines = LogReading(
+            context=context,
+            request=request,
+            constants=partial(constants_of, context, request.identity),
+            bound=bound,
+            shape=shape,
+            plans=plans,
+            sites=sites,
+            seen=allowed,
+            question=context.logcache.question(bound, shape, allowed) if cached else None,
+        )
+        return await lines.answer()
+
+    def planned(_: Site, capabilities: Capabilities) -> Pushed | None:
+        one = plans.of(capabilities)
+        return None if one is None else one.pushed
+
+    packing = Packing(context.room.share(), context.spools)
+    with packing:
+        gathered = await fan_out(
+            *(sites, planned, shape.columns, context.clock, part_of(request.progress, 0, 80)),
+            packed=packing.of,
+        )
+        packing.check()
+        parts = [
+            Part(
+                plan=one,
+                rows=answer.rows,
+                constants=constants_of(context, request.identity, answer.site),
+                packed=packing.of(answer.site),
+            )
+            for answer in gathered.answers
+            if (one := plans.of(answer.capabilities)) is not None
+        ]
+        result: Rows | Document
+        if packing.size and late and flows(bound, shape, parts):
+            result = flow(bound, shape, parts)
+        else:
+            if packing.size:
+                await packing.share.admit(packing.size)
+                parts = await sliced(unpacked(parts), context.clock)
+            missing = await sliced(absent_labels(bound, shape, parts), context.clock)
+            unseen = await _unseen(context, sites, schema, seen, missing)
+            if unseen:
+                raise typo(unseen)
+            steps = finish(bound, shape, parts)
+            result = await sliced(steps, context.clock, aside=context.threads.run)
+            kept = result.rows if isinstance(result, Rows) else None
+            await sliced(forgotten(parts, kept), context.clock)
+    if isinstance(result, Rows):
+        if context.config.display.expose_custom_variables:
+            result = _with_exposed(context, request, result)
+        result = evolve(result, gone=packing.let_go)
+    return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
+
+
+def wants_cache(context: Context, request: RestRequest) -> bool:
+    """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
+    value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
+    return context.logcache is not None and (not value.strip() or flag("logcache", value))
+
+
+def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
+    """``X-Mon-Columns: 1``: every exposed variable on every row (query-engine.md, section 12)."""
+    if not truth(request.caller.headers.get(context.names.header("Columns"))):
+        return rows
+    names = {
+        f"_{name.removeprefix('_').upper()}": ""
+        for name in context.config.display.expose_custom_variables
+        if "*" not in name
+    }
+    inner = rows.expand
+    if not names or inner is None:
+        return rows
+    return evolve(rows, expand=lambda row: {**names, **inner(row)})
+
+
+async def _unseen(
+    context: Context,
+    sites: Sequence[Site],
+    schema: TableSchema,
+    seen: CoreFilter | None,
+    missing: Sequence[str],
+) -> Sequence[str]:
+    """Which of these labels of performance data no row of the collection has.
+
+    Asked only when the rows that a filter left have none of them: whether a name is a typing
+    error must not depend on what the cores could filter (query-engine.md, section 4.3).
+    """
+    if not missing:
+        return ()
+    columns = tuple((name, "string") for name, _ in schema.perf)
+
+    def everything(_site: Site, capabilities: Capabilities) -> Pushed | None:
+        known = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
+        return Pushed(table=schema.table, columns=known, filter=seen) if known else None
+
+    gathered = await fan_out(sites, everything, columns, context.clock)  # type: ignore[arg-type]  # "string" is a core type
+    rows = (row for answer in gathered.answers for row in answer.rows)
+    places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
+    return await sliced(unseen_labels(missing, rows, places), context.clock)
+
+
+def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:
+    """What every row of a site carries beside the core's own columns."""
+    return {
+        "peer_key": site.id,
+        "peer_name": site.name,
+        "peer_section": site.section,
+        "program_start": _program_start(site),
+        "peer_addr": site.address if identity.may(SYSTEM) else "",
+        "now": int(context.wall.now()),
+    }
+
+
+# -------------------------------------------------------------------- statistics
+
+
+async def fetch_stats(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    spec: StatsSpec,
+    *,
+    extra: tuple[Condition, ...] = (),
+    unseen: set[str] | None = None,
+) -> Document:
+    """The fields of ``spec`` summed over the selected sites (query-engine.md, section 17).
+
+    Row filters and visibility apply; ``columns`` is left to ``reselect``, because resources may
+    compute further fields first. Names in filters that no row has are an error, or are added to
+    ``unseen`` for a resource that asks another collection as well.
+    """
+    strange: set[str] = set()
+    query = parse_query(request.parameters)
+    sites = context.sites.select(request.sites or query.backends)
+    cores = known_cores(sites)
+    bound = bind(
+        evolve(query, items=None, sort=(), limit=None, offset=0),
+        names_of(schema, cores),
+        view_of(context, request.identity, schema.table),
+        await moment_of(context, request),
+        extra,
+    )
+    seen = visibility(
+        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
+    )
+    waiting = [
+        Deferred.fromCoroutine(
+            _batch(context, request.identity, sites, bound, batch, seen, strange)
+        )
+        for batch in batches(spec)
+    ]
+    value: dict[str, Any] = {}
+    problems: dict[str, Any] = {}
+    seconds = 0.0
+    for _, outcome in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(outcome, Failure):
+            outcome.raiseException()
+        fields, gathered = outcome
+        value.update(fields)
+        problems.update({problem.site: problem for problem in gathered.problems})
+        seconds = max(seconds, gathered.seconds)
+    if unseen is None and strange:
+        raise typo(sorted(strange))
+    if unseen is not None:
+        unseen |= strange
+    ordered = {one.name: value[one.name] for one in spec.fields}
+    return Document(value=ordered, failed_sites=tuple(problems.values()), backend_seconds=seconds)
+
+
+async def _batch(
+    context: Context,
+    identity: Identity,
+    sites: Sequence[Site],
+    bound: Bound,
+    batch: StatsSpec,
+    seen: CoreFilter | None,
+    strange: set[str],
+) -> tuple[dict[str, Any], Gathered]:
+    schema = bound.names.schema
+    shape = stats_layout(bound, batch.columns())
+    asked: dict[str, Pushed] = {}
+
+    def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
+        if not capabilities.tables.get(schema.table):
+            return None
+        part = push_all(bound.row_filter, schema.table, capabilities, bound.view)
+        mine = started_spec(batch, _program_start(site))
+        pushed = plan_stats(mine, schema.table, part, seen, capabilities)
+        if pushed is None:
+            columns = tuple(
+                name for name, _ in shape.columns if capabilities.has(schema.table, name)
+            )
+            pushed = Pushed(table=schema.table, columns=columns, filter=both(seen, part.filter))
+        asked[site.id] = pushed
+        return pushed
+
+    gathered = await fan_out(sites, planned, shape.columns, context.clock)
+    answers: list[Sequence[Any]] = []
+    rows: list[tuple[SiteAnswer, Part]] = []
+    for answer in gathered.answers:
+        pushed = asked.get(answer.site.id)
+        if pushed is not None and pushed.stats:
+            answers += answer.rows[:1]
+        elif pushed is not None:
+            part = Part(
+                plan=SitePlan(pushed=pushed),
+                rows=answer.rows,
+                constants=constants_of(context, identity, answer.site),
+            )
+            rows.append((answer, part))
+    missing = await sliced(absent_labels(bound, shape, [part for _, part in rows]), context.clock)
+    strange.update(await _unseen(context, sites, schema, seen, missing))
+    for answer, part in rows:
+        steps = filtered(Reader(bound, dict(shape.index)), shape, part)
+        kept = await sliced(steps, context.clock, aside=context.threads.run)
+        mine = started_spec(batch, _program_start(answer.site))
+        answers.append(await sliced(count_rows(mine, kept, shape.index), context.clock))
+    return merge_stats(batch, answers), gathered
+
+
+def _program_start(site: Site) -> int:
+    return int(site.health.program_start or 0)
+
+
+async def reselect(context: Context, request: RestRequest, answer: Document) -> Document:
+    """``columns`` applied to an object answer: renames, functions, calculations."""
+    query = parse_query(request.parameters)
+    if query.items is None or not isinstance(answer.value, dict):
+        return answer
+    schema = TableSchema(name="object", table="", columns={})
+    bound = bind(
+        evolve(query, filter=type(query.filter)("and", ()), sort=()),
+        Names(schema),
+        view_of(context, request.identity),
+        await moment_of(context, request),
+    )
+    steps = select_from_object(answer.value, bound)
+    value, warnings = await sliced(steps, context.clock, aside=context.threads.run)
+    return evolve(answer, value=value, order=tuple(value), warnings=(*answer.warnings, *warnings))

@@ -1,0 +1,227 @@
+"""Expanding a check command to its command line (docs/spec/objectconfig.md, "Command lines"); pure.
+
+Only what rows of a host, a service and the list of commands tell is used; a macro that they do
+not tell stays as it is and is reported.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any
+
+from attrs import frozen
+
+from monrest.base.errors import BadRequest
+from monrest.config.expressions import HIDDEN, MacroNames, Replacement
+from monrest.query.functions import number_of, text_of
+from monrest.query.regex import compile_pattern
+
+_MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")
+_ARGUMENT = re.compile(r"ARG([0-9]+)\Z")
+_NOT_ESCAPED = re.compile(r"(?<!\\)!")
+NOT_EXPANDED = "could not expand all macros!"
+NO_COMMAND = "no command defined"
+
+_HOST_STATES = ("UP", "DOWN", "UNREACHABLE")
+_SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+_PATTERN_VARIABLES = ("OBFUSCATE_REGEXP", "OBFUSCATE_REGEX", "OBFUSCATE_ME")
+_TEXT_VARIABLES = ("OBFUSCATE_STRING", "OBFUSCATE_STR")
+
+
+@frozen
+class CommandLine:
+    """``check_command``, ``command_line`` and ``error`` of the resource."""
+
+    check_command: str
+    command_line: str
+    error: str = ""
+
+
+def expand(
+    check_command: str, commands: Mapping[str, str], macros: Mapping[str, str]
+) -> CommandLine:
+    """The line of a check: ``commands`` maps names to lines, ``macros`` names to values."""
+    if not check_command:
+        return CommandLine(NO_COMMAND, "")
+    name, *arguments = _NOT_ESCAPED.split(check_command)
+    line = commands.get(name)
+    if line is None:
+        return CommandLine("", "")
+    missing: list[str] = []
+
+    def plain(match: re.Match[str]) -> str:
+        value = macros.get(match[1])
+        if value is None:
+            if not _ARGUMENT.match(match[1]):
+                missing.append(match[1])
+            return match[0]
+        return value
+
+    expanded = [_MACRO.sub(plain, one) for one in arguments]
+
+    def whole(match: re.Match[str]) -> str:
+        argument = _ARGUMENT.match(match[1])
+        if argument:
+            at = int(argument[1]) - 1
+            return expanded[at] if 0 <= at < len(expanded) else ""
+        return plain(match)
+
+    text = _MACRO.sub(whole, line)
+    text = text.replace("$$", "$").replace("\\;", ";").replace("\\!", "!")
+    return CommandLine(check_command, text, NOT_EXPANDED if missing else "")
+
+
+def host_macros(
+    row: Mapping[str, Any], prefix: str, site: Mapping[str, str], now: float
+) -> dict[str, str]:
+    """Macros of a host; ``prefix`` is that of its columns in the row (``host_`` on services)."""
+
+    def value(name: str) -> str:
+        return _text(row.get(prefix + name))
+
+    state = _number(row.get(f"{prefix}state"))
+    macros = {
+        "HOSTADDRESS": value("address"),
+        "HOSTNAME": value("name"),
+        "HOSTALIAS": value("alias"),
+        "HOSTSTATEID": str(state),
+        "HOSTSTATE": _word(_HOST_STATES, state),
+        "HOSTSTATETYPE": "HARD" if row.get(f"{prefix}state_type") else "SOFT",
+        "HOSTLATENCY": value("latency"),
+        "HOSTOUTPUT": value("plugin_output"),
+        "HOSTPERFDATA": value("perf_data"),
+        "HOSTATTEMPT": value("current_attempt"),
+        "MAXHOSTATTEMPTS": value("max_check_attempts"),
+        "HOSTDOWNTIME": value("scheduled_downtime_depth"),
+        "HOSTCHECKCOMMAND": value("check_command"),
+        "HOSTNOTES": value("notes_expanded"),
+        "HOSTNOTESURL": value("notes_url_expanded"),
+        "HOSTDURATION": _since(row.get(f"{prefix}last_state_change"), now),
+        **{f"HOST{name}": text for name, text in site.items()},
+    }
+    for name, text in variables(row, prefix).items():
+        macros[f"_HOST{name.upper()}"] = text
+    return macros
+
+
+def service_macros(row: Mapping[str, Any], site: Mapping[str, str], now: float) -> dict[str, str]:
+    """Macros of a service."""
+    state = _number(row.get("state"))
+    macros = {
+        "SERVICEDESC": _text(row.get("description")),
+        "SERVICESTATEID": str(state),
+        "SERVICESTATE": _word(_SERVICE_STATES, state),
+        "SERVICESTATETYPE": "HARD" if row.get("state_type") else "SOFT",
+        "SERVICELATENCY": _text(row.get("latency")),
+        "SERVICEOUTPUT": _text(row.get("plugin_output")),
+        "SERVICEPERFDATA": _text(row.get("perf_data")),
+        "SERVICEATTEMPT": _text(row.get("current_attempt")),
+        "MAXSERVICEATTEMPTS": _text(row.get("max_check_attempts")),
+        "SERVICECHECKCOMMAND": _text(row.get("check_command")),
+        "SERVICENOTESURL": _text(row.get("notes_url_expanded")),
+        "SERVICEDURATION": _since(row.get("last_state_change"), now),
+        "SERVICEDOWNTIME": _text(row.get("scheduled_downtime_depth")),
+        **{f"SERVICE{name}": text for name, text in site.items()},
+    }
+    for name, text in variables(row, "").items():
+        macros[f"_SERVICE{name.upper()}"] = text
+    return macros
+
+
+def variables(row: Mapping[str, Any], prefix: str) -> Mapping[str, str]:
+    """Custom variables as texts; a site that sends something else has sent none."""
+    sent = row.get(f"{prefix}custom_variables")
+    return {name: text_of(one) for name, one in sent.items()} if isinstance(sent, dict) else {}
+
+
+def command_of(row: Mapping[str, Any], source: str) -> str:
+    """The command of an object: what ``source`` holds, else its check command.
+
+    ``source`` is an attribute, or a custom variable with its underscore
+    (``display.show_full_commandline_source``).
+    """
+    if source.startswith("_"):
+        wanted = source[1:].upper()
+        own = variables(row, "")
+        text = next((one for name, one in own.items() if name.upper() == wanted), "")
+    else:
+        text = text_of(row.get(source))
+    return text or text_of(row.get("check_command"))
+
+
+def time_macros(now: float, zone: tzinfo) -> dict[str, str]:
+    """Macros of the present."""
+    moment = datetime.fromtimestamp(now, zone)
+    return {
+        "SHORTDATETIME": moment.strftime("%Y-%m-%d %H:%M:%S"),
+        "LONGDATETIME": moment.strftime("%a %b %d %H:%M:%S %Z %Y"),
+        "DATE": moment.strftime("%Y-%m-%d"),
+        "TIME": moment.strftime("%H:%M:%S"),
+        "TIMET": str(int(now)),
+    }
+
+
+def hide(
+    line: CommandLine, replacements: Sequence[Replacement], *variables: Mapping[str, str]
+) -> CommandLine:
+    """Replace what the configuration and the object's own variables ask to hide, in both texts."""
+    command, text = line.check_command, line.command_line
+    for replacement in replacements:
+        command, text = replacement.apply(command), replacement.apply(text)
+    for one in variables:
+        for name, value in one.items():
+            wanted = _decoded(value)
+            if not wanted:
+                continue
+            if name.upper() in _TEXT_VARIABLES:
+                command, text = command.replace(wanted, HIDDEN), text.replace(wanted, HIDDEN)
+            elif name.upper() in _PATTERN_VARIABLES:
+                try:
+                    pattern = compile_pattern(wanted, ignore_case=False, parameter=name)
+                except BadRequest:
+                    # A pattern that cannot be applied must not show what it should hide.
+                    command = text = HIDDEN
+                    continue
+                command, text = pattern.sub(HIDDEN, command), pattern.sub(HIDDEN, text)
+    return CommandLine(command, text, line.error)
+
+
+def _decoded(value: str) -> str:
+    for mark in ("b64:", "base64:"):
+        if value.startswith(mark):
+            try:
+                return base64.b64decode(value[len(mark) :], validate=True).decode()
+            except (binascii.Error, UnicodeDecodeError):
+                return value
+    return value
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _number(value: Any) -> int:
+    return int(number_of(value) or 0)
+
+
+def _word(words: Sequence[str], state: int) -> str:
+    return words[state] if 0 <= state < len(words) else ""
+
+
+def _since(moment: Any, now: float) -> str:
+    return str(int(now - (number_of(moment) or now)))
+
+
+def user_macros(text: str, wanted: MacroNames) -> dict[str, str]:
+    """``$USERn$`` macros of a resource file, as far as they are ``wanted``."""
+    found = {}
+    for line in text.splitlines():
+        name, equal, value = line.strip().partition("=")
+        match = _MACRO.fullmatch(name.strip())
+        if equal and match and wanted.has(match[1]):
+            found[match[1]] = value.strip()
+    return found

@@ -1,0 +1,169 @@
+"""The configured sites (docs/spec/sites.md, "Selection")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+
+from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint
+from monrest.api.instances import visited_of
+from monrest.api.lists import local_schema, select
+from monrest.api.visibility import SYSTEM
+from monrest.base.values import Answer, Column, Identity, RestRequest
+from monrest.query.schema import CoreType
+from monrest.sites.federation.site import FederatedSite
+from monrest.sites.site import Site
+
+# Types are the labels of the interface, also where the values are lists. Only last_error is not
+# labelled as a time, which it is not: filters would read what they compare it with as one.
+COLUMNS = (
+    Column("addr", "string", "", "address, empty without the role for system information"),
+    Column("connected", "boolean", "", "1 if the core answered last time"),
+    Column("federation_addr", "string", "", "addresses along the way to the core, a list"),
+    Column("federation_key", "string", "", "ids along the way to the core, a list"),
+    Column("federation_name", "string", "", "names along the way to the core, a list"),
+    Column("federation_type", "string", "", "connection types along the way, a list"),
+    Column("federation_version", "string", "", "versions along the way, a list"),
+    Column("id", "string", "", "id, the peer_key of its rows"),
+    Column("last_error", "string", "", "why the core could not be asked, empty while it can"),
+    Column("localtime", "time", "", "clock of the core at the last probe"),
+    Column("name", "string", "", "name, the peer_name of its rows"),
+    Column("section", "string", "", "section, the peer_section of its rows"),
+    Column("status", "boolean", "", "0 OK, 1 DOWN"),
+    Column("type", "string", "", "kind of connection"),
+)
+MORE = (
+    Column("core", "string", "", "digest of the tables of the core; on demand"),
+    Column("groups", "array_of_strings", "", "contact groups that may use it; on demand"),
+    Column("hidden", "boolean", "", "1 when only an explicit selection means it; on demand"),
+    Column("instances", "array_of_strings", "", "instances on the way to the core; on demand"),
+    Column("program_start", "time", "", "start of the core; on demand"),
+    Column("tables", "object", "", "tables, columns and types of the core; on demand"),
+)
+"""Columns for instances that federate, part of the answer when the request names them."""
+_LISTS: Mapping[str, CoreType] = {
+    one.name: "list" for one in COLUMNS if one.name.startswith("federation_")
+}
+_PLAIN = local_schema("sites", (*COLUMNS, *MORE), (), _LISTS)
+_ON_DEMAND = frozenset(column.name for column in MORE)
+_SCHEMA = evolve(
+    _PLAIN,
+    columns={
+        name: evolve(column, default=name not in _ON_DEMAND)
+        for name, column in _PLAIN.columns.items()
+    },
+)
+
+
+def record(site: Site, identity: Identity, instance: str, now: float) -> dict[str, Any]:
+    """One site as a record; a site that is not federated has its own values in the lists.
+
+    Where the core is, what runs there and why it cannot be asked is for those with the role for
+    system information; everybody sees whether it works. ``instance`` is this one's id, ``now``
+    the date.
+    """
+    informed = identity.may(SYSTEM)
+    hops, core = site.hops, site.capabilities
+    unknown = [""] * len(hops.keys)
+    return {
+        "addr": site.address if informed else "",
+        "connected": int(site.connected),
+        "federation_addr": list(hops.addresses) if informed else unknown,
+        "federation_key": list(hops.keys),
+        "federation_name": list(hops.names),
+        "federation_type": list(hops.kinds),
+        "federation_version": list(hops.versions) if informed else unknown,
+        "id": site.id,
+        "last_error": site.last_error if informed else "",
+        "localtime": int(_localtime(site, now)),
+        "name": site.name,
+        "section": site.section,
+        "status": site.status,
+        "type": site.kind,
+        "core": core.key if core is not None and informed else "",
+        "groups": list(site.config.groups) if informed else [],
+        "hidden": int(site.hidden),
+        "instances": [instance, *hops.instances] if informed else [],
+        "program_start": int(site.health.program_start),
+        "tables": core.tables if core is not None and informed else {},
+    }
+
+
+def _localtime(site: Site, now: float) -> float:
+    """The core's clock at the last probe, 0 before the first; ours where the core does not tell."""
+    if site.health.program.localtime is not None:
+        return site.health.program.localtime
+    return 0.0 if site.health.checked is None else now
+
+
+async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """List all configured sites, whatever the selection of the request.
+
+    Another instance is not told of the sites that are reached through itself, nor of those of
+    which that is not known yet.
+    """
+    visited = frozenset(visited_of(context, request))
+    now = context.wall.now()
+    records = [
+        record(site, request.identity, context.instance, now)
+        for site in context.sites.sites
+        if visited.isdisjoint(site.hops.instances) and not (visited and _unknown(site))
+    ]
+    return await select(context, request, _SCHEMA, records)
+
+
+def _unknown(site: Site) -> bool:
+    return isinstance(site, FederatedSite) and site.facts is None
+
+
+LMD_COLUMNS = (
+    Column("addr", "string", "", "address in use"),
+    Column("bytes_received", "number", "bytes", "bytes received from the site"),
+    Column("bytes_send", "number", "bytes", "bytes sent to the site"),
+    *(one for one in COLUMNS if one.name.startswith("federation_")),
+    Column("flags", "array_of_strings", "", "what is special about the core"),
+    Column("idling", "boolean", "", "1 while nobody asks for the site"),
+    Column("key", "string", "", "id of the site"),
+    Column("last_error", "string", "", "why the core could not be asked, empty while it can"),
+    Column("last_online", "time", "", "last time the core was reached"),
+    Column("last_query", "time", "", "last query of a client"),
+    Column("last_update", "time", "", "last update"),
+    Column("lmd_last_cache_update", "time", "", "last update of the cache"),
+    Column("name", "string", "", "name of the site"),
+    Column("parent", "string", "", "id of the site before this one"),
+    Column("peer_key", "string", "", "id of the site"),
+    Column("peer_name", "string", "", "name of the site"),
+    Column("queries", "number", "", "queries sent to the site"),
+    Column("response_time", "number", "s", "duration of the last update"),
+    Column("section", "string", "", "section of the site"),
+    Column("status", "string", "", "number: 0 up, 1 stale, 2 down, 4 pending"),
+)
+_LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {**_LISTS, "status": "int"})
+
+
+async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """List the sites behind an LMD; none, because this version connects to the cores itself."""
+    return await select(context, request, _LMD_SCHEMA, [])
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/sites",
+        description="lists configured backends",
+        text="Hidden sites are listed as well, whatever sites the request selects. Columns for "
+        "instances that federate are part of the answer when the request names them.",
+        handler=sites,
+        parameters=LIST_PARAMETERS,
+        columns=(*COLUMNS, *MORE),
+    ),
+    Endpoint(
+        path="/lmd/sites",
+        description="lists connected sites, only available if use_lmd is enabled",
+        handler=lmd_sites,
+        text="Without LMD the list is empty.",
+        parameters=LIST_PARAMETERS,
+        columns=LMD_COLUMNS,
+    ),
+)
