@@ -12,7 +12,7 @@ from monrest.daemon.restart import AGAIN, Restart, initial
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROGRAM = """
 import os, sys
-from monrest.restart import Restart
+from monrest.daemon.restart import Restart
 print(os.getpid(), os.getcwd(), *sys.argv[1:], flush=True)
 again = Restart(pidfile="{pidfile}", **{more})
 if os.environ.get("ROUND") == "2":

@@ -21,11 +21,11 @@ from monrest.accounts.proxies import Proxies
 from monrest.accounts.roles import EVERYTHING, RoleTable, restricted
 from monrest.accounts.secret import is_key
 from monrest.accounts.sessions import cookie_of
-from monrest.accounts.usernames import API, CLI, INTERNAL, UserName, UserNames
+from monrest.accounts.usernames import UserName, UserNames
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotAuthenticated, Unavailable
 from monrest.base.names import Names
-from monrest.base.values import READ_ONLY, Caller, Identity
+from monrest.base.values import API, CLI, INTERNAL, READ_ONLY, Caller, Identity
 from monrest.config import AuthConfig
 
 if TYPE_CHECKING:

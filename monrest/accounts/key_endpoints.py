@@ -10,13 +10,22 @@ from attrs import evolve, frozen
 from monrest.accounts.keys import ApiKey, check_number
 from monrest.accounts.rights import is_read_only
 from monrest.accounts.roles import grantable
-from monrest.accounts.usernames import INTERNAL, UserNames
+from monrest.accounts.usernames import UserNames
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.lists import local_schema, select, sparse
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.base.truth import flag
-from monrest.base.values import ADMIN, ROLES, Answer, Column, Document, Identity, RestRequest
+from monrest.base.values import (
+    ADMIN,
+    INTERNAL,
+    ROLES,
+    Answer,
+    Column,
+    Document,
+    Identity,
+    RestRequest,
+)
 from monrest.config.check import full_role
 from monrest.query.parse import RESERVED
 from monrest.query.scan import UNPRINTABLE

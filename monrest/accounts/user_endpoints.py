@@ -16,11 +16,13 @@ from monrest.accounts.roles import RoleTable
 from monrest.accounts.users import Profile, zone_called
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import fields_of
-from monrest.api.lists import local_schema, select
+from monrest.api.lists import local_schema, own_columns, select
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError, Unavailable
+from monrest.base.names import Names
 from monrest.base.values import (
     ADMIN,
+    INTERNAL,
     READ_ONLY,
     ROLES,
     Answer,
@@ -30,7 +32,6 @@ from monrest.base.values import (
     RestRequest,
 )
 from monrest.config import AuthConfig
-from monrest.instance.endpoints import spelled
 from monrest.query.parse import RESERVED
 from monrest.query.schema import TableSchema
 from monrest.rows.fetch import reselect
@@ -60,8 +61,8 @@ WHOAMI_COLUMNS = tuple(
 
 
 @lru_cache(maxsize=8)
-def _schema(app: str) -> TableSchema:
-    return local_schema("users", spelled(COLUMNS, app), ("id",))
+def _schema(names: Names) -> TableSchema:
+    return local_schema("users", own_columns(COLUMNS, names), ("id",))
 
 
 async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -74,7 +75,7 @@ async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         "auth_src": identity.source,
         "original_username": identity.original or identity.user,
     }
-    columns = spelled(WHOAMI_COLUMNS, context.names.app)
+    columns = own_columns(WHOAMI_COLUMNS, context.names)
     return await reselect(context, request, Document(value=value, columns=columns))
 
 
@@ -82,7 +83,7 @@ async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
     """Answer GET /mon/users: all that are known for administrators, himself for others."""
     context.figures.expire("users")
     identity = request.identity
-    schema = _schema(context.names.app)
+    schema = _schema(context.names)
     if not identity.may(ADMIN):
         himself = await _one(context, identity.user)
         return await select(context, request, schema, (himself,))
@@ -123,7 +124,7 @@ async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -
     ):
         raise NotFound("no such user")
     value = await _one(context, name)
-    columns = spelled(COLUMNS, context.names.app)
+    columns = own_columns(COLUMNS, context.names)
     return await reselect(context, request, Document(value=value, columns=columns))
 
 
@@ -207,7 +208,7 @@ async def _configured(context: Context) -> frozenset[str]:
     names = set(_named(context.config.auth))
     with contextlib.suppress(Unavailable):  # the log says that the file cannot be read
         names.update(await context.passwords.names())
-    return frozenset(names - usernames.INTERNAL)
+    return frozenset(names - INTERNAL)
 
 
 def _named(auth: AuthConfig) -> Iterator[str]:

@@ -12,12 +12,8 @@ import re2
 from attrs import define, field, frozen
 
 from monrest.base.errors import BadRequest
+from monrest.base.values import INTERNAL
 from monrest.config import AuthConfig
-
-API = "(api)"
-CLI = "(cli)"
-INTERNAL = frozenset({API, CLI, "(cron)"})
-"""Names of no user, which nobody can have from outside."""
 
 LONGEST = 255
 """Characters of a name."""

@@ -20,12 +20,11 @@ from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.accounts.usernames import INTERNAL
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Shared
 from monrest.base.errors import Unavailable
-from monrest.base.values import Caller
+from monrest.base.values import INTERNAL, Caller
 from monrest.config import AuthConfig
 from monrest.store.database import Database
 from monrest.store.tables import users

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 from urllib.parse import quote
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint
 from monrest.api.instances import for_instance, selected, visited_of
+from monrest.api.router import Router
 from monrest.api.visibility import visible_sites
 from monrest.base.errors import BadRequest, Unavailable
+from monrest.base.truth import flag
 from monrest.base.values import Answer, RestRequest
-from monrest.daemon.families import router
-from monrest.jobs.background import start, wanted
 from monrest.sites.site import Hurry
 
 _OF_SITES = SITE_PARAMETERS[0]
+_BACKGROUND = "background"
 _TIMEOUT = SITE_PARAMETERS[1].name
 _SHORTEST, _LONGEST = 0.1, 300
 _SECONDS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?")
@@ -26,20 +28,56 @@ _PLAIN = " !\"#$&'()*+,/:<=>?@[\\]^`{|}"
 """Signs that a header shows as they are, beside letters and digits; ``;`` separates warnings."""
 
 
-async def dispatch(context: Context, request: RestRequest) -> Answer:
-    """The answer of the endpoint that the request means; raises RestError."""
-    match = router(context.names.app).find(request.method, request.path, request.segments)
-    match.endpoint.check_roles(request.identity)
-    if context.config.server.demo_mode and "GET" not in match.endpoint.methods:
+Background: TypeAlias = Callable[[Context, RestRequest, Endpoint], Awaitable[Answer]]
+"""Starts the job of a request and says where its result will be."""
+
+
+@frozen(eq=False)
+class Dispatch:
+    """Finds the endpoint of a request among all, and has it answer."""
+
+    router: Router
+    background: Background = field(repr=False)
+
+    async def __call__(self, context: Context, request: RestRequest) -> Answer:
+        """The answer of the endpoint that the request means; raises RestError."""
+        match = self.router.find(request.method, request.path, request.segments)
+        endpoint = match.endpoint
+        endpoint.check_roles(request.identity)
+        _check_request(context, request, endpoint)
+        seconds, direct = waiting_for(request, endpoint)
+        if any(name == _BACKGROUND and flag(name, value) for name, value in request.parameters):
+            return await self.background(context, request, endpoint)
+        visited = visited_of(context, request)
+        if _OF_SITES in endpoint.parameters:
+            await context.sites.settled(request.sites or selected(request.parameters))
+        # Handlers know no other sites than those of the asker, so that none can forget to look.
+        sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
+        if visited:
+            context, sites = for_instance(context, request.identity, sites)
+        if seconds is not None:
+            sites = sites.within(Hurry(seconds, context.clock.seconds() + seconds))
+        if sites is not context.sites:
+            context = evolve(context, sites=sites)
+        answer = await endpoint.handler(context, direct, match.arguments)
+        if not answer.warnings:
+            return answer
+        header = (context.names.header("Warnings"), spelled(answer.warnings))
+        return evolve(answer, headers=(*answer.headers, header))
+
+
+def _check_request(context: Context, request: RestRequest, endpoint: Endpoint) -> None:
+    """Raise RestError for what this endpoint is not asked for, or not now."""
+    if context.config.server.demo_mode and "GET" not in endpoint.methods:
         raise BadRequest(
             "only GET requests allowed in demo_mode.", "server.demo_mode is on in the configuration"
         )
-    if match.endpoint.changes and not request.identity.confirmed:
+    if endpoint.changes and not request.identity.confirmed:
         raise Unavailable(
             "nothing can be changed now",
             "the database is away, so it is not known whether you still may: only reading goes on",
         )
-    if request.structured is not None and not match.endpoint.structured:
+    if request.structured is not None and not endpoint.structured:
         what = f"parameter {request.structured[:80]}" if request.structured else "request body"
         raise BadRequest(
             "failed to parse json data argument",
@@ -47,25 +85,6 @@ async def dispatch(context: Context, request: RestRequest) -> Answer:
             if request.structured
             else f"{what}: expected a JSON object {{…}}",
         )
-    seconds, direct = waiting_for(request, match.endpoint)
-    if wanted(request):
-        return await start(context, request, match.endpoint, dispatch)
-    visited = visited_of(context, request)
-    if _OF_SITES in match.endpoint.parameters:
-        await context.sites.settled(request.sites or selected(request.parameters))
-    # Handlers know no other sites than those of the asker, so that none can forget to look.
-    sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
-    if visited:
-        context, sites = for_instance(context, request.identity, sites)
-    if seconds is not None:
-        sites = sites.within(Hurry(seconds, context.clock.seconds() + seconds))
-    if sites is not context.sites:
-        context = evolve(context, sites=sites)
-    answer = await match.endpoint.handler(context, direct, match.arguments)
-    if not answer.warnings:
-        return answer
-    header = (context.names.header("Warnings"), spelled(answer.warnings))
-    return evolve(answer, headers=(*answer.headers, header))
 
 
 def waiting_for(request: RestRequest, endpoint: Endpoint) -> tuple[float | None, RestRequest]:

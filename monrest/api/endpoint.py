@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from monrest.accounts.sessions import Sessions
     from monrest.accounts.slowdown import Slowdown
     from monrest.accounts.users import Users
+    from monrest.api.dispatch import Dispatch
     from monrest.base.concurrency import Threads
     from monrest.base.metrics import Figures
     from monrest.base.names import Names
@@ -51,9 +52,10 @@ class Context:
     ``sites`` are those that exist for the asker: all others are taken out before (``dispatch``).
     ``started`` is the daemon's start in Unix time, ``zone`` the zone of dates without one,
     ``instance`` the random id of this daemon among those that federate, ``config_path`` the file
-    the configuration came from (empty for the demo).
+    the configuration came from (empty for the demo). ``dispatch`` has another request answered.
     """
 
+    dispatch: Dispatch
     clock: IReactorTime
     wall: WallClock
     sites: Sites

@@ -5,14 +5,21 @@ Rules: docs/spec/store.md, "Records".
 
 from __future__ import annotations
 
+from datetime import tzinfo
+from math import floor, isfinite
 from typing import Any
 
 from monrest.api import csrf
 from monrest.base.errors import BadRequest
 from monrest.base.values import RestRequest
 from monrest.query.parse import RESERVED
+from monrest.query.scan import printable
+from monrest.query.times import parse_time
 
 SITES = ("backend", "backends")
+
+_LAST_SECOND = 253_402_300_799
+"""The end of the year 9999, the last that calendars know."""
 
 
 def fields_of(request: RestRequest) -> dict[str, Any]:
@@ -50,3 +57,15 @@ def selected_sites(request: RestRequest) -> tuple[str, ...]:
         if item.strip()
     ]
     return tuple(named) or request.sites
+
+
+def second_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:
+    """The second that a parameter means; BadRequest for what is no time."""
+    moment = parse_time(value, now, zone)
+    if moment is None or not isfinite(moment) or not 0 <= moment <= _LAST_SECOND:
+        raise BadRequest(
+            "error during request",
+            f"{printable(parameter)}: cannot parse time '{printable(value)}', expected a unix "
+            "time, a relative time such as -10m or now-1h, or a date",
+        )
+    return floor(moment)

@@ -15,6 +15,7 @@ from attrs import evolve
 from monrest.api.endpoint import Context
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
+from monrest.base.names import Names as Words
 from monrest.base.values import Column, Document, RestRequest, Row, Rows
 from monrest.query.bind import bind
 from monrest.query.finish import finish
@@ -60,6 +61,11 @@ def local_schema(
         order=order,
         folded=True,
     )
+
+
+def own_columns(columns: Sequence[Column], names: Words) -> tuple[Column, ...]:
+    """The columns with the site's own word in the place of ``mon``."""
+    return tuple(evolve(one, name=names.own(one.name)) for one in columns)
 
 
 async def select(

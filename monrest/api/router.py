@@ -37,6 +37,7 @@ class Router:
     """All endpoints as a tree of segments; ``app`` is the word of the front end's own paths."""
 
     app: str
+    endpoints: list[Endpoint] = field(factory=list, init=False)
     root: _Node = field(factory=_Node, init=False)
     _plural: dict[str, str] = field(factory=dict, init=False)
     _templates: dict[tuple[str, ...], None] = field(factory=dict, init=False)
@@ -44,6 +45,7 @@ class Router:
     def add(self, endpoints: Iterable[Endpoint]) -> None:
         """Take endpoints in; ValueError if a path and method is there twice."""
         for endpoint in endpoints:
+            self.endpoints.append(endpoint)
             node = self.root
             words = tuple(self._own(endpoint.segments))
             self._templates[words] = None

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from monrest.accounts.usernames import INTERNAL
-from monrest.base.values import ADMIN, Identity
+from monrest.base.values import ADMIN, INTERNAL, Identity
 from monrest.query.model import Any_, CoreFilter, Every, Test
 from monrest.sites.federation.remote import Whom
 

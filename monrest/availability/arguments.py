@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from datetime import tzinfo
-from math import floor, isfinite
+from math import floor
 from typing import Literal, TypeAlias, cast
 
 from attrs import define, field, frozen
 
+from monrest.api.fields import second_of
 from monrest.availability.periods import DEFAULT, Span, UnknownPeriodError, named
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
@@ -22,7 +23,6 @@ from monrest.base.values import Parameters
 from monrest.query.model import Condition, FilterTree, Group, Query, Ref
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.scan import printable
-from monrest.query.times import parse_time
 
 Kind: TypeAlias = Literal["hosts", "services", "both"]
 
@@ -39,8 +39,6 @@ _RULES = (
 )
 _OF_REQUEST = frozenset({"columns", "backend", "backends", "headers", "pretty", "background"})
 _WRONG = "error during request"
-_LAST_SECOND = 253_402_300_799
-"""The end of the year 9999, the last that calendars know."""
 _BACKTRACK = 4
 _DAY = 86400
 _ASSUMED_HOST = {0: None, -1: CURRENT, 3: 0, 4: 1, 5: 2}
@@ -126,18 +124,6 @@ def asked(
         rows=tuple(reader.rows),
         left=tuple(pair for pair in left if pair[0] in RESERVED and pair[0] != "q"),
     )
-
-
-def second_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:
-    """The second that a parameter means; BadRequest for what is no time."""
-    moment = parse_time(value, now, zone)
-    if moment is None or not isfinite(moment) or not 0 <= moment <= _LAST_SECOND:
-        raise BadRequest(
-            _WRONG,
-            f"{printable(parameter)}: cannot parse time '{printable(value)}', expected a unix "
-            "time, a relative time such as -10m or now-1h, or a date",
-        )
-    return floor(moment)
 
 
 @define

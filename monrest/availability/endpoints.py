@@ -33,10 +33,11 @@ from monrest.availability.objects import Scope, choose, in_hostgroup, in_service
 from monrest.availability.report import AVAILABILITY, OUTAGE, Made, Report, made
 from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.logs.ask import LOGCACHE
 from monrest.query.model import Condition
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.endpoints import exactly, matching
-from monrest.rows.fetch import LOGCACHE, reselect
+from monrest.rows.fetch import reselect
 
 Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
 

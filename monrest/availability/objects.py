@@ -21,12 +21,13 @@ from monrest.api.visibility import SERVICES as ALL_SERVICES
 from monrest.availability.arguments import Asked, Kind, conditions_of
 from monrest.base.errors import Forbidden, NotFound, SitesFailed
 from monrest.base.values import Column, RestRequest, RowList, Rows, SiteProblem
+from monrest.logs.ask import wants_cache
 from monrest.logs.events import Key
 from monrest.logs.source import Wanted
 from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.query.schema import TableSchema
 from monrest.rows.columns import HOSTGROUPS, HOSTS, SERVICEGROUPS, SERVICES
-from monrest.rows.fetch import fetch, wants_cache
+from monrest.rows.fetch import fetch
 from monrest.sites.site import Site
 
 _OF_HOSTS = {"host": "name", "host_name": "name"}

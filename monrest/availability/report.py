@@ -24,10 +24,10 @@ from monrest.availability.progress import Reading
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.values import RestRequest, SiteProblem
+from monrest.logs.ask import wants_cache
 from monrest.logs.events import Event, Key, Line, Watched
 from monrest.logs.patience import asked_in_time
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
-from monrest.rows.fetch import wants_cache
 from monrest.sites.site import Site
 
 _EVERY = 256

@@ -23,6 +23,10 @@ class Names:
         """The API's root path without a trailing slash, ``/mon/r``."""
         return f"/{self.app}/r"
 
+    def own(self, name: str) -> str:
+        """Spell a column with the site's word: ``mon_version`` with its own one for ``mon``."""
+        return "_".join(self.app if word == "mon" else word for word in name.split("_"))
+
     def header(self, name: str) -> str:
         """Spell a header of ours in lower case: ``Auth-Key`` gives ``x-mon-auth-key``."""
         return f"x-{self.app}-{name}".lower()

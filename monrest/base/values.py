@@ -71,6 +71,11 @@ class Identity:
         return role != READ_ONLY and (self.superuser or ADMIN in self.roles)
 
 
+API = "(api)"
+CLI = "(cli)"
+INTERNAL = frozenset({API, CLI, "(cron)"})
+"""Names of no user, which nobody can have from outside."""
+
 ANONYMOUS = Identity(user="", source="none")
 """Nobody; handlers see it only behind endpoints that are declared public."""
 

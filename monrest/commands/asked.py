@@ -34,8 +34,6 @@ _OF_REQUEST = frozenset(
 
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _USUAL_WAIT = 10.0
-_MARGIN = 1.0
-"""Seconds that a request needs beside waiting."""
 
 
 class NoBackendError(RestError):
@@ -92,14 +90,9 @@ def manner(given: Given, server: ServerConfig) -> Manner:
     )
 
 
-def longest_wait(server: ServerConfig) -> float:
-    """For how many seconds a request can wait before it times out."""
-    return max(server.request_timeout - _MARGIN, 0.0)
-
-
 def _wait(given: Given, server: ServerConfig) -> float | None:
     text = one_of(given, "wait")
-    longest = longest_wait(server)
+    longest = server.longest_wait
     wanted = truth(text)
     if wanted is not None:
         return min(_USUAL_WAIT, longest) if wanted else None

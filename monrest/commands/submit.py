@@ -15,14 +15,14 @@ from monrest.base.audit import audit
 from monrest.base.concurrency import shielded, sliced
 from monrest.base.errors import Forbidden, RestError
 from monrest.base.values import Answer, RestRequest, SiteProblem
-from monrest.commands.asked import Asked, Manner, longest_wait
+from monrest.commands.asked import Asked, Manner
 from monrest.commands.orders import Job, Preparation
 from monrest.commands.outcome import Outcome
 from monrest.commands.readback import Watch
+from monrest.commands.restarts import unchecked_restarts
 from monrest.livestatus.catalogue import find, singular
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import decodes_backslashes, line
-from monrest.objectconfig.check import unchecked_restarts
 from monrest.sites.commands import Sent, send
 from monrest.sites.site import Site
 
@@ -77,7 +77,7 @@ async def submit(
     if watch is not None and how.wait is not None:
         # The answer must come before the request times out, however long sending took.
         spent = context.clock.seconds() - began
-        await watch.after(min(how.wait, longest_wait(context.config.server) - spent))
+        await watch.after(min(how.wait, context.config.server.longest_wait - spent))
     return outcomes
 
 

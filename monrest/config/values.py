@@ -34,6 +34,10 @@ NamesConfig: TypeAlias = Names
 """The table ``[names]``; the words know how to spell paths and headers themselves."""
 
 
+_MARGIN = 1.0
+"""Seconds that a request needs beside waiting."""
+
+
 @frozen(kw_only=True)
 class ServerConfig:
     """The table ``[server]``; times in seconds, sizes in bytes.
@@ -51,6 +55,11 @@ class ServerConfig:
     max_body: int = 33554432
     ascii_json: bool = False
     demo_mode: bool = False
+
+    @property
+    def longest_wait(self) -> float:
+        """For how many seconds a request can wait for something before it times out."""
+        return max(self.request_timeout - _MARGIN, 0.0)
 
 
 @frozen(kw_only=True)

@@ -8,6 +8,7 @@ from monrest.accounts import key_endpoints as api_keys
 from monrest.accounts import login_endpoints as login
 from monrest.accounts import session_endpoints as sessions
 from monrest.accounts import user_endpoints as users
+from monrest.api.dispatch import Dispatch
 from monrest.api.endpoint import Endpoint
 from monrest.api.router import Router
 from monrest.availability import endpoints as availability
@@ -22,6 +23,7 @@ from monrest.downtimes import endpoints as downtimes
 from monrest.instance import endpoints as instance
 from monrest.instance import figures, index, settings
 from monrest.jobs import endpoints as jobs
+from monrest.jobs.background import start
 from monrest.logs import cache_endpoints as logcache
 from monrest.logs import endpoints as logs
 from monrest.nodecontrol import endpoints as nodecontrol
@@ -73,8 +75,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 
 
 @lru_cache(maxsize=8)
-def router(app: str) -> Router:
+def dispatch_of(app: str) -> Dispatch:
     """All endpoints, with ``app`` as the word of the front end's own paths."""
-    made = Router(app)
-    made.add(ENDPOINTS)
-    return made
+    router = Router(app)
+    router.add(ENDPOINTS)
+    return Dispatch(router, start)

@@ -39,6 +39,7 @@ from monrest.cluster.seal import key_of
 from monrest.cluster.service import Cluster
 from monrest.commands.lookups import existing
 from monrest.config import Config
+from monrest.daemon.families import dispatch_of
 from monrest.daemon.garbage import Garbage
 from monrest.daemon.restart import Restarting
 from monrest.downtimes.service import RecurringDowntimes
@@ -324,6 +325,7 @@ class Parts:
         """What handlers get while this configuration is in force."""
         config = self.config
         context = Context(
+            dispatch=dispatch_of(config.names.app),
             clock=self.turns,
             wall=self.wall,
             sites=self.registry,

@@ -23,14 +23,12 @@ from monrest.accounts.authenticate import Authenticator
 from monrest.accounts.passwords import Passwords
 from monrest.accounts.proxies import Proxies
 from monrest.accounts.secret import SecretKeyError, read_or_create
-from monrest.api.dispatch import dispatch
 from monrest.base.audit import audit
 from monrest.base.clock import MachineClock, WallClock
 from monrest.base.log import LineObserver
 from monrest.base.values import Answer, Caller, Identity, RestRequest
 from monrest.config import Config, ConfigError
 from monrest.config.changes import fixed_while_running
-from monrest.daemon.families import router
 from monrest.daemon.listeners import StartError, bind, prepare_var_dir, spelled, told
 from monrest.daemon.parts import Parts
 from monrest.daemon.restart import read_again
@@ -169,7 +167,7 @@ class Daemon(Service):
         context = parts.context(passwords, self._started)
 
         async def answer(request: RestRequest) -> Answer:
-            return await dispatch(context, request)
+            return await context.dispatch(context, request)
 
         self._authenticator = Authenticator(
             config=config.auth,
@@ -182,7 +180,7 @@ class Daemon(Service):
             slowdown=parts.slowdown,
             contacts=parts.contacts,
         )
-        routes = router(config.names.app)
+        routes = context.dispatch.router
         return Api(
             server=config.server,
             names=config.names,

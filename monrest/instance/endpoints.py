@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import evolve
-
 from monrest import __release_date__
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.lists import own_columns
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.rows.fetch import reselect
 
@@ -26,16 +25,6 @@ INFO_COLUMNS = (
 )
 
 
-def spelled(columns: tuple[Column, ...], app: str) -> tuple[Column, ...]:
-    """The columns with the site's own word in the place of ``mon``."""
-    return tuple(evolve(one, name=own_word(one.name, app)) for one in columns)
-
-
-def own_word(name: str, app: str) -> str:
-    """A column's name as this site spells it: ``mon_version`` with its own word for ``mon``."""
-    return "_".join(app if word == "mon" else word for word in name.split("_"))
-
-
 async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer /mon."""
     app = context.names.app
@@ -50,7 +39,7 @@ async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
         "etc_path": str(Path(context.config_path).resolve().parent) if context.config_path else "",
         "var_path": context.config.server.var_dir,
     }
-    columns = spelled(INFO_COLUMNS, app)
+    columns = own_columns(INFO_COLUMNS, context.names)
     return await reselect(context, request, Document(value=value, columns=columns))
 
 

@@ -18,15 +18,13 @@ _SCHEMA = local_schema("index", COLUMNS, ("url",))
 
 async def index(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """List every path and method, sorted by path."""
-    from monrest.daemon.families import ENDPOINTS as EVERY
-
     records = [
         {
             "url": spelled(endpoint.path, context.names.app),
             "protocol": method,
             "description": endpoint.description,
         }
-        for endpoint in EVERY
+        for endpoint in context.dispatch.router.endpoints
         for method in endpoint.methods
     ]
     records += [

@@ -14,7 +14,6 @@ from attrs import asdict, fields
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.config import Config
-from monrest.instance.endpoints import own_word
 from monrest.instance.secrets import HIDDEN, shown
 from monrest.rows.fetch import reselect
 
@@ -59,7 +58,7 @@ def _derived(context: Context) -> dict[str, Any]:
         "config_file": path,
         "etc_path": str(Path(path).parent) if path else "",
         "hostname": socket.gethostname(),
-        own_word("mon_version", context.names.app): context.version,
+        context.names.own("mon_version"): context.version,
         "project_root": str(Path(__file__).resolve().parent.parent.parent),
         "url_prefix": f"/{context.names.app}",
         "use_feature_api_keys": int(config.auth.api_keys_enabled),

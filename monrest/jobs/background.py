@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,12 +10,9 @@ from attrs import evolve
 
 from monrest.api.endpoint import Context, Endpoint
 from monrest.base.errors import BadRequest
-from monrest.base.truth import flag
 from monrest.base.values import Answer, Document, Parameters, Progress, RestRequest
 from monrest.jobs.live import Work
 from monrest.render.formats import RenderOptions, shows_headers
-
-Dispatch = Callable[[Context, RestRequest], Awaitable[Answer]]
 
 _NAME = "background"
 _SAFE = "/:@!$'()*,;~=+%"
@@ -26,18 +22,11 @@ _SECRET = re.compile(
 _HIDDEN = "***"
 
 
-def wanted(request: RestRequest) -> bool:
-    """Whether the request is to run as a job."""
-    return any(name == _NAME and flag(name, value) for name, value in request.parameters)
-
-
-async def start(
-    context: Context, request: RestRequest, endpoint: Endpoint, dispatch: Dispatch
-) -> Answer:
+async def start(context: Context, request: RestRequest, endpoint: Endpoint) -> Answer:
     """Start the job of a request that may be made, and say where its result will be.
 
     The job is the same request by the same identity without ``background``, through the same
-    ``dispatch``. Raises BadRequest for what cannot be a job, and what ``Jobs.start`` raises.
+    door. Raises BadRequest for what cannot be a job, and what ``Jobs.start`` raises.
     """
     if endpoint.public or endpoint.at_once:
         raise BadRequest(
@@ -52,7 +41,7 @@ async def start(
     unhurried = _unhurried(context)
 
     async def call(progress: Progress) -> Answer:
-        return await dispatch(unhurried, evolve(direct, progress=progress))
+        return await context.dispatch(unhurried, evolve(direct, progress=progress))
 
     job = await context.jobs.start(
         Work(

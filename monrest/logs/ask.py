@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from monrest.api.endpoint import Context
+from monrest.api.endpoint import Context, Parameter
 from monrest.base.concurrency import sliced
 from monrest.base.row_store import RowStore
+from monrest.base.truth import flag
 from monrest.base.values import Document, RestRequest, Row, Rows, SiteProblem, nobody_follows
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs.line import DAY
@@ -25,14 +26,21 @@ from monrest.logs.patience import asked_in_time, require_answers
 from monrest.logs.reading import CachedPart, Reading
 from monrest.query.bind import Bound
 from monrest.query.lines import FEW, Lines, SiteLines
-from monrest.query.model import CoreFilter, Every, Pushed, Test
+from monrest.query.model import CoreFilter, Every, FilterTree, Pushed, Test
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.pushdown import push_log_times
+from monrest.query.schema import TableSchema
 from monrest.query.stages import Part
 from monrest.query.steps import Steps
+from monrest.rows.fetch import constants_of, question
 from monrest.rows.prepared import Plans
 from monrest.sites.fanout import require_sites
 from monrest.sites.site import Site
+
+LOGCACHE = Parameter(
+    name="logcache", description="0: read the whole log from the cores", type="integer"
+)
+
 
 T = TypeVar("T")
 
@@ -49,6 +57,37 @@ class _Told:
 
     lines: SiteLines
     problem: SiteProblem | None = None
+
+
+def wants_cache(context: Context, request: RestRequest) -> bool:
+    """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
+    value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
+    return context.logcache is not None and (not value.strip() or flag("logcache", value))
+
+
+async def ask(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    *,
+    extra: tuple[FilterTree, ...] = (),
+) -> Rows | Document:
+    """The lines that a request wants, as ``rows.fetch`` gives those of other collections."""
+    asked = await question(context, request, schema, extra=extra)
+    bound, shape, allowed = asked.bound, asked.shape, asked.allowed
+    cached = wants_cache(context, request)
+    lines = LogReading(
+        context=context,
+        request=request,
+        constants=partial(constants_of, context, request.identity),
+        bound=bound,
+        shape=shape,
+        plans=asked.plans,
+        sites=asked.sites,
+        seen=allowed,
+        question=context.logcache.question(bound, shape, allowed) if cached else None,
+    )
+    return await lines.answer()
 
 
 @define(eq=False, kw_only=True)

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.fields import second_of
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import SYSTEM
 from monrest.api.zones import zone_of
-from monrest.availability.arguments import second_of
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.truth import flag

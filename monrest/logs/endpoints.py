@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Handler
 from monrest.base.values import Answer, RestRequest
+from monrest.logs.ask import LOGCACHE, ask
 from monrest.query.model import Condition, FilterTree
 from monrest.query.parse import parse_query
 from monrest.rows.columns import LOGS
 from monrest.rows.endpoints import matching
-from monrest.rows.fetch import LOGCACHE, fetch
 
 WINDOW = 86400
 """Seconds of log that are read when no condition names the time."""
@@ -35,7 +35,7 @@ def _lines(conditions: Callable[[tuple[str, ...]], tuple[Condition, ...]]) -> Ha
         if not names_time(parse_query(request.parameters).filter):
             since = int(context.wall.now()) - WINDOW
             extra = (Condition("time", ">=", str(since), "path"), *extra)
-        return await fetch(context, request, LOGS, extra=extra)
+        return await ask(context, request, LOGS, extra=extra)
 
     return handler
 

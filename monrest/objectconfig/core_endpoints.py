@@ -25,7 +25,6 @@ from monrest.api.lists import local_schema, select
 from monrest.base.concurrency import shielded
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
-from monrest.commands.asked import longest_wait
 from monrest.objectconfig.changes import config_site
 from monrest.objectconfig.check import FORCE, check, check_command, environment_of, hint
 from monrest.objectconfig.far import Saves, count_of, far_change, far_results, far_saves, far_tools
@@ -115,7 +114,7 @@ async def _save_one(
     hooks = Hooks(
         before=tool.pre_obj_save_cmd,
         after=tool.post_obj_save_cmd,
-        seconds=longest_wait(context.config.server),
+        seconds=context.config.server.longest_wait,
         hint=hint(request),
         environment=given,
     )
@@ -234,7 +233,7 @@ async def _reload(
         environment=given,
         hint=hint(request),
     )
-    seconds = longest_wait(context.config.server)
+    seconds = context.config.server.longest_wait
     reactor = context.staging.reactor
     result = await reload_core(site, reactor, context.wall, told, seconds=seconds)
     context.contacts.expire()

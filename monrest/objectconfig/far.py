@@ -15,7 +15,6 @@ from monrest.api.endpoint import Context
 from monrest.api.forward import Listed, changed, far_sites, listed
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Column, Parameters, RestRequest
-from monrest.commands.asked import longest_wait
 from monrest.objectconfig.check import FORCE
 from monrest.objectconfig.request import OF_REQUEST, REFRESH, note, selected_sites
 from monrest.objectconfig.rows import COLUMNS
@@ -125,7 +124,7 @@ async def far_post(
     answer = await changed(
         site,
         request,
-        longest_wait(context.config.server),
+        context.config.server.longest_wait,
         query=query,
         body=_body(request.document),
         form=tuple(pair for pair in request.form if _goes(pair[0])),

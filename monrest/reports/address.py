@@ -26,13 +26,11 @@ _SWITCHES = frozenset({"background", "pretty", "headers"})
 
 def check_link(context: Context, link: Link) -> Endpoint:
     """The endpoint that answers; BadRequest where a report cannot be about it."""
-    from monrest.daemon.families import router
-
     if link.root != context.names.root:
         raise _wrong(f"a path that begins with {context.names.root}/")
     where = link.target
     try:
-        found = router(context.names.app).find("GET", where.path, where.segments).endpoint
+        found = context.dispatch.router.find("GET", where.path, where.segments).endpoint
     except (NotFound, MethodNotAllowed) as error:
         raise _wrong(f"a path that can be read: {error.message}") from None
     if found.public or found.at_once:
@@ -78,10 +76,8 @@ async def page_of(asking: Asking) -> Sheet:
 
 
 async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:
-    from monrest.api.dispatch import dispatch
-
     context = asking.context
-    answer = await dispatch(context, request)
+    answer = await context.dispatch(context, request)
     frame = asking.frame(None, answer.failed_sites)
     assert isinstance(answer, (Rows, Document)), "only what is at once is anything else"
     options = _options(link)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from monrest.base.values import Rows
+from monrest.logs.ask import ask
 from monrest.query.model import Condition, FilterTree
 from monrest.reports import build
 from monrest.reports.asking import Asking, any_of
@@ -14,7 +15,6 @@ from monrest.reports.build import MOST_EVENTS
 from monrest.reports.settings import Settings
 from monrest.reports.sheet import Sheet
 from monrest.rows.columns import LOGS
-from monrest.rows.fetch import fetch
 
 _BEGIN = "^\\[[0-9]+\\] "
 _KINDS = {"hard": "HARD", "soft": "SOFT", "both": "(HARD|SOFT)"}
@@ -40,7 +40,7 @@ async def events_of(asking: Asking) -> Sheet:
         ("limit", str(MOST_EVENTS + 1)),
     )
     request = evolve(asking.request, parameters=parameters)
-    rows = await fetch(asking.context, request, LOGS, extra=tuple(trees))
+    rows = await ask(asking.context, request, LOGS, extra=tuple(trees))
     assert isinstance(rows, Rows)
     frame = asking.frame(span, rows.failed_sites)
     lines = [_line(*row) for row in rows.rows[:MOST_EVENTS]]

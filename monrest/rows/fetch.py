@@ -7,27 +7,25 @@ which collection, which conditions its path adds and nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
-from monrest.api.endpoint import Context, Parameter
+from monrest.api.endpoint import Context
 from monrest.api.visibility import SYSTEM, visibility
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
-from monrest.base.truth import flag, truth
+from monrest.base.truth import truth
 from monrest.base.values import Capabilities, Document, Identity, RestRequest, Rows, part_of
-from monrest.logs.ask import LogReading
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import finish
 from monrest.query.flow import flow, flows, unpacked
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
-from monrest.query.plan import SitePlan, stats_layout
+from monrest.query.plan import Layout, SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
 from monrest.query.resolve import Names
 from monrest.query.schema import TableSchema
@@ -42,13 +40,53 @@ from monrest.query.totals import (
     started_spec,
 )
 from monrest.rows.packing import Packing
-from monrest.rows.prepared import known_cores, names_of, prepared, view_of
+from monrest.rows.prepared import Plans, known_cores, names_of, prepared, view_of
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 
-LOGCACHE = Parameter(
-    name="logcache", description="0: read the whole log from the cores", type="integer"
-)
+
+@frozen(kw_only=True, eq=False)
+class Question:
+    """What a request asks the cores of ``sites`` for.
+
+    ``seen`` is what the asker may see, ``allowed`` that and the condition of the path, both in
+    terms of a core; None for everything.
+    """
+
+    sites: tuple[Site, ...]
+    bound: Bound
+    shape: Layout
+    plans: Plans
+    seen: CoreFilter | None
+    allowed: CoreFilter | None
+
+
+async def question(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    *,
+    extra: tuple[FilterTree, ...] = (),
+    forced: CoreFilter | None = None,
+    push_down: bool = True,
+) -> Question:
+    """What ``fetch`` asks, with the same arguments; raise BadRequest as it does."""
+    query = parse_query(request.parameters)
+    sites = context.sites.select(request.sites or query.backends)
+    seen = visibility(
+        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
+    )
+    moment = await moment_of(context, request)
+    ready = prepared(context, request, query, schema, sites, extra, moment)
+    allowed = both(seen, forced)
+    return Question(
+        sites=sites,
+        bound=ready.bound,
+        shape=ready.shape,
+        plans=ready.plans(allowed, single=len(sites) == 1, push_down=push_down),
+        seen=seen,
+        allowed=allowed,
+    )
 
 
 async def fetch(
@@ -68,30 +106,10 @@ async def fetch(
     for an aggregation without groups. Raises BadRequest for anything wrong with the parameters,
     SitesFailed when no selected site answered and Unavailable when a large answer cannot be kept.
     """
-    query = parse_query(request.parameters)
-    sites = context.sites.select(request.sites or query.backends)
-    seen = visibility(
-        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
+    asked = await question(
+        context, request, schema, extra=extra, forced=forced, push_down=push_down
     )
-    moment = await moment_of(context, request)
-    ready = prepared(context, request, query, schema, sites, extra, moment)
-    bound, shape = ready.bound, ready.shape
-    plans = ready.plans(both(seen, forced), single=len(sites) == 1, push_down=push_down)
-    if schema.merge == "logs" and push_down:
-        allowed = both(seen, forced)
-        cached = wants_cache(context, request)
-        lines = LogReading(
-            context=context,
-            request=request,
-            constants=partial(constants_of, context, request.identity),
-            bound=bound,
-            shape=shape,
-            plans=plans,
-            sites=sites,
-            seen=allowed,
-            question=context.logcache.question(bound, shape, allowed) if cached else None,
-        )
-        return await lines.answer()
+    bound, shape, plans, sites = asked.bound, asked.shape, asked.plans, asked.sites
 
     def planned(_: Site, capabilities: Capabilities) -> Pushed | None:
         one = plans.of(capabilities)
@@ -122,7 +140,7 @@ async def fetch(
                 await packing.share.admit(packing.size)
                 parts = await sliced(unpacked(parts), context.clock)
             missing = await sliced(absent_labels(bound, shape, parts), context.clock)
-            unseen = await _unseen(context, sites, schema, seen, missing)
+            unseen = await _unseen(context, sites, schema, asked.seen, missing)
             if unseen:
                 raise typo(unseen)
             steps = finish(bound, shape, parts)
@@ -134,12 +152,6 @@ async def fetch(
             result = _with_exposed(context, request, result)
         result = evolve(result, gone=packing.let_go)
     return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
-
-
-def wants_cache(context: Context, request: RestRequest) -> bool:
-    """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
-    value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
-    return context.logcache is not None and (not value.strip() or flag("logcache", value))
 
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:

@@ -56,7 +56,7 @@ def test_table(permission, roles, verdict):
 
 def test_table_is_whole():
     assert set(TABLE) == set(PERMISSIONS)
-    entries = Path(__file__).parents[2] / "monrest" / "commands" / "commands.json"
+    entries = Path(__file__).parents[2] / "monrest" / "livestatus" / "commands.json"
     used = {
         command["permission"]
         for commands in json.loads(entries.read_text()).values()

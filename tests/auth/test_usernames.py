@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.accounts.usernames import INTERNAL, LONGEST, UserNames
+from monrest.accounts.usernames import LONGEST, UserNames
 from monrest.base.errors import BadRequest
+from monrest.base.values import INTERNAL
 from monrest.config import AuthConfig
 
 NAMES = UserNames(AuthConfig())

@@ -17,11 +17,10 @@ from monrest.accounts.sessions import Sessions
 from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.users import Users
 from monrest.api import csrf
-from monrest.api.dispatch import dispatch
 from monrest.base.names import Names
 from monrest.base.values import ANONYMOUS, Caller, RestRequest
 from monrest.config import AuthConfig, Config
-from monrest.daemon.families import router
+from monrest.daemon.families import dispatch_of
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.keystore import Store, value_of
@@ -97,6 +96,7 @@ class House:
         self.context = make_context(
             self.clock, config=Config(auth=config, names=names), names=names, **parts
         )
+        self.context.dispatch = dispatch_of(app)
 
     def another(self):
         made = House(self.folder, self.store, **self.auth)
@@ -124,7 +124,7 @@ class House:
     async def _answer(self, caller, path, pairs):
         names = self.context.names
         segments = tuple(path.strip("/").split("/"))
-        if router(names.app).public(caller.method, segments):
+        if dispatch_of(names.app).router.public(caller.method, segments):
             identity = ANONYMOUS
         else:
             identity = await self.authenticator.authenticate(caller)
@@ -137,7 +137,7 @@ class House:
             identity=identity,
             caller=caller,
         )
-        return await dispatch(self.context, request)
+        return await self.context.dispatch(self.context, request)
 
     def send(self, *where, **given):
         """The answer to a request, whatever time it takes; raises what it raises."""

@@ -14,6 +14,7 @@ from monrest.base.metrics import Figures
 from monrest.base.names import Names
 from monrest.base.spool import Room, Spools
 from monrest.config import Config
+from monrest.daemon.families import dispatch_of
 from monrest.sites.registry import SiteList
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor
@@ -56,6 +57,7 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
     """A context of these sites; parts that are not ``given`` are missing."""
     known = {
         **dict.fromkeys([one.name for one in fields(Context)]),
+        "dispatch": dispatch_of("mon"),
         "clock": clock,
         "wall": Wall(clock),
         "sites": SiteList(sites),

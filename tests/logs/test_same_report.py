@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.api.dispatch import dispatch
 from monrest.base.errors import RestError
 from monrest.base.values import Document, Identity, RestRequest
 from monrest.logs.cachedlog import CachedLog, Reader
@@ -81,7 +80,7 @@ async def answer(context, path, pairs):
         parameters=pairs, identity=ROOT,
     )  # fmt: skip
     try:
-        result = await dispatch(context, request)
+        result = await context.dispatch(context, request)
     except RestError as error:
         return (error.code, error.message)
     if isinstance(result, Document):

@@ -1,6 +1,5 @@
 """Requests as the web room makes them, straight to the handlers; what they wait for is done."""
 
-from monrest.api.dispatch import dispatch
 from monrest.base.values import Identity, RestRequest
 from tests.fakes.keystore import result
 
@@ -19,7 +18,7 @@ def request(path, *parameters, identity=ROOT, method="GET", sites=()):
 
 
 def answer(context, path, *parameters, **more):
-    return result(dispatch(context, request(path, *parameters, **more)))
+    return result(context.dispatch(context, request(path, *parameters, **more)))
 
 
 def records(found):

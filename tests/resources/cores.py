@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.api.dispatch import dispatch
 from monrest.base import audit as auditing
 from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.values import Caller, Capabilities, Identity, RestRequest, SiteProblem
@@ -175,7 +174,7 @@ class World:
             parameters=parameters, identity=identity, document=document, structured=structured,
             sites=sites, caller=CALLER,
         )  # fmt: skip
-        return Deferred.fromCoroutine(dispatch(self.context, request))
+        return Deferred.fromCoroutine(self.context.dispatch(self.context, request))
 
     def post(self, path, *parameters, seconds=60.0, **more):
         """The answer, with time passing in small steps for as long as it needs."""

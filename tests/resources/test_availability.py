@@ -13,7 +13,6 @@ from twisted.internet.task import Clock
 
 from monrest.accounts.contacts import NOBODY
 from monrest.accounts.users import Profile
-from monrest.api.dispatch import dispatch
 from monrest.availability import objects as reportobjects
 from monrest.base.errors import (
     BadRequest,
@@ -121,7 +120,7 @@ class World:
             method="GET", path=path, segments=tuple(path.strip("/").split("/")),
             parameters=parameters, identity=identity,
         )  # fmt: skip
-        return Deferred.fromCoroutine(dispatch(context, request))
+        return Deferred.fromCoroutine(context.dispatch(context, request))
 
     def get(self, path, *parameters, seconds=60, **more):
         found = []

@@ -4,7 +4,6 @@ import pytest
 from attrs import evolve
 from twisted.internet.task import Clock
 
-from monrest.api.dispatch import dispatch
 from monrest.api.visibility import SYSTEM
 from monrest.base.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
 from monrest.base.values import Identity, RestRequest, SiteProblem
@@ -76,7 +75,7 @@ def ask(cache):
             method=method, path=path, segments=tuple(path.strip("/").split("/")),
             parameters=parameters, identity=identity,
         )  # fmt: skip
-        return done(dispatch(context, request))
+        return done(context.dispatch(context, request))
 
     return ask
 

@@ -20,6 +20,7 @@ from monrest.base.errors import RestError
 from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
+from monrest.logs.ask import ask
 from monrest.query.schema import CoreColumn, TableSchema
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch
@@ -64,7 +65,10 @@ async def rows(context: Context, schema: TableSchema, *pairs: tuple[str, str], p
         identity=ADMINISTRATOR,
     )  # fmt: skip
     try:
-        result = await fetch(context, request, schema, push_down=push)
+        if push and schema.merge == "logs":
+            result = await ask(context, request, schema)
+        else:
+            result = await fetch(context, request, schema, push_down=push)
     except RestError as error:
         return (error.code, error.message, error.description)
     assert not isinstance(result, Document)

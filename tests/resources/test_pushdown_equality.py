@@ -21,6 +21,7 @@ from monrest.base.errors import RestError
 from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
+from monrest.logs.ask import ask
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
@@ -208,7 +209,10 @@ async def answer(
         method="GET", path=f"/{table}", segments=(table,), parameters=pairs, identity=ADMINISTRATOR
     )
     try:
-        result = await fetch(context, request, SCHEMAS[table], push_down=push)
+        if push and SCHEMAS[table].merge == "logs":
+            result = await ask(context, request, SCHEMAS[table])
+        else:
+            result = await fetch(context, request, SCHEMAS[table], push_down=push)
     except RestError as error:
         return (error.code, error.message)
     if isinstance(result, Document):

@@ -16,7 +16,6 @@ from pytest_twisted import blockon
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from monrest.api.dispatch import dispatch
 from monrest.api.endpoint import Context
 from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, ROLES, Document, Identity, RestRequest, Rows
@@ -101,7 +100,7 @@ class View:
             method="GET", path=path, segments=segments, parameters=parameters,
             identity=self.identity,
         )  # fmt: skip
-        return blockon(Deferred.fromCoroutine(dispatch(self.context, request)))
+        return blockon(Deferred.fromCoroutine(self.context.dispatch(self.context, request)))
 
     def read(self, path: str, names: str, key: int) -> dict[tuple[str, ...], dict[str, Any]] | None:
         try:

@@ -1,8 +1,8 @@
 """The list of sites: what it tells, to whom, and that it is a list like any other."""
 
 import pytest
+from attrs import evolve
 
-from monrest.api import dispatch as dispatching
 from monrest.api.endpoint import Endpoint
 from monrest.api.router import Router
 from monrest.base.errors import BadRequest
@@ -149,7 +149,7 @@ def test_groups_are_asked_only_where_they_matter(divided, context):
 
 
 @pytest.fixture
-def selecting(monkeypatch):
+def selecting(divided):
     """An endpoint that answers with the ids of the sites that it selects."""
 
     async def handler(context, request, arguments):
@@ -158,7 +158,7 @@ def selecting(monkeypatch):
 
     made = Router("mon")
     made.add([Endpoint(path="/chosen", description="", handler=handler)])
-    monkeypatch.setattr(dispatching, "router", lambda app: made)
+    divided.dispatch = evolve(divided.dispatch, router=made)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def warnings():
     seen = []
 
     def watch(event):
-        if event["log_namespace"].startswith("monrest.auth"):
+        if event["log_namespace"].startswith("monrest.accounts"):
             seen.append(event["log_format"].format(**event))
 
     globalLogPublisher.addObserver(watch)

@@ -4,7 +4,6 @@ import orjson
 
 from monrest.accounts.contacts import Contact
 from monrest.accounts.roles import EVERYTHING
-from monrest.api.dispatch import dispatch
 from monrest.base.values import ADMIN, Caller, Identity, RestRequest
 from monrest.config import AuthConfig, Config
 from monrest.render.formats import RenderOptions, render
@@ -67,7 +66,7 @@ class Room:
         context = make_context(
             self.door.clock, config=self.config, keys=self.keys, contacts=self.contacts
         )
-        return result(dispatch(context, request))
+        return result(context.dispatch(context, request))
 
     def post(self, identity, **given):
         return self.send(identity, "POST", **given).value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monrest.base.errors import MethodNotAllowed, NotFound
-from monrest.daemon.families import ENDPOINTS, router
+from monrest.daemon.families import ENDPOINTS, dispatch_of
 from monrest.livestatus.catalogue import ALL, COMMANDS
 from tests.resources.cores import AT, NOW
 
@@ -60,7 +60,7 @@ COMMAND_PATHS = {one.path for one in ENDPOINTS if one.segments[-2:] == ("cmd", "
 def test_other_methods(method):
     for path in (*COMMAND_PATHS, "/cmd"):
         with pytest.raises(MethodNotAllowed) as caught:
-            router("mon").find(method, path, tuple(path.strip("/").split("/")))
+            dispatch_of("mon").router.find(method, path, tuple(path.strip("/").split("/")))
         assert dict(caught.value.headers)["Allow"] == "GET, POST, HEAD, PUT, OPTIONS", path
 
 

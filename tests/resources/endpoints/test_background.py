@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 from attrs import evolve
 
-from monrest.api.dispatch import dispatch
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Rows
 from monrest.rows import endpoints as core
@@ -62,7 +61,7 @@ def test_a_job_is_the_same_request_without_its_time_limit(context, monkeypatch, 
         format="csv",
         pretty=True,
     )
-    result(dispatch(context, sent))
+    result(context.dispatch(context, sent))
     (work,) = started
     assert seen == []
     assert work.identity is ANN

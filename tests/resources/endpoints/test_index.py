@@ -5,8 +5,7 @@ import pytest
 from monrest.base.errors import BadRequest
 from monrest.base.names import Names
 from monrest.commands.listing import url_of
-from monrest.daemon.families import ENDPOINTS
-from monrest.instance import endpoints as instance
+from monrest.daemon.families import ENDPOINTS, dispatch_of
 from monrest.livestatus.catalogue import ALL
 from tests.resources.asking import answer, records
 from tests.resources.endpoints.given import ANN, NOW
@@ -30,7 +29,7 @@ def test_index_is_a_list_like_any_other(context):
 
 
 def test_index_spells_the_configured_word(context):
-    context.names = Names(app="abc")
+    context.names, context.dispatch = Names(app="abc"), dispatch_of("abc")
     found = answer(context, "/index", ("q", "url ~ abc"), ("columns", "url"))
     assert ["/abc"] in found.rows
     assert ["/abc/whoami"] in found.rows
@@ -48,7 +47,7 @@ def test_instance(context):
 
 
 def test_instance_spells_the_configured_word(context):
-    context.names = Names(app="abc")
+    context.names, context.dispatch = Names(app="abc"), dispatch_of("abc")
     found = answer(context, "/abc")
     assert "abc_version" in found.value
     assert {one.name for one in found.columns} == set(found.value)
@@ -59,7 +58,7 @@ def test_instance_spells_the_configured_word(context):
     [("mon_version", "x_version"), ("has_mon_profile", "has_x_profile"), ("month", "month")],
 )
 def test_own_word(name, expected):
-    assert instance.own_word(name, "x") == expected
+    assert Names(app="x").own(name) == expected
 
 
 def test_lmd_sites_without_lmd(context):

@@ -3,7 +3,6 @@
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.api.dispatch import dispatch
 from monrest.base.errors import SitesFailed
 from monrest.base.values import Document, SiteProblem
 from monrest.logs.endpoints import ALERTS, NOTIFICATIONS
@@ -155,7 +154,7 @@ def test_cancelled_check_statistics(context, monkeypatch):
 
     monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
     found = []
-    running = Deferred.fromCoroutine(dispatch(context, request("/checks/stats")))
+    running = Deferred.fromCoroutine(context.dispatch(context, request("/checks/stats")))
     running.addBoth(found.append)
     running.cancel()
     assert sorted(ends) == ["hosts", "services"]
