@@ -1,4 +1,4 @@
-"""The one list of endpoints: every family of resources is imported here and nowhere else."""
+"""The one list of endpoints: every family is imported here and nowhere else."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from monrest.rows.columns import JOINED, SCHEMAS
 _INTRODUCTION = """\
 # API reference
 
-Generated from the declarations in `monrest/resources`: change those, then run `make docs`.
+Generated from the declarations of the endpoints: change those, then run `make docs`.
 `docs/guide.md` explains filters, columns, functions, sites and output formats.
 
 Paths follow the root `/mon/r`. A POST to a path that has only GET is the GET with its parameters
