@@ -31,7 +31,7 @@ def asked(monkeypatch):
         seen.append((schema, spec, extra))
         return Document(value={one.name: 1 for one in spec.fields})
 
-    for module in (core, logs):
-        monkeypatch.setattr(module, "fetch", fetch)
+    monkeypatch.setattr(core, "fetch", fetch)
+    monkeypatch.setattr(logs, "ask", fetch)
     monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
     return seen
