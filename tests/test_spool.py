@@ -92,6 +92,22 @@ def test_a_full_disk_loses_nothing(spools, monkeypatch):
     assert emptied(spool) == chunks
 
 
+def test_what_all_files_may_have_is_like_a_full_disk(spools):
+    spools.most_stored, spools.most_held = 500 * KILO, 1000 * KILO
+    one, other = Spool(spools), Spool(spools)
+    for at in range(10):
+        one.add(bytes([at]) * 200 * KILO)
+    assert spools.stored <= 500 * KILO
+    assert spools.full
+    assert spools.crowded
+    one.close()
+    assert not spools.crowded
+    for _ in range(3):
+        other.add(b"a" * 150 * KILO)
+    assert not spools.full
+    other.close()
+
+
 def test_a_disk_that_takes_a_part(spools, monkeypatch):
     real = os.pwritev
     monkeypatch.setattr(os, "pwritev", lambda file, parts, at: real(file, [parts[0][:100]], at))

@@ -10,7 +10,7 @@ from datetime import tzinfo
 from heapq import merge
 from typing import Any, Protocol, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from monrest.api.endpoint import Context
 from monrest.availability import account as accounts
@@ -104,6 +104,20 @@ def _initial(asked: Asked, states: Mapping[Key, int]) -> dict[Key, int]:
     return found
 
 
+def _begun(
+    report: Report, asked: Asked, rules: Rules, states: Mapping[Key, int]
+) -> Generator[None, None, tuple[Rules, list[Key], Watched, Account]]:
+    """What a report begins with; of 20,000 objects each step takes milliseconds."""
+    rules = evolve(rules, initial=_initial(asked, states))
+    yield
+    # Hosts first, then services, each in the order of their names.
+    keys = sorted(states, key=lambda key: (bool(key[1]), key))
+    yield
+    watched = Watched(keys=frozenset(keys), program=asked.not_running)
+    yield
+    return rules, keys, watched, report.account(keys, rules, asked)
+
+
 async def _of_site(
     context: Context,
     source: LogSource,
@@ -116,17 +130,8 @@ async def _of_site(
     """All records of one site; raise LivestatusError and UnknownPeriodError."""
     span, clock = asked.span, context.clock
     period = await period_of(source, site, asked.period, asked.since, span, reading.zone, clock)
-    rules = Rules(
-        span=span,
-        soft=asked.soft,
-        not_running=asked.not_running,
-        period=period,
-        initial=_initial(asked, states),
-    )
-    # Hosts first, then services, each in the order of their names.
-    keys = sorted(states, key=lambda key: (bool(key[1]), key))
-    watched = Watched(keys=frozenset(keys), program=asked.not_running)
-    account = report.account(keys, rules, asked)
+    rules = Rules(span=span, soft=asked.soft, not_running=asked.not_running, period=period)
+    rules, keys, watched, account = await sliced(_begun(report, asked, rules, states), clock)
     texts: Texts = "none"
     if report.outages:
         # An outage has the text of its latest line. It ends where a time period does, too.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 
 from monrest.base.spool import Room, Spools
 from monrest.livestatus import framing
@@ -81,6 +82,29 @@ def test_a_second_answer_takes_the_place_of_the_first():
     read(packed, framed(as_json(rows)))
     assert read(packed, short, size=len(short)) == [["one", 1]]
     assert (packed.count, packed.size, packed.spools.held) == (0, 0, 0)
+
+
+def test_what_is_asked_again_waits_for_room():
+    packed = packed_rows()
+    holder = packed.share.room.share()
+    assert holder.admit(1).called
+    body = as_json([["row", at] for at in range(50)])
+    read(packed, framed(body))
+    waiting = Deferred.fromCoroutine(packed.admit_again())
+    assert not waiting.called
+    holder.release()
+    assert waiting.called
+    assert packed.share.size == 2 * len(body)
+
+
+def test_what_the_disk_does_not_take_is_dropped():
+    packed = packed_rows()
+    packed.spools.full, packed.spools.most_held = True, -1
+    read(packed, framed(as_json([["row", at] for at in range(50)])))
+    assert packed.dropped
+    assert (packed.count, packed.spools.held) == (0, 0)
+    packed.forget()
+    assert not packed.dropped
 
 
 def test_nonsense_is_found_before_anybody_takes_a_row():
