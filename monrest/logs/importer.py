@@ -255,7 +255,11 @@ class _Run:
                 await self._store(found)
                 await self._ends_with_newest(int(self._now()))
                 return
-            await self._store(found, covered_until=end)
+            # Up to the newest line and no further: lines may come late after that one.
+            until = (
+                {"covered_until": max(self.first, *(row[TIME] for row in found))} if found else {}
+            )
+            await self._store(found, **until)
             start = end
             self._tell(start, start)
 
@@ -279,6 +283,7 @@ class _Run:
         first, wanted = known.covered_from, known.wanted_from
         assert first is not None
         assert wanted is not None
+        began = first
         self.first, self.wanted = first, wanted
         closed = self._closed(known)
         low = first
@@ -298,6 +303,9 @@ class _Run:
                         await self._compare(day, max(day, low))
                     await self._write((), covered_from=low)
                     self.first = first = low
+        if low < began:
+            # The newest line may be older than where the first import began.
+            await self._ends_with_newest(int(self._now()))
 
     def _closed(self, known: Record) -> int:
         """The end of the last day to which no line will come any more."""

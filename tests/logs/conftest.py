@@ -1,23 +1,12 @@
 """The log cache on SQLite and on PostgreSQL, without threads, on a clock."""
 
 import pytest
-from twisted.internet.task import Clock
 
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.fakes.store import inline_database
-from tests.logs.core import NOW
+from tests.logs.core import NOW, Prompt
 
 __all__ = ["database_url", "postgres_server", "postgres_url"]
-
-
-class Prompt(Clock):
-    """A clock on which the next turn of the reactor comes at once, however slow the machine is."""
-
-    def callLater(self, when, what, *args, **kw):
-        call = super().callLater(when, what, *args, **kw)
-        if not when:
-            self.advance(0)
-        return call
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from monrest.livestatus.errors import ConnectError
 from monrest.logs import importer as importing
@@ -15,7 +14,7 @@ from monrest.logs.importer import BusyError
 from monrest.logs.leases import Leases
 from tests.examples import examples
 from tests.fakes.store import inline_database, sqlite_url
-from tests.logs.core import DAY, NOW, LoggingCore, done, importer, stored
+from tests.logs.core import DAY, NOW, LoggingCore, Prompt, done, importer, stored
 
 ALERT = "SERVICE ALERT: web;http;CRITICAL;HARD;3;it; is: down"
 
@@ -258,6 +257,49 @@ def test_old_lines_are_removed(core, database, clock):
     assert known.progress == 1
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_late_lines_after_a_silent_time(core, database, clock, dies):
+    """Where the first import begins, the newest line is days old; lines come late after that one."""
+    core.write(NOW - 5 * DAY, "the newest")
+    core.write(NOW - 9 * DAY, "the oldest")
+    if dies:
+
+        def fail(pushed):
+            if any(int(one.value) <= NOW - 8 * DAY for one in pushed.filter.items):
+                raise ConnectError("gone")
+
+        core.before = fail
+        with suppress(ConnectError):
+            done(importer(core, database, clock).update())
+        core.before = lambda _: None
+    done(importer(core, database, clock).update())
+    assert record(database).covered_until == NOW - 5 * DAY
+    core.write(NOW - 5 * DAY - 290, "late")
+    done(importer(core, database, clock).update())
+    assert stored(database) == core.told()
+
+
+def test_late_lines_after_an_update_that_died(core, database, clock):
+    """It has read hours without lines; they come late after the newest line, not after those."""
+    core.write(NOW, "the newest")
+    done(importer(core, database, clock).update())
+    clock.advance(6 * 3600)
+    asked = []
+
+    def fail(pushed):
+        asked.append(pushed)
+        if len(asked) > 3:
+            raise ConnectError("gone")
+
+    core.before = fail
+    with pytest.raises(ConnectError):
+        done(importer(core, database, clock).update())
+    core.before = lambda _: None
+    core.write(NOW - 290, "late")
+    done(importer(core, database, clock).update())
+    assert stored(database) == core.told()
+
+
 def test_sites_are_apart(core, database, clock):
     other = LoggingCore("b")
     core.write(NOW - 10, ALERT)
@@ -284,7 +326,7 @@ def test_an_icinga_2_is_asked_for_a_day_more(database, clock):
 @given(data=st.data())
 def test_random_lives_of_a_log(tmp_path_factory, data):
     """Lines, late lines, rotations, clock steps, pauses, and importers that die anywhere."""
-    clock, core = Clock(), LoggingCore()
+    clock, core = Prompt(), LoggingCore()
     clock.advance(NOW)
     database = inline_database(clock, sqlite_url(tmp_path_factory.mktemp("db")))
     steps = st.lists(
@@ -309,10 +351,12 @@ def test_random_lives_of_a_log(tmp_path_factory, data):
         elif what == "pass":
             clock.advance(number)
         elif what == "away":
-            clock.advance(number * 3600)
+            # All lives are shorter than what a first import fetches.
+            clock.advance(number * 355)
         elif what == "step":
-            # Back by less than is looked at again, or noticed at once by an update.
+            # Noticed by an update before the clock has gone on for long.
             clock.advance(-number)
+            done(importer(core, database, clock).update())
         elif what == "update":
             done(importer(core, database, clock).update())
         else:
