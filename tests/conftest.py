@@ -39,10 +39,30 @@ def reactor_that_nobody_sets():
 
 _LIVE = Path(__file__).parent / "live"
 
+_WAITING = """
+    test_report_mails test_cluster_families test_cluster_duties test_recurring_downtimes
+    test_recurring_api test_clocks test_node_control_once test_node_control test_jobs_shared
+    test_cluster test_hung_database test_database_away test_clocks_of_nodes test_federation_chain
+""".split()
+"""Modules that wait for minutes (a lease ends, a minute begins) and work for seconds; longest first."""
+
 
 def pytest_collection_modifyitems(items):
-    """Tests of whole daemons come first: they wait long, while others can work beside them."""
-    items.sort(key=lambda item: not item.path.is_relative_to(_LIVE))
+    """Modules that wait are spread over the others, so that there is always something to do."""
+    modules = {}
+    for item in items:
+        modules.setdefault(item.path, []).append(item)
+    waiting = [path for path in modules if path.stem in _WAITING]
+    waiting.sort(key=lambda path: _WAITING.index(path.stem))
+    working = [path for path in modules if path.stem not in _WAITING]
+    # Tests of whole daemons first: small ones fill the processors at the end.
+    working.sort(key=lambda path: not path.is_relative_to(_LIVE))
+    each = len(working) // (len(waiting) + 1) + 1
+    ordered = []
+    for at in range(0, max(len(working), 1), each):
+        ordered += [*waiting[:1], *working[at : at + each]]
+        del waiting[:1]
+    items[:] = [item for path in (*ordered, *waiting) for item in modules[path]]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,8 @@ from fake import MAIN, Fake, command, environment, free_address
 sys.path.insert(0, str(Path(__file__).parent.parent / "fakes"))
 from certificates import Authority
 
+from tests import forks
+
 HEAVY = (
     "twisted", "sqlalchemy", "klein", "treq", "attrs", "attr", "cattrs", "orjson", "re2", "shtab",
     "dataclasses", "alembic", "bcrypt", "psycopg", "tomllib", "pathlib", "tempfile", "subprocess", "asyncio",
@@ -219,16 +221,21 @@ def test_a_full_disk(fake, tmp_path, size):
 
 
 def test_an_interrupt(tmp_path):
+    said = tmp_path / "said"
     with Listener(b"") as listener:
-        process = subprocess.Popen(
-            [sys.executable, "-c", MAIN, "r", "-v", "/x"],
-            env=environment(tmp_path, MONREST_URL=listener.url), stderr=subprocess.PIPE,
-        )  # fmt: skip
-        assert process.stderr.readline().startswith(b"> GET ")
+        with said.open("wb") as output:
+            process = forks.start(
+                [sys.executable, "-c", MAIN, "r", "-v", "/x"],
+                output,
+                env=environment(tmp_path, MONREST_URL=listener.url),
+            )
+        while b"\n" not in said.read_bytes():
+            assert process.poll() is None
+            time.sleep(0.01)
+        assert said.read_bytes().startswith(b"> GET ")
         process.send_signal(signal.SIGINT)
         assert process.wait(300) == 130
-        assert b"Traceback" not in process.stderr.read()
-        process.stderr.close()
+        assert b"Traceback" not in said.read_bytes()
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1", "nonsense"])
