@@ -39,12 +39,15 @@ def reactor_that_nobody_sets():
 
 _LIVE = Path(__file__).parent / "live"
 
-_WAITING = """
-    test_report_mails test_cluster_families test_cluster_duties test_recurring_downtimes
-    test_recurring_api test_clocks test_node_control_once test_node_control test_jobs_shared
-    test_cluster test_hung_database test_database_away test_clocks_of_nodes test_federation_chain
-""".split()
-"""Modules that wait for minutes (a lease ends, a minute begins) and work for seconds; longest first."""
+_WAITING = [
+    _LIVE / f"test_{name}.py"
+    for name in (
+        *("report_mails", "cluster_families", "cluster_duties", "recurring_downtimes"),
+        *("recurring_api", "clocks", "node_control_once", "node_control", "jobs_shared"),
+        *("cluster", "hung_database", "database_away", "clocks_of_nodes", "federation_chain"),
+    )
+]
+"""They wait for minutes, until a lease ends or a minute begins, and work for seconds; longest first."""
 
 
 def pytest_collection_modifyitems(items):
@@ -52,9 +55,8 @@ def pytest_collection_modifyitems(items):
     modules = {}
     for item in items:
         modules.setdefault(item.path, []).append(item)
-    waiting = [path for path in modules if path.stem in _WAITING]
-    waiting.sort(key=lambda path: _WAITING.index(path.stem))
-    working = [path for path in modules if path.stem not in _WAITING]
+    waiting = [path for path in _WAITING if path in modules]
+    working = [path for path in modules if path not in _WAITING]
     # Tests of whole daemons first: small ones fill the processors at the end.
     working.sort(key=lambda path: not path.is_relative_to(_LIVE))
     each = len(working) // (len(waiting) + 1) + 1
