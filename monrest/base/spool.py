@@ -21,7 +21,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Threads
 
-ROOM = 24 << 20
+ROOM = 16 << 20
 """Bytes of cores' answers that are rows in memory at a time, which takes about five times that."""
 FREE = 1 << 20
 """Bytes of one request that need no room."""
