@@ -12,7 +12,7 @@ from monrest.accounts.rights import is_read_only
 from monrest.accounts.roles import grantable
 from monrest.accounts.usernames import UserNames
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.lists import local_schema, select, sparse
+from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.base.truth import flag
@@ -29,7 +29,6 @@ from monrest.base.values import (
 from monrest.config.check import full_role
 from monrest.query.parse import RESERVED
 from monrest.query.scan import UNPRINTABLE
-from monrest.rows.fetch import reselect
 
 _LONGEST_COMMENT = 1000
 _MOST_ROLES = 100

@@ -6,10 +6,9 @@ from typing import Any
 
 from monrest.accounts.sessions import DIGEST, Session
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
-from monrest.api.lists import local_schema, select
+from monrest.api.lists import local_schema, reselect, select
 from monrest.base.errors import NotFound
 from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
-from monrest.rows.fetch import reselect
 
 COLUMNS = (
     Column("active", "time", "", "when it was used last"),

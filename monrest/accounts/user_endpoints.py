@@ -16,7 +16,7 @@ from monrest.accounts.roles import RoleTable
 from monrest.accounts.users import Profile, zone_called
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import fields_of
-from monrest.api.lists import local_schema, own_columns, select
+from monrest.api.lists import local_schema, own_columns, reselect, select
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError, Unavailable
 from monrest.base.names import Names
@@ -34,7 +34,6 @@ from monrest.base.values import (
 from monrest.config import AuthConfig
 from monrest.query.parse import RESERVED
 from monrest.query.schema import TableSchema
-from monrest.rows.fetch import reselect
 
 COLUMNS = (
     Column("alias", "string", "", "longer name, null for a user who is no contact"),

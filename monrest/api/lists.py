@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from monrest.api.endpoint import Context
+from monrest.api.visibility import view_of
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
 from monrest.base.names import Names as Words
@@ -24,6 +25,7 @@ from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.resolve import Names, View
 from monrest.query.schema import CoreColumn, CoreType, TableSchema
+from monrest.query.select import select_from_object
 from monrest.query.stages import Part
 
 A = TypeVar("A")
@@ -98,6 +100,23 @@ async def select(
         constants={},
     )
     return await sliced(finish(bound, shape, [part]), context.clock, aside=context.threads.run)
+
+
+async def reselect(context: Context, request: RestRequest, answer: Document) -> Document:
+    """``columns`` applied to an object answer: renames, functions, calculations."""
+    query = parse_query(request.parameters)
+    if query.items is None or not isinstance(answer.value, dict):
+        return answer
+    schema = TableSchema(name="object", table="", columns={})
+    bound = bind(
+        evolve(query, filter=type(query.filter)("and", ()), sort=()),
+        Names(schema),
+        view_of(context, request.identity),
+        await moment_of(context, request),
+    )
+    steps = select_from_object(answer.value, bound)
+    value, warnings = await sliced(steps, context.clock, aside=context.threads.run)
+    return evolve(answer, value=value, order=tuple(value), warnings=(*answer.warnings, *warnings))
 
 
 async def sparse(

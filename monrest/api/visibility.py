@@ -8,14 +8,18 @@ Rules: docs/spec/accounts.md, "Visibility".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from monrest.base.values import ADMIN, INTERNAL, Identity
+from monrest.query.customvars import Visibility
 from monrest.query.model import Any_, CoreFilter, Every, Test
+from monrest.query.resolve import View
 from monrest.sites.federation.remote import Whom
 
 if TYPE_CHECKING:
     from monrest.accounts.contacts import Contacts
+    from monrest.api.endpoint import Context
     from monrest.sites.registry import Sites
 
 HOSTS = "authorized_for_all_hosts"
@@ -134,3 +138,38 @@ _RULES: dict[str, Rule] = {
     "commands": _open,
     "status": _open,
 }
+
+
+@lru_cache(maxsize=256)
+def _view(
+    *,
+    commands: bool,
+    every: bool,
+    patterns: tuple[str, ...],
+    contact: str | None,
+    addresses: bool,
+) -> View:
+    return View(
+        commands=commands,
+        variables=Visibility(patterns=patterns, all_visible=every),
+        contact=contact,
+        addresses=addresses,
+    )
+
+
+def view_of(context: Context, identity: Identity, table: str = "") -> View:
+    """What the identity may see inside rows of a core's ``table``.
+
+    Only log lines carry attributes of contacts, which are those of the asker without the role
+    to list all contacts; views of other tables are the same for all who hold the same roles.
+    """
+    display = context.config.display
+    informed = identity.may(CONFIGURATION)
+    level = display.show_full_commandline
+    return _view(
+        commands=level == 2 or (level == 1 and informed),
+        every=informed,
+        patterns=tuple(display.expose_custom_variables),
+        contact=None if informed or table != "log" else identity.user,
+        addresses=identity.may(SYSTEM),
+    )

@@ -17,7 +17,7 @@ from monrest.api.endpoint import (
     Handler,
     Parameter,
 )
-from monrest.api.lists import select, sparse
+from monrest.api.lists import reselect, select, sparse
 from monrest.api.zones import zone_of
 from monrest.availability.arguments import Kind, asked
 from monrest.availability.columns import (
@@ -37,7 +37,6 @@ from monrest.logs.ask import LOGCACHE
 from monrest.query.model import Condition
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.endpoints import exactly, matching
-from monrest.rows.fetch import reselect
 
 Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
 

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from monrest.accounts.rights import may_submit
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.lists import local_schema, select
+from monrest.api.lists import local_schema, reselect, select
 from monrest.api.visibility import HOSTS, SERVICES, visibility
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
@@ -29,7 +29,6 @@ from monrest.commands.lookups import commanded
 from monrest.commands.permissions import Grant, grant, needed
 from monrest.livestatus.command import Target
 from monrest.query.schema import CoreType
-from monrest.rows.fetch import reselect
 from monrest.sites.federation.site import FederatedSite
 
 ROLE = "authorized_for_business_processes"

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import fields_of
-from monrest.api.lists import local_schema, select, sparse
+from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audit
 from monrest.base.errors import Conflict, NotFound, RestError
 from monrest.base.values import Answer, Column, Document, Identity, RestRequest, Rows
@@ -17,7 +17,6 @@ from monrest.broadcasts import model as records
 from monrest.broadcasts import store as statements
 from monrest.broadcasts import texts
 from monrest.broadcasts.model import Broadcast
-from monrest.rows.fetch import reselect
 from monrest.store.merge import merged
 
 ROLE = "authorized_for_broadcasts"

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import evolve
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.lists import local_schema, select
+from monrest.api.lists import local_schema, reselect, select
 from monrest.api.visibility import SYSTEM
 from monrest.base.audit import audit
 from monrest.base.errors import (
@@ -21,7 +21,6 @@ from monrest.base.errors import (
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.cluster.model import Step
 from monrest.query.parse import RESERVED
-from monrest.rows.fetch import reselect
 
 COLUMNS = (
     Column("hostname", "string", "", "its host, empty until that is known"),

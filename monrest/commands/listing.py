@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
-from monrest.api.lists import local_schema, select
+from monrest.api.lists import local_schema, reselect, select
 from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.commands.arguments import arguments_of, configured, limits
@@ -14,7 +14,6 @@ from monrest.commands.effects import UNKNOWN_TO_ICINGA2
 from monrest.commands.permissions import needed, refused_to_all
 from monrest.config.values import CommandsConfig
 from monrest.livestatus.catalogue import ALL, Argument, Command, Kind, find, singular, suggestion
-from monrest.rows.fetch import reselect
 
 COLUMNS = (
     Column("arguments", "array_of_strings", "", "objects with name, type, required, default, the "

@@ -14,7 +14,7 @@ from monrest.api.endpoint import (
     Parameter,
 )
 from monrest.api.fields import SITES, fields_of, selected_sites
-from monrest.api.lists import local_schema, select, sparse
+from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Conflict, NotFound, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
@@ -24,7 +24,6 @@ from monrest.downtimes import store as statements
 from monrest.downtimes.access import require_commands, visible
 from monrest.downtimes.model import TARGETS, Downtime, checked
 from monrest.downtimes.orders import command_of
-from monrest.rows.fetch import reselect
 from monrest.store.merge import merged
 
 COLUMNS = (

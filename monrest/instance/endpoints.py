@@ -6,9 +6,8 @@ from pathlib import Path
 
 from monrest import __release_date__
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
-from monrest.api.lists import own_columns
+from monrest.api.lists import own_columns, reselect
 from monrest.base.values import Answer, Column, Document, RestRequest
-from monrest.rows.fetch import reselect
 
 REST_VERSION = "1"
 

@@ -12,11 +12,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.lists import reselect
 from monrest.api.visibility import SYSTEM
 from monrest.base.errors import BadRequest
 from monrest.base.metrics import FIGURES
 from monrest.base.values import Answer, Column, Document, RestRequest, Stream, nobody_follows
-from monrest.rows.fetch import reselect
 
 COLUMNS = tuple(
     Column(

@@ -12,10 +12,10 @@ from typing import Any
 from attrs import asdict, fields
 
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.lists import reselect
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.config import Config
 from monrest.instance.secrets import HIDDEN, shown
-from monrest.rows.fetch import reselect
 
 _DERIVED = (
     Column("config_file", "string", "", "file of the configuration, empty for the demo"),

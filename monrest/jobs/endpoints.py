@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.lists import local_schema, select
+from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audit
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, NotFound, error_value
@@ -25,7 +25,6 @@ from monrest.base.values import (
 from monrest.jobs.background import result_url
 from monrest.jobs.model import Job, id_of, visible
 from monrest.query.parse import RESERVED
-from monrest.rows.fetch import reselect
 
 _PER_SLICE = 64
 _LONGEST_WAIT = 30.0

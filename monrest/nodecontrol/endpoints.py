@@ -11,7 +11,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
-from monrest.api.lists import local_schema, select
+from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audit
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, NotFound, RestError, error_value
@@ -23,7 +23,6 @@ from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
 from monrest.nodecontrol.store import Stored
 from monrest.query.parse import RESERVED
 from monrest.query.schema import TableSchema
-from monrest.rows.fetch import reselect
 from monrest.sites.site import Site
 
 COLUMNS = (

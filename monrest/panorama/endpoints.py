@@ -10,14 +10,13 @@ from attrs import evolve, frozen
 from monrest.accounts.rights import is_read_only
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import fields_of
-from monrest.api.lists import local_schema, select, sparse
+from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound, RestError
 from monrest.base.values import ADMIN, Answer, Column, Document, RestRequest
 from monrest.panorama import model as records
 from monrest.panorama import store as statements
 from monrest.panorama.model import Dashboard, Level
-from monrest.rows.fetch import reselect
 from monrest.store.merge import merged
 
 _LONGEST_TEXT = 100_000

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import SITES, fields_of, selected_sites
-from monrest.api.lists import local_schema, select, sparse
+from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound, RestError
 from monrest.base.values import ADMIN, READ_ONLY, Answer, Column, Document, Identity, RestRequest
@@ -19,7 +19,6 @@ from monrest.reports.asking import chosen_sites
 from monrest.reports.model import Report, checked, shown_permissions
 from monrest.reports.settings import read
 from monrest.reports.templates import TEMPLATES
-from monrest.rows.fetch import reselect
 from monrest.store.merge import merged
 
 ROLE = "authorized_for_reports"

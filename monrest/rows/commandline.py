@@ -14,7 +14,7 @@ from twisted.logger import Logger
 
 from monrest.api.endpoint import Context, Endpoint, Handler
 from monrest.api.lists import local_schema, select
-from monrest.api.visibility import CONFIGURATION, SYSTEM
+from monrest.api.visibility import CONFIGURATION, SYSTEM, view_of
 from monrest.base.concurrency import sliced
 from monrest.base.errors import Forbidden
 from monrest.base.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
@@ -37,7 +37,6 @@ from monrest.rows.macros import (
     user_macros,
     variables,
 )
-from monrest.rows.prepared import view_of
 from monrest.sites.fanout import fan_out
 from monrest.sites.site import Site
 

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
 from monrest.api.endpoint import Context
-from monrest.api.visibility import SYSTEM, visibility
+from monrest.api.visibility import SYSTEM, view_of, visibility
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
 from monrest.base.truth import truth
@@ -27,9 +27,8 @@ from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
-from monrest.query.resolve import Names
 from monrest.query.schema import TableSchema
-from monrest.query.select import Reader, select_from_object
+from monrest.query.select import Reader
 from monrest.query.stages import Part, filtered, forgotten
 from monrest.query.totals import (
     StatsSpec,
@@ -40,7 +39,7 @@ from monrest.query.totals import (
     started_spec,
 )
 from monrest.rows.packing import Packing
-from monrest.rows.prepared import Plans, known_cores, names_of, prepared, view_of
+from monrest.rows.prepared import Plans, known_cores, names_of, prepared
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 
@@ -316,20 +315,3 @@ async def _batch(
 
 def _program_start(site: Site) -> int:
     return int(site.health.program_start or 0)
-
-
-async def reselect(context: Context, request: RestRequest, answer: Document) -> Document:
-    """``columns`` applied to an object answer: renames, functions, calculations."""
-    query = parse_query(request.parameters)
-    if query.items is None or not isinstance(answer.value, dict):
-        return answer
-    schema = TableSchema(name="object", table="", columns={})
-    bound = bind(
-        evolve(query, filter=type(query.filter)("and", ()), sort=()),
-        Names(schema),
-        view_of(context, request.identity),
-        await moment_of(context, request),
-    )
-    steps = select_from_object(answer.value, bound)
-    value, warnings = await sliced(steps, context.clock, aside=context.threads.run)
-    return evolve(answer, value=value, order=tuple(value), warnings=(*answer.warnings, *warnings))

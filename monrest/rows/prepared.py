@@ -7,20 +7,18 @@ and planning it for each kind of core is done for the first of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from attrs import define, field
 
 from monrest.api.endpoint import Context
-from monrest.api.visibility import CONFIGURATION, SYSTEM
-from monrest.base.values import Capabilities, Identity, RestRequest
+from monrest.api.visibility import view_of
+from monrest.base.values import Capabilities, RestRequest
 from monrest.query.bind import Bound, bind
-from monrest.query.customvars import Visibility
 from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, FilterTree, Query
 from monrest.query.plan import Layout, SitePlan, layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import Names
 from monrest.query.schema import TableSchema
 from monrest.sites.site import Site
 
@@ -47,41 +45,6 @@ def names_of(schema: TableSchema, cores: Sequence[Capabilities]) -> Names:
             _NAMES.clear()
         names = _NAMES[key] = Names(schema, known)
     return names
-
-
-@lru_cache(maxsize=256)
-def _view(
-    *,
-    commands: bool,
-    every: bool,
-    patterns: tuple[str, ...],
-    contact: str | None,
-    addresses: bool,
-) -> View:
-    return View(
-        commands=commands,
-        variables=Visibility(patterns=patterns, all_visible=every),
-        contact=contact,
-        addresses=addresses,
-    )
-
-
-def view_of(context: Context, identity: Identity, table: str = "") -> View:
-    """What the identity may see inside rows of a core's ``table``.
-
-    Only log lines carry attributes of contacts, which are those of the asker without the role
-    to list all contacts; views of other tables are the same for all who hold the same roles.
-    """
-    display = context.config.display
-    informed = identity.may(CONFIGURATION)
-    level = display.show_full_commandline
-    return _view(
-        commands=level == 2 or (level == 1 and informed),
-        every=informed,
-        patterns=tuple(display.expose_custom_variables),
-        contact=None if informed or table != "log" else identity.user,
-        addresses=identity.may(SYSTEM),
-    )
 
 
 @define(eq=False)

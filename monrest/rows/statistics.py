@@ -9,6 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from monrest.api.endpoint import STATISTICS_PARAMETERS, Context, Endpoint, Handler
+from monrest.api.lists import reselect
 from monrest.api.visibility import SYSTEM
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.query.bind import typo
@@ -17,7 +18,7 @@ from monrest.query.schema import TableSchema
 from monrest.query.totals import StatsField, StatsSpec
 from monrest.rows.columns import CONTACTS, HOSTS, PROCESSINFO, SERVICES
 from monrest.rows.columns.status import COUNTERS
-from monrest.rows.fetch import fetch_stats, reselect
+from monrest.rows.fetch import fetch_stats
 from monrest.rows.statistics_specs import (
     CONTACT_TOTALS,
     HOST_STATS,
