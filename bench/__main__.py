@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import bp, cluster, identity, lines, logs, objects, readers, reload, reports
+from bench import bp, cluster, identity, lines, logs, objects, readers, reload, reports, road
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -116,6 +116,7 @@ def run(hosts: int, services: int, only: Sequence[str] = ()) -> tuple[list[Line]
     signal.alarm(WHOLE_RUN)
     measures: dict[str, Callable[[Processes], Iterator[Line]]] = {
         "near": lambda p: near(p, hosts, services, broken),
+        "road": road.road,
         "far": far,
         "readers": lambda p: readers.readers(p, hosts, services),
         "commanded": commanded,

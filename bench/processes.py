@@ -93,11 +93,15 @@ class Processes:
 
     def bare(self, body: bytes) -> Http:
         """Start the bare handler that answers ``body``; a connection to it."""
+        return self.bare_handler(body)[1]
+
+    def bare_handler(self, body: bytes) -> tuple[subprocess.Popen[bytes], Http]:
+        """Start the bare handler that answers ``body``; its process and a connection to it."""
         port = free_port()
         path = self.folder / "bare.body"
         path.write_bytes(body)
-        self.python("bare", "-m", "bench.bare", f"--port={port}", f"--body={path}")
-        return Http(port, {})
+        process = self.python("bare", "-m", "bench.bare", f"--port={port}", f"--body={path}")
+        return process, Http(port, {})
 
     def stop(self, processes: Sequence[subprocess.Popen[bytes]] | None = None) -> None:
         """End ``processes``, by default all that were started."""
@@ -210,6 +214,13 @@ class Daemon:
         """Let ``VmHWM`` begin anew at the present size, where the machine allows it."""
         with suppress(OSError):
             Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
+
+def cpu_seconds(process: subprocess.Popen[bytes]) -> float:
+    """Seconds of processor time that a running process has taken, in all of its threads."""
+    words = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    user, system = int(words[11]), int(words[12])
+    return (user + system) / os.sysconf("SC_CLK_TCK")
 
 
 def describe_machine() -> str:
