@@ -29,7 +29,7 @@ from bench.report import Line, times
 from monrest.base.clock import MachineClock
 from monrest.base.concurrency import Threads, pause
 from monrest.bp.commit import Commits
-from monrest.bp.exporter import Exporter
+from monrest.bp.core_objects import Exporter
 from monrest.bp.service import DUTY
 from monrest.bp.service import Processes as BusinessProcesses
 from monrest.config import BpConfig, SiteConfig

@@ -19,11 +19,10 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from monrest.base.values import Row
-from monrest.bp.functions import Outcome, failed
-from monrest.bp.live import Live
-from monrest.bp.model import Definition, Node
-from monrest.bp.states import PENDING, Item, NodeState
-from monrest.bp.syntax import text_at
+from monrest.bp.core_rows import Live
+from monrest.bp.model import Definition, Node, text_at
+from monrest.bp.node_functions import Outcome, failed
+from monrest.bp.node_state import PENDING, Item, NodeState
 
 _NO_OUTPUT = "(no output)"
 _EXTRA = (

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from attrs import evolve
+from attrs import define, evolve, field
 
 from monrest.accounts.rights import may_submit
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.lists import local_schema, reselect, select
-from monrest.api.visibility import HOSTS, SERVICES, visibility
+from monrest.api import visibility
+from monrest.api.endpoint import (
+    LIST_PARAMETERS,
+    OBJECT_PARAMETERS,
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Parameter,
+)
+from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audit
+from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.base.values import (
     READ_ONLY,
@@ -21,14 +29,20 @@ from monrest.base.values import (
     Document,
     Identity,
     RestRequest,
+    Rows,
     SiteProblem,
 )
-from monrest.bp.results import shown as runtime_of
+from monrest.bp.node_state import runtime_of
 from monrest.bp.store import Stored, number_of
+from monrest.bp.visible import Key
 from monrest.commands.lookups import commanded
 from monrest.commands.permissions import Grant, grant, needed
 from monrest.livestatus.command import Target
-from monrest.query.schema import CoreType
+from monrest.query.model import Condition, FilterTree, Group
+from monrest.query.parse import parse_query
+from monrest.query.schema import CoreColumn, CoreType, TableSchema
+from monrest.rows.columns import HOSTS, SERVICES
+from monrest.rows.fetch import fetch
 from monrest.sites.federation.site import FederatedSite
 
 ROLE = "authorized_for_business_processes"
@@ -101,7 +115,9 @@ async def readable(context: Context, identity: Identity) -> Callable[[Stored], b
     """
     if identity.may(ROLE):
         return lambda _: True
-    seen = visibility(identity, "services", strict=context.config.auth.strict_host_authorization)
+    seen = visibility.visibility(
+        identity, "services", strict=context.config.auth.strict_host_authorization
+    )
     carried = await context.bp.carriers("services", context.sites.select(), seen)
     numbers = frozenset(carried.values())
     return lambda process: not process.draft and process.id in numbers
@@ -117,11 +133,15 @@ async def shown(
     own = {site.id for site in context.sites.sites}
     whole = own.issuperset(site.id for site in context.bp.sites.sites)
     far = any(isinstance(site, FederatedSite) for site in context.sites.sites)
-    if not processes or (identity.may(HOSTS) and identity.may(SERVICES) and whole and not far):
+    if not processes or (
+        identity.may(visibility.HOSTS) and identity.may(visibility.SERVICES) and whole and not far
+    ):
         return list(processes), ()
     strict = context.config.auth.strict_host_authorization
     return await context.bp.visible(
-        processes, context.sites.select(), lambda table: visibility(identity, table, strict)
+        processes,
+        context.sites.select(),
+        lambda table: visibility.visibility(identity, table, strict),
     )
 
 
@@ -307,6 +327,155 @@ async def _check_refresh(context: Context, identity: Identity, name: str) -> Non
         )
 
 
+# -------------------------------------------------------------------- what it is about
+
+_FEW = 50
+"""Objects up to which a core is asked for them alone."""
+_SLICE = 50
+
+_TYPE = Column("_type", "string", "", "host or service")
+_HOST_NAME = Column("host_name", "string", "", "name of the host")
+
+
+async def objects(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/bp/<nr>/objects: what the process refers to."""
+    process = await found(context, request, where[0])
+    return await _answer(context, request, await context.bp.objects(process))
+
+
+async def recursive(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/bp/<nr>/objects/recursive: also what linked processes refer to."""
+    process = await found(context, request, where[0])
+    visible = await readable(context, request.identity)
+    return await _answer(context, request, await _linked(context, process, visible))
+
+
+async def _linked(context: Context, process: Stored, visible: Callable[[Stored], bool]) -> set[Key]:
+    """Give what the process and all linked ones refer to; each process is looked at once."""
+    sites = context.sites.select()
+    numbers: dict[Key, set[str]] = {}
+    for table in ("hosts", "services"):
+        for (_, host, service), number in (await context.bp.carriers(table, sites, None)).items():
+            numbers.setdefault((host, service), set()).add(number)
+    known = {one.id: one for one in await context.bp.several() if visible(one)}
+    result: set[Key] = set()
+    seen, waiting = {process.id}, [process]
+    while waiting:
+        keys = await context.bp.objects(waiting.pop())
+        result |= keys
+        linked = {
+            number
+            for host, service in keys
+            for key in ((host, service), (host, ""))
+            for number in numbers.get(key, ())
+        }
+        for number in sorted(linked - seen):
+            if number in known:
+                seen.add(number)
+                waiting.append(known[number])
+    return result
+
+
+async def _answer(context: Context, request: RestRequest, keys: set[Key]) -> Answer:
+    """Give the rows of these objects that the asker may see."""
+    query = parse_query(request.parameters)
+    sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
+    inner = evolve(request, parameters=sites)
+    made = _Records()
+    hosts = {host for host, service in keys if not service}
+    services = {key for key in keys if key[1]}
+    if hosts:
+        rows = await fetch(context, inner, HOSTS, extra=_hosts(hosts))
+        await sliced(made.take(rows, "host", lambda row: row["name"] in hosts), context.clock)
+    if services:
+        rows = await fetch(context, inner, SERVICES, extra=_services(services))
+        work = made.take(
+            rows, "service", lambda row: (row["host_name"], row["description"]) in services
+        )
+        await sliced(work, context.clock)
+    problems = tuple(made.problems.values())
+    if not made.records:
+        # Nothing says whether a name in a filter is a typing error.
+        context.sites.select(request.sites or query.backends)
+        return Rows(columns=(_TYPE, _HOST_NAME), rows=[], failed_sites=problems)
+    answer = await select(context, request, made.schema(), made.sorted())
+    optional = frozenset(made.columns) - {"_type", "host_name"}
+    answer = await sparse(context, request, answer, optional)
+    return evolve(answer, failed_sites=problems, backend_seconds=made.seconds)
+
+
+def _hosts(names: set[str]) -> tuple[FilterTree, ...]:
+    if len(names) > _FEW:
+        return ()
+    return (Group("or", tuple(Condition("name", "=", name, "path") for name in sorted(names))),)
+
+
+def _services(keys: set[Key]) -> tuple[FilterTree, ...]:
+    if len(keys) > _FEW:
+        return ()
+    each = (
+        (Condition("host_name", "=", host, "path"), Condition("description", "=", name, "path"))
+        for host, name in sorted(keys)
+    )
+    return (Group("or", tuple(Group("and", both) for both in each)),)
+
+
+@define(eq=False)
+class _Records:
+    """Rows of both collections as records, with everything that is known of their columns."""
+
+    records: list[dict[str, Any]] = field(factory=list)
+    columns: dict[str, Column] = field(factory=lambda: {"_type": _TYPE, "host_name": _HOST_NAME})
+    held: dict[str, CoreType] = field(factory=dict)
+    problems: dict[str, SiteProblem] = field(factory=dict)
+    seconds: float = 0.0
+
+    def take(
+        self, answer: Answer, kind: str, wanted: Callable[[Mapping[str, Any]], bool]
+    ) -> Generator[None]:
+        """Add the rows that are wanted."""
+        assert isinstance(answer, Rows)
+        self.problems.update((one.site, one) for one in answer.failed_sites)
+        self.seconds += answer.backend_seconds
+        for column in answer.columns:
+            self.columns.setdefault(column.name, column)
+            self._hold(SERVICES if kind == "service" else HOSTS, column.name)
+        names = [column.name for column in answer.columns]
+        for at, row in enumerate(answer.rows):
+            if at % _SLICE == _SLICE - 1:
+                yield
+            record: dict[str, Any] = dict(zip(names, row, strict=False))
+            if not wanted(record):
+                continue
+            more = answer.expand(row) if answer.expand is not None else {}
+            for name in more:
+                self.columns.setdefault(name, Column(name))
+            if kind == "host":
+                record["host_name"] = record["name"]
+            self.records.append({**more, **record, "_type": kind})
+
+    def _hold(self, schema: TableSchema, name: str) -> None:
+        declared = schema.columns.get(name)
+        if isinstance(declared, CoreColumn):
+            self.held.setdefault(name, declared.core_type)
+
+    def schema(self) -> TableSchema:
+        """Give the schema of the records."""
+        return local_schema("objects", tuple(self.columns.values()), (), self.held)
+
+    def sorted(self) -> Iterable[Mapping[str, Any]]:
+        """Give the records by host, the host itself before its services."""
+        return sorted(
+            self.records,
+            key=lambda one: (
+                str(one["host_name"]),
+                one["_type"],
+                str(one.get("description", "")),
+                str(one.get("peer_key", "")),
+            ),
+        )
+
+
 # -------------------------------------------------------------------- declarations
 
 _ATTRIBUTES = (
@@ -337,6 +506,12 @@ _LEFT_OUT = Column(
     "processes that are not in the core's configuration, with the reason; absent if there are none",
 )
 _OTHERS = "Attributes that are not listed are not kept. "
+
+_OBJECT_COLUMNS = (_TYPE, _HOST_NAME)
+_OBJECTS_TEXT = (
+    "Rows of `/hosts` and `/services` that the asker may see, with `_type` (host or service); "
+    "rows of hosts have `host_name` too. "
+)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -417,5 +592,21 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         shape="object",
         parameters=(),
         columns=_DATA,
+    ),
+    Endpoint(
+        path="/mon/bp/<nr>/objects",
+        description="hosts and services of a business process",
+        text=_OBJECTS_TEXT,
+        handler=objects,
+        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        columns=_OBJECT_COLUMNS,
+    ),
+    Endpoint(
+        path="/mon/bp/<nr>/objects/recursive",
+        description="hosts and services of a business process and of all that it links to",
+        text=f"{_OBJECTS_TEXT}Linked processes that the asker may not see are left out.",
+        handler=recursive,
+        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        columns=_OBJECT_COLUMNS,
     ),
 )

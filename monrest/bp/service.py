@@ -28,15 +28,12 @@ from monrest.base.errors import SitesFailed, Unavailable
 from monrest.base.values import SiteProblem
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
-from monrest.bp.deliver import Delivery
-from monrest.bp.exporter import Exporter
-from monrest.bp.exports import Exports
-from monrest.bp.gather import Answers, Rule, carriers
-from monrest.bp.references import Key
-from monrest.bp.results import Result, stored
-from monrest.bp.run import FailedError, Runner
+from monrest.bp.core_objects import Exporter, Exports
+from monrest.bp.delivery import Delivery
+from monrest.bp.node_state import Result, stored
+from monrest.bp.runner import Answers, CalculationFailedError, Rule, Runner, carriers
 from monrest.bp.store import Calculated, Stored
-from monrest.bp.visible import masked
+from monrest.bp.visible import Key, masked
 from monrest.config import BpConfig
 from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
@@ -327,10 +324,10 @@ class Processes(Service):
     async def refresh(self, process: Stored) -> Refreshed:
         """Calculate one process now and submit its results; a draft's are for nobody.
 
-        Raises FailedError when it cannot be calculated, Unavailable.
+        Raises CalculationFailedError when it cannot be calculated, Unavailable.
         """
         if process.broken:
-            raise FailedError("calculation failed", process.broken)
+            raise CalculationFailedError("calculation failed", process.broken)
         return await shielded(self._refresh(process))
 
     async def _refresh(self, process: Stored) -> Refreshed:

@@ -13,7 +13,6 @@ from monrest.api.endpoint import Endpoint
 from monrest.api.router import Router
 from monrest.availability import endpoints as availability
 from monrest.bp import endpoints as bp
-from monrest.bp import object_endpoints as bp_objects
 from monrest.broadcasts import endpoints as broadcasts
 from monrest.cluster import endpoints as cluster
 from monrest.commands import endpoints as commands
@@ -65,7 +64,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *downtimes.ENDPOINTS,
     *broadcasts.ENDPOINTS,
     *bp.ENDPOINTS,
-    *bp_objects.ENDPOINTS,
     *cluster.ENDPOINTS,
     *panorama.ENDPOINTS,
     *nodecontrol.ENDPOINTS,

@@ -31,7 +31,7 @@ from monrest.base.metrics import Figures
 from monrest.base.spool import Room, Spools
 from monrest.base.values import Caller, Identity
 from monrest.bp.commit import Commits
-from monrest.bp.exporter import Exporter
+from monrest.bp.core_objects import Exporter
 from monrest.bp.service import Processes
 from monrest.cluster.model import Own
 from monrest.cluster.peers import Peers

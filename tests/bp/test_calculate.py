@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from monrest.bp.core_rows import (
+    HOST_COLUMNS,
+    HOSTGROUP_COLUMNS,
+    SERVICE_COLUMNS,
+    Live,
+    Needs,
+    Question,
+)
 from monrest.bp.custom import load
-from monrest.bp.live import HOST_COLUMNS, HOSTGROUP_COLUMNS, SERVICE_COLUMNS, Live, Needs, Question
 from monrest.bp.model import read
 from tests.bp.town import NOW, Town, leaf, row, town
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.bp.candidates import MOST_TRIED, Candidates, RefusedError
-from monrest.bp.export import exported, together
-from monrest.bp.forbidden import problems
+from monrest.bp.core_objects import (
+    FORMATS,
+    MOST_TRIED,
+    Candidates,
+    ExportRefusedError,
+    block,
+    exported,
+    joined,
+    name_problems,
+    split,
+    together,
+)
 from monrest.bp.model import read
-from monrest.bp.objectfile import FORMATS, block, joined, split
 
 
 def process(number, label="all", name=""):
@@ -90,11 +98,11 @@ def test_what_was_refused_before_is_not_tried(threads):
 def test_no_process_is_to_blame(threads):
     """Such as for a file of somebody else, or for one that needs what was taken away."""
     file = File(threads, [process("2")], content(process("1"), process("2")), ["define"])
-    with pytest.raises(RefusedError, match="no bad1"):
+    with pytest.raises(ExportRefusedError, match="no bad1"):
         file.accepted()
     old = content(process("1", "gone"), process("2"))
     file = File(threads, [process("2"), process("3")], old, ["define"])
-    with pytest.raises(RefusedError, match="no define"):
+    with pytest.raises(ExportRefusedError, match="no define"):
         file.accepted(writer="3")
 
 
@@ -131,4 +139,4 @@ def test_characters_that_a_core_forbids(illegal, found):
     ]
     if illegal == '"!':
         nodes[1]["label"] = 'the "x"'
-    assert list(problems(read({"name": "My shop", "nodes": nodes}), illegal)) == found
+    assert list(name_problems(read({"name": "My shop", "nodes": nodes}), illegal)) == found

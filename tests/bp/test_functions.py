@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.bp import functions, thresholds
-from monrest.bp.functions import Limited, limits
-from monrest.bp.states import DEFAULT_ORDER, NodeState, listed
+from monrest.bp import node_functions as functions
+from monrest.bp.node_functions import Limited, limits
+from monrest.bp.node_state import DEFAULT_ORDER, NodeState, listed
 
 STATES = ("ok", "warning", "critical", "unknown", "pending")
 
@@ -214,12 +214,12 @@ def test_a_limit_of_a_group_that_is_no_number():
     [("2", 9, 2), ("-1", 9, -1), ("1.5", 9, 1.5), ("50%", 4, 2), ("0%", 4, 0), ("-5%", 4, 0)],
 )
 def test_limits_as_numbers(text, total, number):
-    assert thresholds.number(text, total) == number
+    assert functions.limit_of(text, total) == number
 
 
 @pytest.mark.parametrize("text", ["", "x", "1e3", "1,5", "%", "5 %", "٣"])
 def test_what_is_no_limit(text):
-    assert thresholds.number(text, 10) is None
+    assert functions.limit_of(text, 10) is None
 
 
 def test_labels():

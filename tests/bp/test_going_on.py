@@ -5,13 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.bp.calculate import Calculation, Options
-from monrest.bp.live import SERVICE_COLUMNS, Live, Question
+from monrest.bp.calculation import Calculation, Known, Options, plan
+from monrest.bp.core_rows import NOWHERE, SERVICE_COLUMNS, Live, Question, Services
 from monrest.bp.model import read
-from monrest.bp.plan import plan
-from monrest.bp.results import NOTHING
-from monrest.bp.services import NOWHERE, Services
-from monrest.bp.tree import Known
+from monrest.bp.node_state import NOTHING
 
 NAMES = "abcd"
 PROCESS = read(

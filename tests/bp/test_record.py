@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from monrest.base.errors import BadRequest, Conflict
-from monrest.bp.export import exported, together
-from monrest.bp.links import check_links
-from monrest.bp.model import cleaned, read, unique
-from monrest.bp.syntax import matching_of, parse
+from monrest.bp.core_objects import exported, together
+from monrest.bp.model import cleaned, matching_of, parse, read, unique
+from monrest.bp.store import check_links
 
 
 @pytest.mark.parametrize(

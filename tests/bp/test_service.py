@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from monrest.base.errors import BadRequest, RestError
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
-from monrest.bp.results import NodeState, Result, stored
+from monrest.bp.node_state import NodeState, Result, stored
 from monrest.bp.service import DUTY, Processes
 from monrest.bp.store import Calculated
 from monrest.config import BpConfig

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.bp.services import NOWHERE, Memory, Services
+from monrest.bp.core_rows import NOWHERE, Memory, Services
 
 NAMES = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=8)
 WIDTH = 3

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from monrest.bp.delivery import Present, output_of, passive_checks, presents, synchronised
 from monrest.bp.model import read
-from monrest.bp.results import Result
-from monrest.bp.states import NodeState
-from monrest.bp.submit import Present, output_of, presents, results, synchronised
+from monrest.bp.node_state import NodeState, Result
 
 SHOP = read(
     {
@@ -25,7 +24,7 @@ def test_commands_of_one_process():
         status_text="PENDING - all",
         nodes={"x": NodeState(status=2, status_text="bad\nvery;bad\n", short_desc="b")},
     )
-    assert [(one.name, one.fields, one.last) for one in results(SHOP, found, 0.25)] == [
+    assert [(one.name, one.fields, one.last) for one in passive_checks(SHOP, found, 0.25)] == [
         (
             "PROCESS_HOST_CHECK_RESULT",
             (
@@ -42,7 +41,7 @@ def test_commands_of_one_process():
 
 def test_a_short_text_where_there_is_no_long_one():
     found = Result(nodes={"x": NodeState(status=1, short_desc="short")})
-    assert list(results(SHOP, found, 0))[2].fields[3] == "short"
+    assert list(passive_checks(SHOP, found, 0))[2].fields[3] == "short"
 
 
 def test_output_is_one_line_without_control_characters():

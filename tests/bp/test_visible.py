@@ -4,12 +4,11 @@ from datetime import UTC
 
 import pytest
 
-from monrest.bp.live import HOST_COLUMNS, SERVICE_COLUMNS, Live, Needs
+from monrest.bp.calculation import add_needs
+from monrest.bp.core_rows import HOST_COLUMNS, SERVICE_COLUMNS, Live, Needs
 from monrest.bp.model import read
-from monrest.bp.plan import add_needs
-from monrest.bp.results import Result
-from monrest.bp.search import Moment
-from monrest.bp.states import NodeState
+from monrest.bp.node_state import NodeState, Result
+from monrest.bp.statusfilter import Moment
 from monrest.bp.store import Stored
 from monrest.bp.visible import NOT_VISIBLE, masked, visible_nodes
 from tests.bp.town import NOW, drained, row

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.bp.calculate import Calculation, Options
-from monrest.bp.live import Live, Needs
+from monrest.bp.calculation import Calculation, Known, Options, plan
+from monrest.bp.core_rows import Live, Needs
 from monrest.bp.model import read
-from monrest.bp.plan import plan
-from monrest.bp.results import NOTHING, restored, stored
-from monrest.bp.tree import Known
+from monrest.bp.node_state import NOTHING, restored, stored
 
 NOW = 1_700_000_000
 

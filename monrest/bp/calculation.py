@@ -1,27 +1,212 @@
 """One calculation of a process: every node once, children first.
 
-Rules: docs/spec/bp.md, "Calculation".
+A run evaluates tens of thousands of nodes. ``Plan`` is what a definition means for calculations,
+worked out once. Rules: docs/spec/bp.md, "Calculation".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
 from attrs import define, field, frozen
 
-from monrest.bp import functions
+from monrest.bp import node_functions as functions
+from monrest.bp.core_rows import PEER, Live, Needs, Pair, Services
 from monrest.bp.custom import EMPTY, Extensions
-from monrest.bp.functions import Outcome, failed
-from monrest.bp.leaves import Leaf
-from monrest.bp.live import Live
-from monrest.bp.model import ROOT, Definition, Node
-from monrest.bp.plan import Plan, Step
-from monrest.bp.results import NOT_YET, Result
-from monrest.bp.search import Moment
-from monrest.bp.states import DEFAULT_ORDER, OK, PENDING, WORDS, Item, NodeState, first_line, listed
-from monrest.bp.tree import Known, tree
+from monrest.bp.model import ROOT, Definition, Node, matching_of, text_at
+from monrest.bp.node_functions import NONE, Filters, Leaf, Outcome, failed, filters_of
+from monrest.bp.node_state import (
+    DEFAULT_ORDER,
+    NOT_YET,
+    OK,
+    PENDING,
+    UNCHECKED,
+    WORDS,
+    Item,
+    NodeState,
+    Result,
+    first_line,
+    listed,
+)
+from monrest.bp.statusfilter import Moment, columns_of
+
+
+@frozen
+class Step:
+    """One node; ``children`` are ids and labels.
+
+    ``service`` is what it is about if that is a service by name, no filter looks at it, and it is
+    not the root.
+    """
+
+    node: Node
+    filters: Filters
+    children: tuple[tuple[str, str], ...]
+    service: tuple[str, str] | None
+
+
+@define(eq=False)
+class Plan:
+    """All steps, children before parents, and what the nodes look at.
+
+    ``services`` are those about services by name, ``others`` the rest and the root.
+    ``extended``: code of one's own takes part, which may take any time. ``filters`` are the names
+    of all filters that process and nodes name. ``last`` are the states that were calculated last.
+    """
+
+    definition: Definition
+    general: tuple[str, ...]
+    steps: tuple[Step, ...]
+    services: tuple[tuple[str, tuple[str, str], Step], ...]
+    others: tuple[Step, ...]
+    needs: Needs
+    extended: bool
+    filters: frozenset[str]
+    ids: tuple[str, ...] = field(init=False)
+    last: Mapping[str, NodeState] | None = field(default=None, init=False)
+    peers: frozenset[str] = field(default=frozenset(), init=False)
+    _known: Mapping[Pair, int] | None = field(default=None, init=False)
+    _places: Sequence[int] = field(default=(), init=False)
+
+    @ids.default
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(node for node, _, _ in self.services)
+
+    def places(self, services: Services) -> Sequence[int]:
+        """Give where the rows of ``services`` stand, 0 for one that is missing.
+
+        Notes the sites that have them as ``peers``.
+        """
+        of, table = services.places.of, services.table
+        if self._known is not of:
+            self._known = of
+            self._places = [of.get(pair, 0) for _, pair, _ in self.services]
+            rows = (table[at] for at in self._places)
+            self.peers = frozenset(row[PEER] for row in rows if row is not None)
+        return self._places
+
+
+def plan(definition: Definition, default_filter: Sequence[str]) -> Plan:
+    """Work out a definition under these filters of all processes."""
+    general = (*default_filter, *definition.filter)
+    steps = tuple(_steps(definition, general))
+    needs = Needs()
+    add_needs(needs, definition, general)
+    return Plan(
+        definition=definition,
+        general=tuple(default_filter),
+        steps=steps,
+        services=tuple((one.node.id, one.service, one) for one in steps if one.service),
+        others=tuple(one for one in steps if not one.service),
+        needs=needs,
+        extended=any(step.filters.others or step.node.function.name == "custom" for step in steps),
+        filters=frozenset(definition.filter).union(*(node.filter for node in definition.nodes)),
+    )
+
+
+def _steps(definition: Definition, general: Sequence[str]) -> Iterator[Step]:
+    for node in definition.order:
+        filters = filters_of(general, node.filter)
+        service: tuple[str, str] | None = None
+        if node.function.name == "status" and filters == NONE and node.id != ROOT:
+            host, name, op = (text_at(node.function.arguments, at) for at in range(3))
+            if name and matching_of(name, op)[0] == "=":
+                service = (host, name)
+        children = tuple((child.id, child.label) for child in definition.children(node))
+        yield Step(node, filters, children, service)
+
+
+def add_needs(
+    needs: Needs, definition: Definition, general: Sequence[str], *, members: bool = False
+) -> None:
+    """Add what one process looks at; the host of its name too, which tells its backend.
+
+    ``general`` are the filters of all nodes. ``members``: of groups the members are needed,
+    whatever filters say.
+    """
+    needs.hosts.update(definition.host_of(node) for node in definition.exported)
+    needs.hosts.add(definition.name)
+    for node in definition.nodes:
+        name, arguments = node.function.name, node.function.arguments
+        if name == "status":
+            host, service, op = (text_at(arguments, at) for at in range(3))
+            if not service:
+                needs.hosts.add(host)
+                continue
+            needs.services_of.add(host)
+            if matching_of(service, op)[0] != "=":
+                needs.matched_hosts.add(host)
+        elif name == "groupstatus":
+            rows = members or filters_of(general, node.filter).active
+            _add_group(needs, text_at(arguments, 0).lower(), text_at(arguments, 1), rows)
+        elif name == "statusfilter":
+            _add_searches(needs, arguments)
+
+
+def _add_group(needs: Needs, kind: str, name: str, members: bool) -> None:
+    if kind == "hostgroup":
+        (needs.member_hostgroups if members else needs.hostgroups).add(name)
+    elif kind == "servicegroup":
+        (needs.member_servicegroups if members else needs.servicegroups).add(name)
+
+
+def _add_searches(needs: Needs, arguments: Sequence[Any]) -> None:
+    searches = [arguments[2]] if isinstance(arguments[2], dict) else arguments[2]
+    if arguments[1] != "services":
+        needs.every_host = True
+        needs.host_columns.update(columns_of(searches, hosts=True))
+    if arguments[1] != "hosts":
+        needs.every_service = True
+        needs.service_columns.update(columns_of(searches, hosts=False))
+
+
+_INDENT = "\u2002" * 3
+_DEEPEST = 20
+_MOST_LINES = 500
+_CIRCULAR = "[CIRCULAR DEPENDENCY]"
+
+
+@frozen
+class Known:
+    """Processes by their number, with the states of their nodes."""
+
+    all: Mapping[str, tuple[Definition, Mapping[str, NodeState]]] = field(factory=dict)
+
+
+def tree(known: Known, number: str, node: str) -> str:
+    """Give the nodes below ``node`` of a process that are not OK, following linked processes."""
+    lines: list[str] = []
+    for line in _below(known, number, node, 0, ((number, node),)):
+        if len(lines) >= _MOST_LINES:
+            lines.append("...")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _below(
+    known: Known, number: str, node: str, depth: int, path: tuple[tuple[str, str], ...]
+) -> Iterator[str]:
+    if depth >= _DEEPEST or number not in known.all:
+        return
+    definition, states = known.all[number]
+    if node not in definition.by_id:
+        return
+    for child in definition.children(definition.by_id[node]):
+        state = states.get(child.id, UNCHECKED)
+        if state.status == OK:
+            continue
+        line = f"{_INDENT * depth}- [{child.label}] {WORDS[state.status]} - "
+        line += first_line(state.status_text)
+        here = (number, child.id) if state.bp_ref is None else (state.bp_ref, ROOT)
+        if here in path:
+            yield f"{line} {_CIRCULAR}"
+            continue
+        yield line
+        yield from _below(known, *here, depth + 1, (*path, here))
+
 
 _SLICE = 20
 
@@ -84,7 +269,7 @@ class Calculation:
         left: Sequence[Step] = plan.steps
         if not self.leaf.hard:
             # Nearly all nodes are services by name; they need no children and come first.
-            missing = self.leaf.services(plan, self.states)
+            missing = self._services()
             left = plan.others if not missing else [*missing, *plan.others]
         for count, step in enumerate(left):
             if count % _SLICE == 0:
@@ -103,6 +288,30 @@ class Calculation:
         # Only now: when a calculation fails its process keeps the states of before.
         plan.last = self.states
         return self._result()
+
+    def _services(self) -> list[Step]:
+        """Set the states of nodes about services whose soft states count and no filter looks at.
+
+        The same as ``Leaf.status``, for all of them in one go. What has the row of before has the
+        state of before. Gives the nodes whose service is missing.
+        """
+        plan, states, services = self.plan, self.states, self.live.services
+        places, nodes = plan.places(services), plan.services
+        self.leaf.peers |= plan.peers
+        found = [services.states[at] for at in places]
+        left: list[Step] = []
+        for which in [at for at, state in enumerate(found) if state is None]:
+            at = places[which]
+            row = services.table[at]
+            if row is None:
+                left.append(nodes[which][2])
+            else:
+                found[which] = services.states[at] = self.leaf.of_service(row)
+        if left:
+            states.update((node[0], one) for node, one in zip(nodes, found, strict=True) if one)
+        else:
+            states.update(zip(plan.ids, found, strict=True))  # type: ignore[arg-type]  # no None
+        return left
 
     def _stays(self, step: Step) -> bool:
         """Whether a node keeps its state: nothing that it looks at is another than before."""

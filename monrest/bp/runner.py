@@ -7,35 +7,161 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from datetime import tzinfo
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, TypeAlias
 
-from attrs import define, field
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, sliced
-from monrest.base.errors import RestError
-from monrest.base.values import SiteProblem
+from monrest.base.errors import RestError, SitesFailed
+from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.bp import custom
-from monrest.bp.calculate import Calculation, Options
-from monrest.bp.filters import BUILT_IN
-from monrest.bp.gather import Answers, Rule, gather
-from monrest.bp.live import Needs
+from monrest.bp.calculation import Calculation, Known, Options, Plan, add_needs, plan
+from monrest.bp.core_rows import NOWHERE, Layout, Live, Memory, Needs, Question, Services
 from monrest.bp.model import Definition
-from monrest.bp.plan import Plan, add_needs, plan
-from monrest.bp.references import Key, references
-from monrest.bp.results import Result
-from monrest.bp.search import Moment
-from monrest.bp.services import Memory
-from monrest.bp.states import DEFAULT_ORDER, NodeState
+from monrest.bp.node_functions import BUILT_IN
+from monrest.bp.node_state import DEFAULT_ORDER, NodeState, Result
+from monrest.bp.statusfilter import Moment
 from monrest.bp.store import Stored
-from monrest.bp.tree import Known
-from monrest.bp.visible import visible_nodes
+from monrest.bp.visible import Key, references, visible_nodes
 from monrest.config import BpConfig
+from monrest.livestatus.recall import Recall
+from monrest.query.model import CoreFilter, Pushed, Test
+from monrest.query.pushdown import both
+from monrest.sites.fanout import Gathered, fan_out
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
+
+_SLICE = 500
+LIE = "the core sent rows of wrong types"
+
+
+@frozen
+class Answers:
+    """What was learned, and which sites could not say everything."""
+
+    live: Live
+    problems: tuple[SiteProblem, ...] = ()
+
+
+Rule: TypeAlias = Callable[[str], CoreFilter | None]
+"""What somebody may see of a table of the cores; None for all of it."""
+
+
+async def gather(
+    sites: Sequence[Site],
+    needs: Needs,
+    clock: IReactorTime,
+    memory: Memory | None = None,
+    rule: Rule = lambda _: None,
+) -> Answers:
+    """Ask all sites at once; those that fail or lie are told as problems.
+
+    With a ``memory`` services that are as they were before are the same rows. Without a ``rule``
+    it is all that there is, whoever asks.
+    """
+    questions = needs.questions()
+    live = Live(services=Services(memory.places if memory else NOWHERE))
+    problems: dict[str, SiteProblem] = {}
+    if not sites or not questions:
+        return Answers(live)
+    asked = [evolve(one, filter=both(one.filter, rule(one.table))) for one in questions]
+    waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory)) for one in asked]
+    wanted = frozenset(needs.matched_hosts)
+    outcomes = await DeferredList(waiting, consumeErrors=True)
+    for question, (_, outcome) in zip(questions, outcomes, strict=True):
+        if isinstance(outcome, Failure):
+            outcome.raiseException()
+        problems.update((one.site, one) for one in outcome.problems)
+        # The first of several sites that have an object counts, so it is taken last.
+        for answer in reversed(outcome.answers):
+            site = answer.site
+            work = live.take(question, site.id, answer.rows, wanted)
+            try:
+                await sliced(work, clock)
+            except (TypeError, ValueError):
+                problems[site.id] = SiteProblem(site.id, site.name, LIE)
+    await sliced(live.services.settle(), clock)
+    if memory is not None:
+        memory.keep(live.services.places, [site.id for site in sites])
+    return Answers(live, tuple(problems.values()))
+
+
+async def ask(
+    sites: Sequence[Site], question: Question, clock: IReactorTime, memory: Memory | None = None
+) -> Gathered:
+    """Ask one question; that no site answers at all is no error."""
+    recalls = None
+    if memory is not None and question.table in ("hosts", "services"):
+        recalls = partial(_recall, memory, question.table)
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        known = core.tables.get(question.table)
+        return question.pushed(known) if known else None
+
+    try:
+        return await fan_out(sites, plan, question.layout, clock, recalls=recalls)
+    except SitesFailed as error:
+        return Gathered((), error.problems, 0.0)
+
+
+def _recall(memory: Memory, table: str, site: Site) -> Recall:
+    return memory.recall(table, site.id)
+
+
+_CARRIERS: Mapping[str, Layout] = {
+    "hosts": (("name", "string"), ("custom_variables", "dict")),
+    "services": (("host_name", "string"), ("description", "string"), ("custom_variables", "dict")),
+}
+
+
+async def carriers(
+    sites: Sequence[Site],
+    table: str,
+    variable: str,
+    seen: CoreFilter | None,
+    clock: IReactorTime,
+) -> dict[tuple[str, str, str], str]:
+    """Which hosts or services carry the number of a process: (site, host, service) to number.
+
+    ``seen`` is the visibility filter of the asker, None for everybody's eyes. Raises SitesFailed
+    when no site answers.
+    """
+    layout = _CARRIERS[table]
+    columns = tuple(name for name, _ in layout)
+    has = Test("custom_variable_names", ">=", variable)
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        if not core.has(table, "custom_variables"):
+            return None
+        # Icinga 2 has no such list to search in: all rows are looked at.
+        limit = seen if core.kind == "icinga2" else both(seen, has)
+        return Pushed(table=table, columns=columns, filter=limit)
+
+    found: dict[tuple[str, str, str], str] = {}
+    if not sites:
+        return found
+    gathered = await fan_out(sites, plan, layout, clock)
+    for answer in gathered.answers:
+        await sliced(_carried(answer.site.id, answer.rows, variable, found), clock)
+    return found
+
+
+def _carried(
+    site: str, rows: Sequence[Row], variable: str, found: dict[tuple[str, str, str], str]
+) -> Generator[None]:
+    for at, (host, *service, variables) in enumerate(rows):
+        if at % _SLICE == _SLICE - 1:
+            yield
+        if isinstance(variables, dict) and variable in variables:
+            found[site, str(host), str(service[0]) if service else ""] = str(variables[variable])
+
 
 _PATIENCE = 180.0
 """Seconds for which a process waits for a site that it was calculated from before."""
@@ -43,7 +169,7 @@ _EXTENSION_SECONDS = 10.0
 _MOST_HUNG = 2
 
 
-class FailedError(RestError):
+class CalculationFailedError(RestError):
     """A calculation went wrong; the description says why."""
 
 
@@ -269,12 +395,12 @@ class Batch:
     def late(self, process: Stored, reason: str) -> None:
         """Note that a process keeps what it has because code of others takes too long."""
         if self.strict:
-            raise FailedError("calculation failed", reason)
+            raise CalculationFailedError("calculation failed", reason)
         text = "business process {nr} is not calculated: {reason}"
         self.log.warn(text, nr=process.nr, reason=reason)
 
     def failed(self, process: Stored, reason: str) -> None:
-        """Note that a process keeps what it has; raise FailedError if somebody waits for it."""
+        """Note that a process keeps what it has; raise an error if somebody waits for it."""
         if self.strict:
-            raise FailedError("calculation failed", reason)
+            raise CalculationFailedError("calculation failed", reason)
         self.log.failure("business process {nr} cannot be calculated", nr=process.nr)

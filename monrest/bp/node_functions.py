@@ -1,22 +1,20 @@
-"""The functions of nodes that look at the cores: status, groupstatus and statusfilter.
+"""The functions of nodes over their children and over what the cores say.
 
 What is of a wrong type in a row is 0, empty or unknown: a core that lies must not break a
-calculation. Rules: docs/spec/bp.md, "Functions".
+calculation. Rules: docs/spec/bp.md, "Functions" and "Filters".
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from functools import partial
-from typing import Any
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from monrest.base.values import Row
-from monrest.bp.filters import Filters
-from monrest.bp.found import Found, summary
-from monrest.bp.functions import Limited, Outcome, failed, limits, worst_of
-from monrest.bp.live import (
+from monrest.bp.core_rows import (
     ACKNOWLEDGED,
     CHECKED,
     DOWNTIME,
@@ -36,11 +34,353 @@ from monrest.bp.live import (
     number,
     text,
 )
-from monrest.bp.plan import Plan, Step
-from monrest.bp.search import Moment, shown, test_of
-from monrest.bp.states import CRITICAL, OK, UNKNOWN, WORDS, Item, NodeState
-from monrest.bp.syntax import expression_of, matching_of, text_at
+from monrest.bp.model import expression_of, matching_of, text_at
+from monrest.bp.node_state import (
+    CRITICAL,
+    OK,
+    UNKNOWN,
+    WARNING,
+    WORDS,
+    Item,
+    NodeState,
+    counts,
+    first_line,
+    good,
+    listed,
+    worst_group,
+)
+from monrest.bp.statusfilter import Moment, shown, test_of, title_of
 from monrest.query.regex import compile_pattern
+
+_LIMIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)(%?)\Z")
+
+
+@lru_cache(maxsize=4096)
+def limit_of(text: str, total: int) -> float | None:
+    """Give the number that a limit stands for; None when it is none.
+
+    ``n%`` is the share of ``total``; zero and negative percentages are 0.
+    """
+    match = _LIMIT.match(text)
+    if match is None:
+        return None
+    value = float(match[1])
+    if not match[2]:
+        return value
+    return total * value / 100 if value > 0 else 0.0
+
+
+@lru_cache(maxsize=4096)
+def shown_limit(value: float) -> str:
+    """Give a limit as it is printed in performance data."""
+    return f"{value:.6f}"
+
+
+_DOWNTIME_FILTER = "downtime_filter"
+_ACKNOWLEDGED_FILTER = "acknowledged_filter"
+_UNKNOWN_FILTER = "unknown_filter"
+_OUTPUT_FILTER = "add_recursive_output_filter"
+BUILT_IN = (_DOWNTIME_FILTER, _ACKNOWLEDGED_FILTER, _UNKNOWN_FILTER, _OUTPUT_FILTER)
+"""The filters that are there without a file of one's own."""
+
+_STATE_UNKNOWN = 3
+
+
+@frozen
+class Filters:
+    """The active filters of a node; ``others`` are those of one's own, in the order to run."""
+
+    downtime: bool = False
+    acknowledged: bool = False
+    unknown: bool = False
+    recursive_output: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def active(self) -> bool:
+        """Whether any filter looks at rows, which then must be there."""
+        return self.downtime or self.acknowledged or self.unknown or bool(self.others)
+
+    @property
+    def listening(self) -> bool:
+        """Whether any filter has to be called before or after the function."""
+        return self.recursive_output or bool(self.others)
+
+    def state(self, state: int, acknowledged: int, downtime: int) -> int:
+        """Give the state that a host, a service or a child counts with."""
+        if (
+            (self.downtime and downtime)
+            or (self.acknowledged and acknowledged)
+            or (self.unknown and state == _STATE_UNKNOWN)
+        ):
+            return 0
+        return state
+
+
+NONE = Filters()
+
+
+def filters_of(general: Iterable[str], own: Iterable[str]) -> Filters:
+    """Give the filters of a node: the global ones, then its own, each in the order of names."""
+    names = dict.fromkeys([*sorted(set(general)), *sorted(set(own))])
+    if not names:
+        return NONE
+    return Filters(
+        downtime=_DOWNTIME_FILTER in names,
+        acknowledged=_ACKNOWLEDGED_FILTER in names,
+        unknown=_UNKNOWN_FILTER in names,
+        recursive_output=_OUTPUT_FILTER in names,
+        others=tuple(name for name in names if name not in BUILT_IN),
+    )
+
+
+NO_CHILDREN = "no dependent nodes"
+
+
+class Outcome(NamedTuple):
+    """What a function found; ``last_check`` and ``last_state_change`` are None for "now".
+
+    ``output`` replaces the text of a process whose root this is, ``long_output`` follows it.
+    """
+
+    status: int
+    short: str
+    text: str = ""
+    last_check: int | None = None
+    last_state_change: int | None = None
+    acknowledged: int = 0
+    scheduled_downtime_depth: int = 0
+    bp_ref: str | None = None
+    bp_ref_peer: str | None = None
+    output: str | None = None
+    long_output: str = ""
+
+
+def failed(reason: str, *, short: str = "") -> Outcome:
+    """Give the outcome of a function that cannot say anything."""
+    return Outcome(status=UNKNOWN, short=short or reason, text=reason if short else "")
+
+
+# -------------------------------------------------------------------- worst and best
+
+
+def worst_of(
+    items: Sequence[Item],
+    order: Sequence[str],
+    *,
+    best: bool = False,
+    short: str = "",
+    flags: bool = True,
+) -> Outcome:
+    """Give the state of the first group of the order; ``flags``: with those of its first member."""
+    group = worst_group(items, order, best=best)
+    if not group:
+        return failed(NO_CHILDREN)
+    first = group[0][1]
+    word, name = WORDS[first.status], "Best" if best else "Worst"
+    labels = [label for label, _ in group]
+    details = ""
+    if first.status != OK:
+        lines = [f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group]
+        details = "".join(lines)
+    ok, warning, critical, unknown, pending = counts(items)
+    return Outcome(
+        status=first.status,
+        short=short or f"{name.lower()} of",
+        text=(
+            f"{word} - {name} state is {word}: {listed(labels)}{details}"
+            f"| services_ok={ok} services_warning={warning} services_unknown={unknown} "
+            f"services_critical={critical} services_pending={pending}"
+        ),
+        acknowledged=first.acknowledged if flags else 0,
+        scheduled_downtime_depth=first.scheduled_downtime_depth if flags else 0,
+    )
+
+
+# -------------------------------------------------------------------- counting
+
+
+def at_least(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
+    """Critical when no more than the second limit are good, warning when no more than the first."""
+    return _limited(arguments, items, ">=", lambda count, limit: count <= limit)
+
+
+def not_more(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
+    """Critical when more than the second limit are good, warning when more than the first."""
+    return _limited(arguments, items, "<=", lambda count, limit: count > limit)
+
+
+def _limited(
+    arguments: Sequence[Any],
+    items: Sequence[Item],
+    sign: str,
+    beyond: Callable[[float, float], bool],
+) -> Outcome:
+    first = text_at(arguments, 0)
+    second = text_at(arguments, 1) or first
+    total = len(items)
+    warning, critical = limit_of(first, total), limit_of(second, total)
+    if warning is None:
+        return failed("warning threshold must be numeric")
+    if critical is None:
+        return failed("critical threshold must be numeric")
+    count = good(items)
+    status = WARNING if beyond(count, warning) else OK
+    if beyond(count, critical):
+        status = CRITICAL
+    both = first if first == second else f"{first},{second}"
+    return _available(status, f"{sign} {both}", count, total, warning, critical)
+
+
+def _available(
+    status: int, short: str, count: int, total: int, warning: float, critical: float
+) -> Outcome:
+    limits = f"{shown_limit(warning)};{shown_limit(critical)}"
+    return Outcome(
+        status=status,
+        short=short,
+        text=(
+            f"{WORDS[status]} - {count}/{total} nodes are available|good={count};{limits};0;{total}"
+        ),
+    )
+
+
+def equals(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
+    """Critical unless exactly so many are good."""
+    given = text_at(arguments, 0)
+    limit = limit_of(given, len(items))
+    if limit is None:
+        return failed("threshold must be numeric")
+    if not items:
+        return failed(NO_CHILDREN)
+    count = good(items)
+    status = OK if count == limit else CRITICAL
+    return _available(status, f"= {given}", count, len(items), limit, limit)
+
+
+# -------------------------------------------------------------------- without children
+
+_FIXED = {"0": OK, "ok": OK, "1": WARNING, "warning": WARNING}
+_FIXED |= {"2": CRITICAL, "critical": CRITICAL, "down": CRITICAL}
+
+
+def fixed(arguments: Sequence[Any]) -> Outcome:
+    """Give the state that is written there."""
+    status = _FIXED.get(text_at(arguments, 0).lower(), UNKNOWN)
+    return Outcome(status=status, short="fixed", text=text_at(arguments, 1) or WORDS[status])
+
+
+def random(choice: int) -> Outcome:
+    """Give the state that chance chose."""
+    word = WORDS[choice]
+    return Outcome(status=choice, short="random", text=f"{word} - Random state is {word}")
+
+
+# -------------------------------------------------------------------- limits for groups
+
+
+@frozen(kw_only=True)
+class Limited:
+    """How many hosts and services there are and how many of them are bad; None: not looked at."""
+
+    hosts: tuple[int, int] | None
+    services: tuple[int, int] | None
+
+
+def limits(arguments: Sequence[Any], found: Limited) -> tuple[int | None, str]:
+    """Give the state by the limits hostwarn, hostcrit, servicewarn and servicecrit.
+
+    None without any limit; a text for a limit that is no number.
+    """
+    status: int | None = None
+    for at, (kind, total_and_bad, level) in enumerate(
+        (
+            ("host", found.hosts, WARNING),
+            ("host", found.hosts, CRITICAL),
+            ("service", found.services, WARNING),
+            ("service", found.services, CRITICAL),
+        )
+    ):
+        given = text_at(arguments, at)
+        if not given or total_and_bad is None:
+            continue
+        total, bad = total_and_bad
+        limit = limit_of(given, total)
+        if limit is None:
+            return UNKNOWN, f"UNKNOWN - {kind} {WORDS[level].lower()} threshold must be numeric"
+        status = status or OK
+        if bad >= limit:
+            status = max(status, level)
+    return status, ""
+
+
+_SHOWN_PROBLEMS = 10
+_LONGEST_OUTPUT = 50
+
+
+@define
+class Flags:
+    """How many problems are acknowledged or in downtime, and how many objects are bad."""
+
+    acknowledged: int = 0
+    downtime: int = 0
+    bad: int = 0
+
+    def add(self, row: Row, *, problem: bool, bad: bool) -> None:
+        """Count one object."""
+        self.acknowledged += bool(problem and row[ACKNOWLEDGED])
+        self.downtime += bool(problem and row[DOWNTIME])
+        self.bad += bad
+
+    def handled(self, count: int) -> bool:
+        """Whether so many make up for all that is bad."""
+        return count > 0 and self.bad <= count
+
+
+@define
+class Found:
+    """What searches found."""
+
+    counts: Counts = field(factory=Counts)
+    host_flags: Flags = field(factory=Flags)
+    flags: Flags = field(factory=Flags)
+    present: set[int] = field(factory=set)
+    highest: int = OK
+    lines: list[str] = field(factory=list)
+    more: int = 0
+
+    def problem(self, row: Row, word: str, *, hosts: bool) -> None:
+        """Note a problem; the first ones are told."""
+        if len(self.lines) >= _SHOWN_PROBLEMS:
+            self.more += 1
+            return
+        output = text(row[OUTPUT])[:_LONGEST_OUTPUT]
+        self.lines.append(f"[{word}] {title_of(row, hosts=hosts)} - {output}")
+
+    def listed(self) -> str:
+        """Give the lines that follow the summary."""
+        lines = [*self.lines, *([f"found {self.more} more issues..."] if self.more else [])]
+        return "".join(f"\n{one}" for one in lines)
+
+
+def summary(
+    status: int,
+    hosts: tuple[int, int] | None,
+    services: tuple[int, int] | None,
+    hosts_bad: int,
+    services_bad: int,
+) -> str:
+    """Give the line with counts and performance data of the sides that were looked at."""
+    words: list[str] = []
+    numbers: list[str] = []
+    if hosts is not None:
+        words.append(f"{hosts[0]}/{hosts[1]} hosts up")
+        numbers.append(f"hosts_up={hosts[0]} hosts_down={hosts_bad}")
+    if services is not None:
+        words.append(f"{services[0]}/{services[1]} services up")
+        numbers.append(f"services_up={services[0]} services_down={services_bad}")
+    return f"{WORDS[status]} - {', '.join(words)}|{' '.join(numbers)}"
+
 
 _NO_OUTPUT = "no plugin output yet"
 _HARD = 1
@@ -103,31 +443,7 @@ class Leaf:
             return self._row(row, filters, previous, host=False)
         return self._matching(host, op, pattern, filters, best=best)
 
-    def services(self, plan: Plan, states: dict[str, NodeState]) -> list[Step]:
-        """Set the states of nodes about services whose soft states count and no filter looks at.
-
-        The same as ``status``, for all of them in one go. What has the row of before has the state
-        of before. Gives the nodes whose service is missing.
-        """
-        services, nodes = self.live.services, plan.services
-        places = plan.places(services)
-        self.peers |= plan.peers
-        found = [services.states[at] for at in places]
-        left: list[Step] = []
-        for which in [at for at, state in enumerate(found) if state is None]:
-            at = places[which]
-            row = services.table[at]
-            if row is None:
-                left.append(nodes[which][2])
-            else:
-                found[which] = services.states[at] = self._of_service(row)
-        if left:
-            states.update((node[0], one) for node, one in zip(nodes, found, strict=True) if one)
-        else:
-            states.update(zip(plan.ids, found, strict=True))  # type: ignore[arg-type]  # no None
-        return left
-
-    def _of_service(self, row: Row) -> NodeState:
+    def of_service(self, row: Row) -> NodeState:
         """Give the state of a node about a service, of which there may be tens of thousands."""
         peer = row[PEER]
         _, _, state, _, _, _, _, checked, changed, acknowledged, downtime, *more = row

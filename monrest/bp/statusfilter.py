@@ -15,7 +15,7 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.bp.live import CHECKED, HOST, SERVICE, STATE, number
+from monrest.bp.core_rows import CHECKED, HOST, SERVICE, STATE, number
 from monrest.query.evaluate import Operand, ValueTest, value_test
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import compile_pattern

@@ -1,0 +1,560 @@
+"""The objects of a core that stand for processes, and the file with all of them.
+
+The file is written as a whole, and only if it changes; it has a lock of its own and one on its
+folder, so that daemons of one machine do not write what another one has already replaced.
+
+Rules: docs/spec/bp.md, "Export".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from attrs import define, field, frozen
+from twisted.logger import Logger
+
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, shielded
+from monrest.base.errors import BadRequest, RestError
+from monrest.bp.delivery import sole
+from monrest.bp.model import ILLEGAL, ROOT, Definition, Node
+from monrest.bp.store import Check, Stored
+from monrest.config import BpConfig, ConfigTool
+from monrest.objectconfig import commands
+from monrest.objectconfig.block import Block
+from monrest.objectconfig.document import UnwritableError
+from monrest.objectconfig.files import setting
+from monrest.objectconfig.hooks import environment
+from monrest.objectconfig.journal import Room
+from monrest.objectconfig.reload import Commands, reload
+from monrest.objectconfig.save import Allowed, Write, write
+from monrest.objectconfig.saving import lock
+from monrest.objectconfig.targets import digest
+from monrest.sites.registry import Sites
+from monrest.sites.site import Site
+
+HOST_TEMPLATE = "{app}-bp-template"
+SERVICE_TEMPLATE = "{app}-bp-node-template"
+
+
+@frozen
+class CoreObject:
+    """A host or a service; attributes by their names in object files, lists as texts."""
+
+    type: Literal["host", "service"]
+    attributes: Mapping[str, str]
+
+
+@frozen
+class Exported:
+    """The objects of one live process; ``name`` is for people."""
+
+    number: str
+    name: str
+    objects: tuple[CoreObject, ...]
+
+
+def exported(number: str, definition: Definition, app: str) -> Exported:
+    """Give the objects of a process; ``app`` is the word in names of variables."""
+    objects: list[CoreObject] = []
+    for node in definition.exported:
+        if node.id == ROOT and definition.create_host_object:
+            objects.append(CoreObject("host", _host(number, definition, node, app)))
+        objects.append(CoreObject("service", _service(number, definition, node, app)))
+    return Exported(number, definition.name, tuple(objects))
+
+
+def together(processes: Iterable[Exported]) -> tuple[CoreObject, ...]:
+    """Give the objects of all: hosts by name, then services by host and name; the first counts."""
+    found: dict[tuple[str, str, str], CoreObject] = {}
+    for process in processes:
+        for one in process.objects:
+            service = one.attributes.get("service_description", "")
+            found.setdefault((one.type, one.attributes["host_name"], service), one)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _host(number: str, definition: Definition, node: Node, app: str) -> dict[str, str]:
+    return {
+        "host_name": definition.host_of(node),
+        "alias": f"Business Process: {node.label}",
+        "use": definition.template or HOST_TEMPLATE.format(app=app),
+        **_identity(number, node, app),
+        **_common(node),
+        **node.host_object_attributes,
+    }
+
+
+def _service(number: str, definition: Definition, node: Node, app: str) -> dict[str, str]:
+    return {
+        "host_name": definition.host_of(node),
+        "service_description": node.label,
+        "display_name": node.label,
+        "use": node.template or SERVICE_TEMPLATE.format(app=app),
+        **_identity(number, node, app),
+        **_common(node),
+        **node.service_object_attributes,
+    }
+
+
+def _identity(number: str, node: Node, app: str) -> dict[str, str]:
+    word = app.upper()
+    return {f"_{word}_BP_ID": number, f"_{word}_NODE_ID": node.id}
+
+
+def _common(node: Node) -> dict[str, str]:
+    given = {
+        "contacts": ",".join(node.contacts),
+        "contact_groups": ",".join(node.contactgroups),
+        "notification_period": node.notification_period,
+        "max_check_attempts": node.max_check_attempts,
+        "event_handler": node.event_handler,
+    }
+    return {name: value for name, value in given.items() if value}
+
+
+NAGIOS, ICINGA2 = FORMATS = ("nagios", "icinga2")
+
+_HEADER = (
+    "mon: readonly",
+    "Written by monrest from its business processes, and again whenever one of them changes.",
+)
+_OWNER = re.compile(
+    r"""^ +(?:vars\["[A-Z]\w*_BP_ID"\] = "|_[A-Z]\w*_BP_ID +)(\d+)"?$""", re.MULTILINE
+)
+_KIND = re.compile(r'(?:define|object) (\w+) (?:"(.*)")?')
+_HOST = re.compile(r'^  host_name(?: = "| +)(.*?)"?$', re.MULTILINE)
+_SERVICE = re.compile(r"^  service_description +(.*)$", re.MULTILINE)
+_NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?\Z")
+_LISTS = {"contacts": "contacts", "contact_groups": "contact_groups"}
+_TEXTS = {"notification_period": "notification_period"}
+"""What Icinga 2 has no attributes for: custom variables, for its rules of notifications."""
+
+
+def block(one: CoreObject, form: str) -> str:
+    """Give the text of one object. Raises UnwritableError for what no file can say."""
+    if form == ICINGA2:
+        return "\n".join(_object(one.type, one.attributes))
+    return Block.new(one.type, one.attributes, "", "\n").text.strip()
+
+
+def joined(blocks: Iterable[str], form: str) -> bytes:
+    """Give the content of the file: hosts by name, then services by host and name."""
+    mark = "//" if form == ICINGA2 else "#"
+    header = "".join(f"{mark} {line}\n" for line in _HEADER)
+    return "".join([header, *(f"\n{one}\n" for one in sorted(blocks, key=_place))]).encode()
+
+
+def _place(text: str) -> tuple[str, ...]:
+    """Where an object stands in the file."""
+    kind, host, service = (pattern.search(text) for pattern in (_KIND, _HOST, _SERVICE))
+    word, named = (kind[1].lower(), kind[2] or "") if kind else ("", "")
+    return word, host[1] if host else named, service[1] if service else named
+
+
+def split(content: bytes | None) -> list[tuple[str, str]]:
+    """Give the objects of a file that ``joined`` made, each with the number of its process."""
+    found = []
+    for one in (content or b"").decode("utf-8", "replace").split("\n\n"):
+        number = _OWNER.search(one)
+        if number is not None:
+            found.append((number[1] or number[2], one.strip("\n")))
+    return found
+
+
+def _object(kind: str, attributes: Mapping[str, str]) -> Iterator[str]:
+    name = attributes["host_name" if kind == "host" else "service_description"]
+    yield f"object {kind.capitalize()} {_quoted(name)} {{"
+    for template in filter(None, map(str.strip, attributes.get("use", "").split(","))):
+        yield f"  import {_quoted(template)}"
+    for key, value in attributes.items():
+        if key == "host_name":
+            if kind == "service":
+                yield f"  host_name = {_quoted(value)}"
+        elif key not in ("use", "service_description", "alias"):
+            yield f"  {_attribute(key, value)}"
+    yield "}"
+
+
+def _attribute(key: str, value: str) -> str:
+    if key.startswith("_"):
+        return f"vars[{_quoted(key[1:])}] = {_quoted(value)}"
+    if key in _LISTS:
+        members = ", ".join(_quoted(one) for one in value.split(",") if one)
+        return f'vars["{_LISTS[key]}"] = [ {members} ]'
+    if key in _TEXTS:
+        return f'vars["{_TEXTS[key]}"] = {_quoted(value)}'
+    if key == "event_handler":
+        return f"event_command = {_quoted(value)}"
+    if _NUMBER.match(value):
+        return f"{key} = {value}{'m' if key.endswith('_interval') else ''}"
+    return f"{key} = {_quoted(value)}"
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def forbidden_characters(config: BpConfig, tool: ConfigTool | None) -> str:
+    """Give what the core that reads the objects does not take; nothing where none reads any.
+
+    A Nagios or Naemon says it in its main file, if that is known. Blocks.
+    """
+    if not config.objects_save_file:
+        return ""
+    if config.objects_save_format == ICINGA2:
+        return "!"
+    told = setting(tool.core_conf, "illegal_object_name_chars") if tool and tool.core_conf else None
+    return ILLEGAL if told is None else told
+
+
+def check_names(definition: Definition, illegal: str) -> None:
+    """Raise BadRequest for a name of an object that has one of the forbidden_characters."""
+    for problem in name_problems(definition, illegal):
+        raise BadRequest("invalid name of an exported object", problem)
+
+
+def name_problems(definition: Definition, illegal: str) -> Iterator[str]:
+    """Say what is wrong with the names of the objects that stand for a process."""
+    if not illegal:
+        return
+    at = {node.id: number for number, node in enumerate(definition.nodes)}
+    names = [("name", definition.name)]
+    for node in definition.exported:
+        where = f"nodes[{at[node.id]}]"
+        names += [(f"{where}.label", node.label), (f"{where}.host_name", node.host_name)]
+    for where, name in names:
+        found = [one for one in dict.fromkeys(name) if one in illegal]
+        if found:
+            yield f"{where}: expected none of {' '.join(illegal)} in what is exported, got {name}"
+
+
+MOST_TRIED = 5
+"""Processes that are tried one by one when a core refuses all of them together."""
+
+
+class ExportFailedError(RestError):
+    """The objects did not reach the core."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("reload command failed", reason.strip())
+
+
+class ExportRefusedError(ExportFailedError):
+    """The check command has something against the objects."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the check command refuses the objects: {reason}")
+
+
+@frozen
+class Refusal:
+    """What of a process the check command refused, and why."""
+
+    objects: tuple[CoreObject, ...]
+    reason: str
+
+
+@define(eq=False, kw_only=True)
+class Candidates:
+    """All processes, and the file: what it has, how it is written, and what looks at it.
+
+    ``put`` replaces one content by another, and blocks; ``check`` says what a core has against
+    the file, None for nothing.
+    """
+
+    wanted: Sequence[Exported]
+    old: bytes | None
+    form: str
+    threads: Threads
+    put: Callable[[bytes | None, bytes | None], None]
+    check: Callable[[], Awaitable[str | None]]
+    current: bytes | None = field(init=False)
+
+    @current.default
+    def _as_it_is(self) -> bytes | None:
+        return self.old
+
+    async def content(self, held: Collection[str]) -> bytes:
+        """Give the file with all processes; those that are ``held`` stay in it as they are."""
+
+        def work() -> bytes:
+            given = together(one for one in self.wanted if one.number not in held)
+            blocks = [block(one, self.form) for one in given]
+            blocks += [text for number, text in split(self.old) if number in held]
+            return joined(blocks, self.form)
+
+        return await self.threads.run(work)
+
+    async def write(self, content: bytes | None) -> None:
+        """Make the file have this content."""
+        if content != self.current:
+            before = self.current
+            await self.threads.run(lambda: self.put(before, content))
+            self.current = content
+
+    async def tried(self, content: bytes) -> str | None:
+        """Write it and say what the check command has against it."""
+        await self.write(content)
+        return await self.check()
+
+    async def accepted(
+        self, refused: Collection[str], writer: str, reason: str
+    ) -> dict[str, Refusal]:
+        """Write what the check command takes when it does not take all, and give what it refuses.
+
+        ``refused`` were refused before and are not tried again, ``writer`` is tried first.
+        ``reason`` is what it has against all. Raises ExportRefusedError when no process of which
+        it sees something new is to blame.
+        """
+        suspects = {one.number: one for one in await self._suspects() if one.number not in refused}
+        reasons = dict.fromkeys(suspects, reason)
+        held = {*refused, *suspects}
+        good = await self.content(held)
+        if not suspects:
+            raise ExportRefusedError(reason)
+        if good != self.old:
+            without = await self.tried(good)
+            if without is not None:
+                raise ExportRefusedError(without)
+        tried = sorted(suspects, key=lambda number: number != writer) if len(suspects) > 1 else ()
+        for number in tried[:MOST_TRIED]:
+            content = await self.content(held - {number})
+            refusal = await self.tried(content)
+            if refusal is None:
+                held.remove(number)
+                good = content
+            else:
+                reasons[number] = refusal
+        await self.write(good)
+        return {
+            number: Refusal(one.objects, reasons[number])
+            for number, one in suspects.items()
+            if number in held
+        }
+
+    async def _suspects(self) -> list[Exported]:
+        """Give the processes of which the file did not have everything before."""
+
+        def work() -> list[Exported]:
+            present = {text for _, text in split(self.old)}
+            return [
+                process
+                for process in self.wanted
+                if any(block(one, self.form) not in present for one in process.objects)
+            ]
+
+        return await self.threads.run(work)
+
+
+_ROOM = "(business processes)"
+
+Objects = Callable[[], Awaitable[Sequence[Exported]]]
+
+
+@define(eq=False, kw_only=True)
+class Exporter:
+    """``var_dir`` is the state folder; ``who`` the name that commands find as that of the user."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    wall: WallClock
+    threads: Threads
+    var_dir: Path
+    _unread: bool = field(default=False, init=False)
+    """Whether the core has not read the file since it was written."""
+    _refused: dict[str, Refusal] = field(factory=dict, init=False)
+
+    async def export(
+        self, config: BpConfig, site: Site | None, objects: Objects, who: str, writer: str = ""
+    ) -> tuple[str, ...]:
+        """Make the file hold these objects, and have ``site`` read it if anything differs.
+
+        ``objects`` is asked while nobody else writes. What the check command refuses of a process
+        is not written: the file keeps what it had of that one until it is changed. Gives a line
+        for each of these. Raises RestError with the message ``reload command failed`` if one of
+        them is ``writer``, and if the core does not read the file, which stays as it is then.
+        """
+        if not config.objects_save_file:
+            return ()
+        given = environment(site=site.id if site else "", name=site.name if site else "", user=who)
+        try:
+            wanted, checked = await self._write(config, site, objects, given, writer)
+            if self._unread:
+                await self._reload(config, site, given, checked=checked)
+        except ExportFailedError:
+            raise
+        except (RestError, UnwritableError) as error:
+            raise ExportFailedError(str(error)) from None
+        if writer in self._refused:
+            raise ExportRefusedError(self._refused[writer].reason)
+        return tuple(
+            f"{one.name} ({one.number}): {self._refused[one.number].reason.strip()}"
+            for one in wanted
+            if one.number in self._refused
+        )
+
+    async def _write(
+        self,
+        config: BpConfig,
+        site: Site | None,
+        objects: Objects,
+        given: Mapping[str, str],
+        writer: str,
+    ) -> tuple[Sequence[Exported], bool]:
+        """Write what differs; give all processes, and whether the file was checked with it."""
+        path = Path(config.objects_save_file)
+        run = self.threads.run
+        room = await run(lambda: Room.of(self.var_dir, _ROOM))
+        with ExitStack() as stack:
+            await lock(self.reactor, stack, room, (str(path.parent),))
+            wanted = await objects()
+            self._forget(wanted, writer)
+            file = Candidates(
+                wanted=wanted,
+                old=await run(lambda: _present(path)),
+                form=config.objects_save_format,
+                threads=self.threads,
+                put=partial(self._put, room, str(path)),
+                check=partial(self._check, site, given),
+            )
+            new = await file.content(self._refused)
+            if new == file.old or (file.old is None and not wanted):
+                return wanted, False
+            try:
+                reason = await file.tried(new)
+                if reason is not None:
+                    self._refused |= await file.accepted(self._refused, writer, reason)
+            except BaseException:
+                # A core would not start any more with a file that it refuses.
+                await file.write(file.old)
+                raise
+            self._unread = self._unread or file.current != file.old
+        return wanted, True
+
+    def _forget(self, wanted: Sequence[Exported], writer: str) -> None:
+        """Forget what was refused of processes that are others now, or gone."""
+        present = {one.number: one.objects for one in wanted if one.number != writer}
+        self._refused = {
+            number: refusal
+            for number, refusal in self._refused.items()
+            if present.get(number) == refusal.objects
+        }
+
+    def _put(self, room: Room, path: str, old: bytes | None, new: bytes | None) -> None:
+        """Replace the whole file; blocks."""
+        change = Write(path=path, base_hash=digest(old), content=new)
+        allowed = Allowed(folders=(), files=frozenset({path}))
+        write(room, (change,), allowed, note={"time": int(self.wall.now())})
+
+    async def _check(self, site: Site | None, given: Mapping[str, str]) -> str | None:
+        """What the check command of the site has against its files; None: nothing."""
+        command = _check_command(site)
+        if not command:
+            return None
+        result = await commands.run(self.reactor, command, given, commands.LONGEST)
+        return result.output if result.failed else None
+
+    async def _reload(
+        self, config: BpConfig, site: Site | None, given: Mapping[str, str], *, checked: bool
+    ) -> None:
+        command = config.objects_reload_cmd
+        if site is not None and site.connected:
+            check = "" if checked else _check_command(site)
+            told = Commands(check=check, reload=command, environment=given)
+            done = await reload(site, self.reactor, self.wall, told, seconds=2 * commands.LONGEST)
+            failed, output = done.failed, done.output
+        elif site is None and command:
+            result = await commands.run(self.reactor, command, given, commands.LONGEST)
+            failed, output = result.failed, result.output
+        else:
+            # It reads the file when it starts.
+            self.log.info("the objects of business processes are written, no core is told")
+            failed, output = False, ""
+        self._unread = failed
+        if failed:
+            raise ExportFailedError(output)
+
+
+def _check_command(site: Site | None) -> str:
+    tool = site.config.configtool if site else None
+    return "" if tool is None else tool.obj_check_cmd
+
+
+def _present(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ExportFailedError(f"{path}: {error.strerror}") from None
+
+
+Load: TypeAlias = Callable[[], Awaitable[Iterable[Stored]]]
+
+
+@define(eq=False, kw_only=True)
+class Exports:
+    """``left_out`` names live processes that the last export could not have, with the reason."""
+
+    log: ClassVar[Logger] = Logger()
+
+    sites: Sites
+    threads: Threads
+    exporter: Exporter
+    left_out: tuple[str, ...] = field(default=(), init=False)
+
+    async def export(
+        self, config: BpConfig, app: str, load: Load, writer: int | None = None
+    ) -> None:
+        """Have the configuration of the core hold the objects of all live processes.
+
+        Those that it would not take are left out, named, and hold up no other one. Raises
+        RestError when that fails, or when ``writer`` is one of them.
+        """
+        unusable: list[str] = []
+
+        async def objects() -> tuple[Exported, ...]:
+            illegal = await self._illegal(config)
+            found: list[Exported] = []
+            for one in await load():
+                problem = one.broken or next(name_problems(one.definition, illegal), "")
+                if one.draft:
+                    continue
+                if problem:
+                    unusable.append(f"{one.definition.name} ({one.id}): {problem}")
+                else:
+                    found.append(exported(one.id, one.definition, app))
+            return tuple(found)
+
+        number = "" if writer is None else str(writer)
+        site = self._site(config)
+        refused = await shielded(self.exporter.export(config, site, objects, f"({app})", number))
+        self._tell((*unusable, *refused))
+
+    async def check(self, config: BpConfig) -> Check:
+        """Give what refuses a definition that the core would not take."""
+        illegal = await self._illegal(config)
+        return lambda definition: check_names(definition, illegal)
+
+    def _site(self, config: BpConfig) -> Site | None:
+        return sole(config.result_backend, self.sites.sites)
+
+    async def _illegal(self, config: BpConfig) -> str:
+        site = self._site(config)
+        tool = site.config.configtool if site else None
+        return await self.threads.run(lambda: forbidden_characters(config, tool))
+
+    def _tell(self, left_out: tuple[str, ...]) -> None:
+        """Log which processes are not in the core's configuration, once each."""
+        for text in left_out:
+            if text not in self.left_out:
+                self.log.warn("business process not exported: {text}", text=text)
+        self.left_out = left_out

@@ -1,0 +1,322 @@
+"""Giving results to a core: passive checks, and flags of nodes as downtimes and acknowledgements.
+
+Rules: docs/spec/bp.md, "Results".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+from attrs import define, field, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, sliced
+from monrest.base.errors import BadRequest
+from monrest.base.values import Row
+from monrest.bp.core_rows import Layout, Live, Question
+from monrest.bp.model import ROOT, Definition, Node
+from monrest.bp.node_state import PENDING, NodeState, Result
+from monrest.bp.runner import ask
+from monrest.config import BpConfig
+from monrest.livestatus.command import CoreCommand
+from monrest.query.model import CoreFilter, Test
+from monrest.sites.commands import send
+from monrest.sites.site import Site
+
+DOWNTIME_SECONDS = 86400
+RENEW_SECONDS = 1800
+DOWNTIME_COMMENT = "automatic downtime, all child nodes are in downtime."
+ACK_COMMENT = "automatic acknowledgment, all child nodes are acknowledged."
+
+_LONGEST_OUTPUT = 8000
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def passive_checks(
+    definition: Definition, result: Result, duration: float
+) -> Iterator[CoreCommand]:
+    """Give the passive checks of one process; ``duration`` is that of the run before, in seconds.
+
+    The host of the root is always up, its services have the states of their nodes.
+    """
+    for node in definition.exported:
+        host = definition.host_of(node)
+        state = result.node(node.id)
+        text = result.status_text if node.id == ROOT else state.status_text or state.short_desc
+        status = result.status if node.id == ROOT else state.status
+        if node.id == ROOT:
+            took = f"{duration:.3f}s"
+            output = (
+                f"OK - business process calculation of {len(definition.nodes)} nodes "
+                f"complete in {took}|runtime={took}"
+            )
+            yield CoreCommand("PROCESS_HOST_CHECK_RESULT", (host, "0", output), "output")
+        fields = (host, node.label, str(0 if status == PENDING else status), output_of(text))
+        yield CoreCommand("PROCESS_SERVICE_CHECK_RESULT", fields, "output")
+
+
+def output_of(text: str) -> str:
+    r"""Give a text as plugin output in one line, newlines as the characters ``\n``."""
+    kept = text[:_LONGEST_OUTPUT].rstrip("\n")
+    return "\\n".join(_CONTROL.sub(" ", one) for one in kept.split("\n"))
+
+
+# -------------------------------------------------------------------- acknowledgements, downtimes
+
+
+@frozen
+class Present:
+    """What a core has for the service of a node: downtimes of ours as (id, end), acknowledged."""
+
+    downtimes: tuple[tuple[int, float], ...] = ()
+    acknowledged: bool = False
+    ours: bool = False
+    """Whether the acknowledgement is one of ours."""
+
+
+def synchronised(
+    definition: Definition, node: Node, state: NodeState, present: Present, author: str, now: int
+) -> Iterator[CoreCommand]:
+    """Give what makes the service of an exported node have the flags of the node."""
+    host, label = definition.host_of(node), node.label
+    if state.scheduled_downtime_depth:
+        ends = [end for _, end in present.downtimes]
+        if not ends or max(ends) - now <= RENEW_SECONDS:
+            end = str(now + DOWNTIME_SECONDS)
+            fields = (host, label, str(now), end, "1", "0", str(DOWNTIME_SECONDS), author)
+            yield CoreCommand("SCHEDULE_SVC_DOWNTIME", (*fields, DOWNTIME_COMMENT), "text")
+    else:
+        for number, _ in present.downtimes:
+            yield CoreCommand("DEL_SVC_DOWNTIME", (str(number),))
+    if state.acknowledged and not present.acknowledged:
+        manner = ("1", "1", "0")
+        acknowledge = (host, label, *manner, author, ACK_COMMENT)
+        yield CoreCommand("ACKNOWLEDGE_SVC_PROBLEM", acknowledge, "text")
+    elif not state.acknowledged and present.ours:
+        yield CoreCommand("REMOVE_SVC_ACKNOWLEDGEMENT", (host, label))
+
+
+def presents(
+    services: Iterable[Sequence[object]],
+    downtimes: Iterable[Sequence[object]],
+    comments: Iterable[Sequence[object]],
+) -> dict[tuple[object, object], Present]:
+    """Put together rows of one core, by host and service.
+
+    ``services`` are (host, service, acknowledged), ``downtimes`` (host, service, id, end) and
+    ``comments`` (host, service) of ours.
+    """
+    ends: dict[tuple[object, object], list[tuple[int, float]]] = {}
+    for host, service, number, end in downtimes:
+        if isinstance(number, (int, float)) and isinstance(end, (int, float)):
+            ends.setdefault((host, service), []).append((int(number), float(end)))
+    ours = {(host, service) for host, service in comments}
+    return {
+        (host, service): Present(
+            tuple(ends.get((host, service), ())),
+            bool(acknowledged),
+            bool(acknowledged) and (host, service) in ours,
+        )
+        for host, service, acknowledged in services
+    }
+
+
+_HOST = "PROCESS_HOST_CHECK_RESULT"
+_MODE = 0o660
+
+
+def spooled(commands: Iterable[CoreCommand], app: str, now: float) -> Iterator[str]:
+    """Give the lines of a check result file for passive checks."""
+    yield "### Passive Check Result File ###"
+    yield f"### written by {app} ###"
+    yield f"file_time={int(now)}"
+    for one in commands:
+        yield ""
+        names = ("host_name",) if one.name == _HOST else ("host_name", "service_description")
+        *objects, code, output = one.fields
+        yield from (f"{name}={value}" for name, value in zip(names, objects, strict=True))
+        yield from (
+            "check_type=1",
+            "check_options=0",
+            "scheduled_check=0",
+            "latency=0.000000",
+            f"start_time={now:.6f}",
+            f"finish_time={now:.6f}",
+            "early_timeout=0",
+            "exited_ok=1",
+            f"return_code={code}",
+            f"output={output}",
+        )
+
+
+def spool(folder: str, lines: Iterable[str]) -> Path:
+    """Write a file that a core takes from ``folder``, and the empty one that says it is complete.
+
+    Blocks. Raises OSError.
+    """
+    handle, name = tempfile.mkstemp(prefix="c", suffix="", dir=folder)
+    path = Path(folder, name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.writelines(f"{line}\n" for line in lines)
+        path.chmod(_MODE)
+        path.with_name(f"{path.name}.ok").touch(_MODE)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+Done: TypeAlias = Sequence[tuple[Definition, Result, float]]
+"""Processes, their results, and how many seconds the calculation before this one took."""
+
+
+def sole(wanted: str, sites: Sequence[Site]) -> Site | None:
+    """Give the site of this id, else the only one there is; None where there are several."""
+    if wanted:
+        return next((site for site in sites if site.id == wanted), None)
+    return sites[0] if len(sites) == 1 else None
+
+
+@define(eq=False)
+class Delivery:
+    """Sends to the one core that wants results; tells a failure when it begins and not again."""
+
+    log: ClassVar[Logger] = Logger()
+
+    clock: IReactorTime
+    wall: WallClock
+    threads: Threads
+    _trouble: str = field(default="", init=False)
+
+    async def deliver(
+        self,
+        config: BpConfig,
+        sites: Sequence[Site],
+        done: Done,
+        live: Live,
+        app: str,
+        allowed: Callable[[], bool],
+    ) -> None:
+        """Send the results whose hosts a core has, and flags of nodes if that is wanted.
+
+        What is not ``allowed`` when its turn comes is not sent.
+        """
+        site = sole(config.result_backend, sites)
+        if config.spool_dir and not config.result_backend:
+            await self._spool(config.spool_dir, done, live, app, allowed)
+        elif site is not None:
+            synchronise = config.sync_downtime_ack_state > 1
+            await self._send(site, done, live, app, allowed, synchronise=synchronise)
+        else:
+            self._tell("results are not sent to a core: bp.result_backend names none")
+
+    async def _spool(
+        self, folder: str, done: Done, live: Live, app: str, allowed: Callable[[], bool]
+    ) -> None:
+        """Write all results into one file."""
+        commands: list[CoreCommand] = []
+        await sliced(_commands(done, live, "", commands), self.clock)
+        if not commands or not allowed():
+            return
+        now = self.wall.now()
+        try:
+            await self.threads.run(lambda: spool(folder, spooled(commands, app, now)))
+        except OSError as error:
+            self._tell(f"results are not written: {folder}: {error.strerror}")
+        else:
+            self._trouble = ""
+
+    async def _send(
+        self,
+        site: Site,
+        done: Done,
+        live: Live,
+        app: str,
+        allowed: Callable[[], bool],
+        *,
+        synchronise: bool,
+    ) -> None:
+        commands: list[CoreCommand] = []
+        await sliced(_commands(done, live, site.id, commands), self.clock)
+        if synchronise:
+            present = await self._present(site, app)
+            await sliced(self._flags(done, present, f"({app})", commands), self.clock)
+        if not commands:
+            return
+        try:
+            (sent,) = await send(((site, tuple(commands)),), self.clock, self.wall, allowed)
+        except BadRequest as error:
+            self._tell(f"results are not sent: {error}")
+            return
+        if sent.problem is not None:
+            self._tell(f"results are not sent to {site.id}: {sent.problem.reason}")
+        elif sent.refused:
+            reason = next(iter(sent.refused.values()))
+            self._tell(f"{site.id} refuses {len(sent.refused)} results: {reason}")
+        else:
+            self._trouble = ""
+
+    async def _present(self, site: Site, app: str) -> dict[tuple[object, object], Present]:
+        """Read what the services of nodes have of acknowledgements and of downtimes of ours."""
+        ours = Test("author", "=", f"({app})")
+
+        async def rows(table: str, columns: Layout, limit: CoreFilter | None) -> list[Row]:
+            gathered = await ask((site,), Question(table, columns, limit), self.clock)
+            return [row for answer in gathered.answers for row in answer.rows]
+
+        names: Layout = (("host_name", "string"), ("service_description", "string"))
+        return presents(
+            await rows(
+                "services",
+                (("host_name", "string"), ("description", "string"), ("acknowledged", "int")),
+                None,
+            ),
+            await rows("downtimes", (*names, ("id", "int"), ("end_time", "time")), ours),
+            await rows("comments", names, ours),
+        )
+
+    def _flags(
+        self,
+        done: Done,
+        present: dict[tuple[object, object], Present],
+        author: str,
+        commands: list[CoreCommand],
+    ) -> Generator[None]:
+        now = int(self.wall.now())
+        for definition, result, _ in done:
+            for node in definition.exported:
+                known = present.get((definition.host_of(node), node.label))
+                if known is not None:
+                    state = result.node(node.id)
+                    commands += synchronised(definition, node, state, known, author, now)
+            yield
+
+    def _tell(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self.log.warn("business processes: {trouble}", trouble=trouble)
+            self._trouble = trouble
+
+
+def _commands(done: Done, live: Live, site: str, commands: list[CoreCommand]) -> Generator[None]:
+    for definition, result, duration in done:
+        commands += _known(passive_checks(definition, result, duration), live, site)
+        yield
+
+
+def _known(found: Iterable[CoreCommand], live: Live, site: str) -> Iterable[CoreCommand]:
+    """Leave out results for hosts that the core does not have: it would only complain.
+
+    Without a ``site`` it is enough that any of them has it.
+    """
+    for one in found:
+        places = live.places.get(one.fields[0], ())
+        if site in places or (places and not site):
+            yield one
