@@ -21,15 +21,14 @@ from sqlalchemy import Engine
 from bench.processes import Daemon, Processes
 from bench.report import Line, milliseconds, plain
 from monrest.logs import partitions, records, thinning
-from monrest.logs.line import Line as LogLine
-from monrest.logs.line import kept
-from monrest.logs.reading import Reading, reading
+from monrest.logs.line import LogLine, kept
+from monrest.logs.reading import CacheQuestion, reading
 from monrest.logs.sql import EVERYTHING
 from monrest.query.bind import bind
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.rows.columns import LOGS
 from monrest.store import engines, migrate
 from monrest.store.tables import logcache_lines
@@ -82,12 +81,12 @@ def opened(url: str) -> Engine:
     return engines.writing(parsed, 1, 600.0)
 
 
-def lease_on(engine: Engine, site: str) -> records.Lease:
+def lease_on(engine: Engine, site: str) -> records.UpdateLease:
     """The lease of a site that is new."""
     with engine.begin() as connection:
         known = records.acquire(site, "bench", "update", time.time(), 3600.0)(connection)
     assert known is not None
-    return records.Lease(id=known.id, owner="bench", seconds=3600.0)
+    return records.UpdateLease(id=known.id, owner="bench", seconds=3600.0)
 
 
 def portions(given: list[LogLine]) -> list[list[LogLine]]:
@@ -162,7 +161,7 @@ def questions() -> dict[str, tuple[tuple[str, str], ...]]:
     }
 
 
-def asked(reader: Engine, question: Reading, end: int) -> tuple[float, list[Any]]:
+def asked(reader: Engine, question: CacheQuestion, end: int) -> tuple[float, list[Any]]:
     """Seconds of one question to the cache about all of its time, and what it gave."""
     started = time.perf_counter()
     with reader.connect() as connection:
@@ -174,11 +173,11 @@ def asked(reader: Engine, question: Reading, end: int) -> tuple[float, list[Any]
     return time.perf_counter() - started, found[0]
 
 
-def prepared(parameters: tuple[tuple[str, str], ...], end: int) -> Reading:
+def prepared(parameters: tuple[tuple[str, str], ...], end: int) -> CacheQuestion:
     """The question to the cache that a request about all of its time makes."""
     moment = Moment(now=float(end), zone=UTC)
     query = parse_query((*parameters, ("time[gte]", str(FIRST)), ("time[lt]", str(end - 600))))
-    bound = bind(query, Names(LOGS), View(), moment)
+    bound = bind(query, ColumnNames(LOGS), View(), moment)
     question = reading(bound, layout(bound, ()), None)
     assert question is not None
     return question

@@ -9,7 +9,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.task import Clock
 
 import monrest
-from monrest.base.clock import Steps, measure_spans
+from monrest.base.clock import ClockSteps, measure_spans
 from tests.fakes.clocks import Wall
 
 DATES = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime", "ctime", "strftime"}
@@ -46,7 +46,7 @@ def test_whoever_waits_already_would_wait_for_years(reactor):
 def test_a_clock_that_is_set_is_noticed_and_one_that_is_held_right_is_not():
     clock = Clock()
     wall = Wall(clock)
-    steps = Steps(wall, clock)
+    steps = ClockSteps(wall, clock)
     assert [steps.look(), steps.look()] == [0, 0]
     for _ in range(100):
         clock.advance(60)

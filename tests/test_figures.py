@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.errors import Unavailable
-from monrest.base.metrics import LIFETIME, Figures
+from monrest.base.metrics import LIFETIME, Metrics
 from tests.fakes.keystore import result
 
 
@@ -36,7 +36,7 @@ def now(figures):
 
 
 def test_what_is_filled_is_shown_and_nothing_else(clock):
-    figures = Figures(clock)
+    figures = Metrics(clock)
     assert now(figures) == {}
     figures.fill({"business_process_total": 3, "business_process_duration_seconds": 0.5})
     figures.fill({"business_process_total": 4})
@@ -46,7 +46,7 @@ def test_what_is_filled_is_shown_and_nothing_else(clock):
 
 
 def test_a_source_is_asked_when_its_answer_is_old_or_expired(clock):
-    figures, part = Figures(clock), Part()
+    figures, part = Metrics(clock), Part()
     figures.offer("users", part.source)
     for value, asked in ((1, 1), (2, 1)):
         part.value = value
@@ -66,7 +66,7 @@ def test_a_source_is_asked_when_its_answer_is_old_or_expired(clock):
 
 
 def test_several_share_one_question(clock):
-    figures, part = Figures(clock), Part()
+    figures, part = Metrics(clock), Part()
     part.wait, part.value = Deferred(), 7
     figures.offer("users", part.source)
     waiting = [Deferred.fromCoroutine(figures.current()) for _ in range(3)]
@@ -77,7 +77,7 @@ def test_several_share_one_question(clock):
 
 
 def test_a_failure_is_told_and_asked_again(clock):
-    figures, part = Figures(clock), Part()
+    figures, part = Metrics(clock), Part()
     part.problem = Unavailable("cannot read", "gone")
     figures.offer("users", part.source)
     for _ in range(2):

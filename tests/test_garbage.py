@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.base.spool import Room
+from monrest.base.spool import RowRoom
 from monrest.daemon import garbage
 from monrest.daemon.garbage import FEW, INTERVAL, MANY, PATIENCE, SELDOM, SHORT, WHOLE, Garbage
 from tests.fakes.threads import Reactor
@@ -34,7 +34,7 @@ class Collector:
 
 @pytest.fixture
 def room():
-    return Room(Reactor(), most=100, free=0)
+    return RowRoom(Reactor(), most=100, free=0)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError
 
 from monrest.base import spool as module
-from monrest.base.spool import IN_MEMORY, Room, Share, Spool, Spools
+from monrest.base.spool import IN_MEMORY, RowRoom, Share, Spool, Spools
 from tests.fakes.threads import NoThreads, Reactor
 
 KILO = 1024
@@ -158,7 +158,7 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path):
 
 @pytest.fixture
 def room():
-    return Room(Reactor(), most=100, free=0)
+    return RowRoom(Reactor(), most=100, free=0)
 
 
 def test_room_is_taken_and_given_back(room):
@@ -197,7 +197,7 @@ def test_what_is_larger_than_the_room_gets_it_alone(room):
 
 
 def test_what_is_small_needs_no_room():
-    room = Room(Reactor(), most=100, free=10)
+    room = RowRoom(Reactor(), most=100, free=10)
     one, other = room.share(), room.share()
     assert [one.grow(6), one.grow(4), other.grow(10)] == [True] * 3
     assert room.held == 0

@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, SiteProblem
 from monrest.query.model import Pushed, Test
-from monrest.sites.fanout import Plan, SiteAnswer, fan_out
+from monrest.sites.fanout import PlanSite, SiteAnswer, fan_out
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
 
@@ -171,7 +171,7 @@ class Contacts:
         }, tuple(problems.values())
 
     async def _read(
-        self, sites: tuple[Site, ...], plan: Plan
+        self, sites: tuple[Site, ...], plan: PlanSite
     ) -> tuple[dict[str, SiteAnswer], frozenset[str]]:
         """Answers by site, and who could not be asked."""
         try:
@@ -207,7 +207,7 @@ class _Question:
             one.callback(result)
 
 
-def _about_contact(user: str) -> Plan:
+def _about_contact(user: str) -> PlanSite:
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         columns = tuple(name for name in _COLUMNS if core.has("contacts", name))
         asked = Pushed(table="contacts", columns=columns, filter=Test("name", "=", user))
@@ -216,7 +216,7 @@ def _about_contact(user: str) -> Plan:
     return plan
 
 
-def _about_groups(user: str) -> Plan:
+def _about_groups(user: str) -> PlanSite:
     asked = Pushed(table="contactgroups", columns=("name",), filter=Test("members", ">=", user))
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:

@@ -24,7 +24,7 @@ from passlib.hash import apr_md5_crypt, sha256_crypt, sha512_crypt
 
 from monrest.base.clock import age_of_file
 
-Signature: TypeAlias = tuple[int, int, int, int]
+FileSignature: TypeAlias = tuple[int, int, int, int]
 """Device, inode, time of modification in nanoseconds and size of a file."""
 
 LONGEST_PASSWORD = 1024
@@ -49,10 +49,10 @@ class PasswordFile:
 
     hashes: Mapping[str, str] = field(factory=dict, repr=False)
     problems: tuple[tuple[int, str], ...] = ()
-    signature: Signature | None = None
+    signature: FileSignature | None = None
 
 
-def signature(status: os.stat_result) -> Signature:
+def signature(status: os.stat_result) -> FileSignature:
     """Give what changes when a file does."""
     return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
 

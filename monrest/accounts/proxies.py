@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from attrs import define, field
 
-Address: TypeAlias = IPv4Address | IPv6Address
+IPAddress: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
 _MOST_HOPS = 32
@@ -59,11 +59,11 @@ class Proxies:
                 break
         return client
 
-    def _among(self, address: Address) -> bool:
+    def _among(self, address: IPAddress) -> bool:
         return any(address in network for network in self.trusted)
 
 
-def _address(text: str) -> Address | None:
+def _address(text: str) -> IPAddress | None:
     """Read an address; IPv4 inside IPv6 is IPv4, and the zone of a link-local one is no matter."""
     try:
         address = ip_address(text.partition("%")[0])

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from monrest.accounts.users import Users
     from monrest.api.dispatch import Dispatch
     from monrest.base.concurrency import Threads
-    from monrest.base.metrics import Figures
+    from monrest.base.metrics import Metrics
     from monrest.base.names import Names
-    from monrest.base.spool import Room, Spools
+    from monrest.base.spool import RowRoom, Spools
     from monrest.bp.service import Processes
     from monrest.cluster.service import Cluster
     from monrest.config import Config
@@ -73,11 +73,11 @@ class Context:
     staging: Staging
     threads: Threads
     spools: Spools
-    room: Room
+    room: RowRoom
     jobs: Jobs
     bp: Processes
     cluster: Cluster
-    figures: Figures
+    figures: Metrics
     panorama: Panorama
     nodecontrol: NodeControl
     reports: Reports

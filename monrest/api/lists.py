@@ -16,17 +16,17 @@ from monrest.api.endpoint import Context
 from monrest.api.visibility import view_of
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
-from monrest.base.names import Names as Words
+from monrest.base.names import Names
 from monrest.base.values import Column, Document, RestRequest, Row, Rows
 from monrest.query.bind import bind
 from monrest.query.finish import finish
 from monrest.query.model import FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, CoreType, TableSchema
 from monrest.query.select import select_from_object
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def local_schema(
     )
 
 
-def own_columns(columns: Sequence[Column], names: Words) -> tuple[Column, ...]:
+def own_columns(columns: Sequence[Column], names: Names) -> tuple[Column, ...]:
     """The columns with the site's own word in the place of ``mon``."""
     return tuple(evolve(one, name=names.own(one.name)) for one in columns)
 
@@ -84,7 +84,7 @@ async def select(
     ``extra`` are conditions beside those of the request.
     """
     query = parse_query(request.parameters)
-    bound = bind(query, Names(schema), View(), await moment_of(context, request), extra)
+    bound = bind(query, ColumnNames(schema), View(), await moment_of(context, request), extra)
     names = list(schema.columns)
     shape = Layout(
         columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only
@@ -94,7 +94,7 @@ async def select(
     def row(record: Mapping[str, Any]) -> Row:
         return [record.get(name) for name in names]
 
-    part = Part(
+    part = SitePart(
         plan=SitePlan(pushed=Pushed(table=""), sorted=not bound.sort),
         rows=await sliced(_each(records, row), context.clock),
         constants={},
@@ -110,7 +110,7 @@ async def reselect(context: Context, request: RestRequest, answer: Document) -> 
     schema = TableSchema(name="object", table="", columns={})
     bound = bind(
         evolve(query, filter=type(query.filter)("and", ()), sort=()),
-        Names(schema),
+        ColumnNames(schema),
         view_of(context, request.identity),
         await moment_of(context, request),
     )

@@ -27,7 +27,7 @@ SERVICES = "authorized_for_all_services"
 CONFIGURATION = "authorized_for_configuration_information"
 SYSTEM = "authorized_for_system_information"
 
-Rule: TypeAlias = Callable[[Identity, bool], CoreFilter | None]
+VisibilityRule: TypeAlias = Callable[[Identity, bool], CoreFilter | None]
 
 
 async def visible_sites(
@@ -124,7 +124,7 @@ def _log(identity: Identity, strict: bool) -> CoreFilter | None:
     return Any_(tuple(seen))
 
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, VisibilityRule] = {
     "hosts": _hosts,
     "services": _services,
     "contacts": _contacts,

@@ -13,10 +13,10 @@ from typing import Any
 
 from attrs import Factory, define, field, frozen
 
-from monrest.availability.day_parts import Parts
+from monrest.availability.day_parts import DayParts
 from monrest.availability.downtimes import Downtimes, Flag
 from monrest.availability.periods import Span
-from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
+from monrest.logs.events import DowntimeEvent, Event, ObjectKey, StateEvent
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
 """What an object may be beside its states 0 to 3."""
@@ -58,7 +58,7 @@ class Rules:
     soft: bool = False
     not_running: bool = False
     period: Period = ALWAYS
-    initial: Mapping[Key, int] = Factory(dict)
+    initial: Mapping[ObjectKey, int] = Factory(dict)
 
 
 @define(eq=False)
@@ -73,7 +73,7 @@ class _Object:
     since: int = 0
     inside: bool = True
     seen: int = 0
-    parts: Parts | None = None
+    parts: DayParts | None = None
     seconds: list[int] = field(factory=lambda: [0] * _BUCKETS)
     scheduled: list[int] = field(factory=lambda: [0] * _BUCKETS)
 
@@ -97,11 +97,11 @@ class Availability:
     none where nobody asks for ``parts``.
     """
 
-    keys: Iterable[Key]
+    keys: Iterable[ObjectKey]
     rules: Rules
     bounds: Sequence[int] = ()
     _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
-    _objects: Mapping[Key, _Object] = field(init=False)
+    _objects: Mapping[ObjectKey, _Object] = field(init=False)
     _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
     _coming: int = field(init=False, default=0)
     _next: float = field(init=False)
@@ -115,7 +115,7 @@ class Availability:
         initial = self.rules.initial
         self._objects = self._downtimes.objects
         for key in self.keys:
-            parts = Parts(self.bounds, _BUCKETS) if self.bounds else None
+            parts = DayParts(self.bounds, _BUCKETS) if self.bounds else None
             self._downtimes.add(key, partial(_Object, initial.get(key, NODATA), parts=parts))
 
     def take(self, event: Event) -> None:
@@ -140,16 +140,16 @@ class Availability:
         elif self.rules.not_running:
             self._changes.append((time, None, event.running))
 
-    def times(self, key: Key) -> Times:
+    def times(self, key: ObjectKey) -> Times:
         """The result of one object, after the last event."""
         self._turn(self.rules.span.end)
         one = self._objects[key]
         self._account(one, self.rules.span.end)
         return Times(one.seconds, one.scheduled)
 
-    def parts(self, key: Key) -> Parts:
+    def parts(self, key: ObjectKey) -> DayParts:
         """The result of one object in each part, after ``times``."""
-        return self._objects[key].parts or Parts((), _BUCKETS)
+        return self._objects[key].parts or DayParts((), _BUCKETS)
 
     def _downtime(self, event: DowntimeEvent) -> None:
         for one in self._downtimes.concerned(event):
@@ -200,8 +200,8 @@ class Availability:
 
 
 def availability(
-    events: Iterable[Event], keys: Iterable[Key], rules: Rules
-) -> dict[Key, dict[str, Any]]:
+    events: Iterable[Event], keys: Iterable[ObjectKey], rules: Rules
+) -> dict[ObjectKey, dict[str, Any]]:
     """The rows of all objects at once; see ``row``."""
     wanted = list(keys)
     account = Availability(wanted, rules)
@@ -210,12 +210,12 @@ def availability(
     return {key: row(key, account.times(key), rules.span) for key in wanted}
 
 
-def words_of(key: Key) -> tuple[str, ...]:
+def words_of(key: ObjectKey) -> tuple[str, ...]:
     """The names of the states of a host or service by number."""
     return SERVICE_WORDS if key[1] else HOST_WORDS
 
 
-def row(key: Key, times: Times, span: Span) -> dict[str, int | float]:
+def row(key: ObjectKey, times: Times, span: Span) -> dict[str, int | float]:
     """The fields of section 1.1: seconds, and their percentage of the whole report."""
     values: dict[str, int] = {}
     for state, word in enumerate(words_of(key)):

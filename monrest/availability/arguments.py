@@ -24,7 +24,7 @@ from monrest.query.model import Condition, FilterTree, Group, Query, Ref
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.scan import printable
 
-Kind: TypeAlias = Literal["hosts", "services", "both"]
+ObjectKinds: TypeAlias = Literal["hosts", "services", "both"]
 
 CURRENT = -1
 """To be assumed: the present state of the object."""
@@ -46,7 +46,7 @@ _ASSUMED_SERVICE = {0: None, -1: CURRENT, 6: 0, 7: 3, 8: 1, 9: 2}
 
 
 @frozen(kw_only=True)
-class Asked:
+class ReportArguments:
     """One report, understood.
 
     ``since`` is the first second of log to read. ``assumed_host`` and ``assumed_service`` are
@@ -55,7 +55,7 @@ class Asked:
     ``rows`` are the conditions on the rows, ``left`` the other parameters about them.
     """
 
-    kind: Kind
+    kind: ObjectKinds
     span: Span
     since: int
     with_downtimes: bool = True
@@ -73,13 +73,13 @@ class Asked:
 def asked(
     parameters: Parameters,
     *,
-    kind: Kind,
+    kind: ObjectKinds,
     fields: Set[str],
     now: float,
     zone: tzinfo,
     first_weekday: int,
     single: bool = False,
-) -> Asked:
+) -> ReportArguments:
     """Tell all parameters of a request apart; raise BadRequest naming the one that is wrong.
 
     ``kind`` is the endpoint's default, ``fields`` are the names of all columns of its rows. A
@@ -107,7 +107,7 @@ def asked(
         )
     span = reader.span()
     state = reader.flag("assumeinitialstates", default=True)
-    return Asked(
+    return ReportArguments(
         kind=kind if single else reader.kind(kind),
         span=span,
         since=max(span.start - reader.backtrack() * _DAY, 0),
@@ -211,14 +211,14 @@ class _Reader:
 
     # ------------------------------------------------------------ the rest
 
-    def kind(self, default: Kind) -> Kind:
+    def kind(self, default: ObjectKinds) -> ObjectKinds:
         """What ``type`` says."""
         value = self.given.get("type") or default
         if value not in ("hosts", "services", "both"):
             raise BadRequest(
                 _WRONG, f"type: expected hosts, services or both, got '{printable(value)}'"
             )
-        return cast("Kind", value)
+        return cast("ObjectKinds", value)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A boolean argument."""

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from monrest.api.lists import local_schema
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
-from monrest.availability.arguments import Kind
+from monrest.availability.arguments import ObjectKinds
 from monrest.base.values import Column
 from monrest.query.schema import TableSchema
 
@@ -59,7 +59,7 @@ def _schema(name: str, columns: tuple[Column, ...]) -> TableSchema:
     return evolve(local_schema(name, columns, ("host",)), folded=False)
 
 
-LISTS: Mapping[Kind, TableSchema] = {
+LISTS: Mapping[ObjectKinds, TableSchema] = {
     "hosts": _schema("availability", (_HOST, *HOST_TIMES)),
     "services": _schema("availability", (_HOST, _SERVICE, *SERVICE_TIMES)),
     "both": _schema("availability", ALL_TIMES),

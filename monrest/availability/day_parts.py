@@ -10,7 +10,7 @@ from attrs import define, field
 
 
 @define(eq=False)
-class Parts:
+class DayParts:
     """Seconds by bucket, and those of them in downtime, part by part.
 
     ``bounds`` are the moments where a part begins, in order; ``buckets`` is how many states there

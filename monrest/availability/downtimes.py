@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from attrs import define, field
 
-from monrest.logs.events import DowntimeEvent, Key
+from monrest.logs.events import DowntimeEvent, ObjectKey
 
 T = TypeVar("T")
 
@@ -23,11 +23,11 @@ class Flag:
 class Downtimes(Generic[T]):
     """The flags of all objects; ``objects`` are what a report knows of each, by key."""
 
-    objects: dict[Key, T] = field(init=False, factory=dict)
+    objects: dict[ObjectKey, T] = field(init=False, factory=dict)
     _of_host: dict[str, list[T]] = field(init=False, factory=dict)
-    _flags: dict[Key, Flag] = field(init=False, factory=dict)
+    _flags: dict[ObjectKey, Flag] = field(init=False, factory=dict)
 
-    def add(self, key: Key, make: Callable[[Flag, Flag], T]) -> T:
+    def add(self, key: ObjectKey, make: Callable[[Flag, Flag], T]) -> T:
         """Take in, and give, what ``make`` makes of the object's flag and that of its host."""
         own = self._flags.setdefault(key, Flag())
         host = self._flags.setdefault((key[0], ""), Flag())

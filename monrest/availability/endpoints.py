@@ -19,7 +19,7 @@ from monrest.api.endpoint import (
 )
 from monrest.api.lists import reselect, select, sparse
 from monrest.api.zones import zone_of
-from monrest.availability.arguments import Kind, asked
+from monrest.availability.arguments import ObjectKinds, asked
 from monrest.availability.columns import (
     ALL_TIMES,
     HOST_TIMES,
@@ -30,7 +30,7 @@ from monrest.availability.columns import (
     SERVICE_TIMES,
 )
 from monrest.availability.objects import Scope, choose, in_hostgroup, in_servicegroup
-from monrest.availability.report import AVAILABILITY, OUTAGE, Made, Report, made
+from monrest.availability.report import AVAILABILITY, OUTAGE, AccountReport, MadeAccount, made
 from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.ask import LOGCACHE
@@ -41,7 +41,9 @@ from monrest.rows.endpoints import exactly, matching
 Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
 
 
-def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False) -> Handler:
+def _handler(
+    report: AccountReport, kind: ObjectKinds, scope: Scoped, *, single: bool = False
+) -> Handler:
     columns = OUTAGE_COLUMNS if report is OUTAGE else ALL_TIMES
     fields = frozenset(one.name for one in columns)
 
@@ -78,7 +80,7 @@ def _handler(report: Report, kind: Kind, scope: Scoped, *, single: bool = False)
 
 
 async def _single(
-    context: Context, request: RestRequest, found: Made, columns: tuple[Column, ...]
+    context: Context, request: RestRequest, found: MadeAccount, columns: tuple[Column, ...]
 ) -> Answer:
     """The numbers of one object; of the first site when several have it."""
     if not found.records:
@@ -196,7 +198,7 @@ _TEXT = (
     "Days, weeks and months are those of the user's time zone. "
     "An object that exists on several sites has one row for each of them."
 )
-_PATHS: tuple[tuple[str, str, Kind, Kind, Scoped, str], ...] = (
+_PATHS: tuple[tuple[str, str, ObjectKinds, ObjectKinds, Scoped, str], ...] = (
     # path, what; type of availability and of outages; scope; words
     ("/hosts", "hosts", "hosts", "hosts", _everything, ""),
     ("/services", "services", "services", "services", _everything, ""),
@@ -217,7 +219,9 @@ _PATHS: tuple[tuple[str, str, Kind, Kind, Scoped, str], ...] = (
         "With type=hosts the hosts of its services. ",
     ),
 )
-_SINGLE: tuple[tuple[str, str, Kind, Callable[[Callable[[str, str], Condition]], Scoped]], ...] = (
+_SINGLE: tuple[
+    tuple[str, str, ObjectKinds, Callable[[Callable[[str, str], Condition]], Scoped]], ...
+] = (
     ("/hosts/<name>", "a host", "hosts", _host),
     ("/services/<host>/<service>", "a service", "services", _service),
 )

@@ -18,11 +18,11 @@ from monrest.api.endpoint import Context
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import HOSTS as ALL_HOSTS
 from monrest.api.visibility import SERVICES as ALL_SERVICES
-from monrest.availability.arguments import Asked, Kind, conditions_of
+from monrest.availability.arguments import ObjectKinds, ReportArguments, conditions_of
 from monrest.base.errors import Forbidden, NotFound, SitesFailed
 from monrest.base.values import Column, RestRequest, RowList, Rows, SiteProblem
 from monrest.logs.ask import wants_cache
-from monrest.logs.events import Key
+from monrest.logs.events import ObjectKey
 from monrest.logs.source import Wanted
 from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.query.schema import TableSchema
@@ -53,10 +53,10 @@ class Scope:
 
 
 @define
-class Chosen:
+class ChosenObjects:
     """The objects by site id, each with its present state; and the sites that did not answer."""
 
-    states: dict[str, dict[Key, int]] = field(factory=dict)
+    states: dict[str, dict[ObjectKey, int]] = field(factory=dict)
     problems: dict[str, SiteProblem] = field(factory=dict)
 
     def add(self, site: str, host: Any, service: Any, state: Any) -> None:
@@ -96,14 +96,16 @@ def in_servicegroup(name: str) -> Scope:
     )
 
 
-async def choose(context: Context, request: RestRequest, scope: Scope, asked: Asked) -> Chosen:
+async def choose(
+    context: Context, request: RestRequest, scope: Scope, asked: ReportArguments
+) -> ChosenObjects:
     """The objects that the asker may see.
 
     Those of a site that is down are what its log in the cache tells of, where the log of the whole
     report is there. Raise NotFound when the object of the path is none of them, Forbidden for who
     has no right to see any object at all, and what ``fetch`` raises.
     """
-    found = Chosen()
+    found = ChosenObjects()
     conditions = [*asked.objects, *_named(asked)]
     try:
         await _choose(context, request, scope, asked.kind, conditions, found)
@@ -124,9 +126,9 @@ async def _choose(
     context: Context,
     request: RestRequest,
     scope: Scope,
-    kind: Kind,
+    kind: ObjectKinds,
     conditions: list[FilterTree],
-    found: Chosen,
+    found: ChosenObjects,
 ) -> None:
     """Ask the cores."""
     if kind != "hosts":
@@ -137,7 +139,7 @@ async def _choose(
         await _choose_hosts(context, request, scope, conditions, found)
 
 
-def _named(asked: Asked) -> Iterable[Condition]:
+def _named(asked: ReportArguments) -> Iterable[Condition]:
     columns: dict[str, tuple[str, Operator]] = {
         "host": ("host", "="),
         "service": ("service", "="),
@@ -164,7 +166,7 @@ async def _choose_hosts(
     request: RestRequest,
     scope: Scope,
     conditions: list[FilterTree],
-    found: Chosen,
+    found: ChosenObjects,
 ) -> None:
     mine = [one for one in conditions if not about_services(one)]
     theirs = [one for one in conditions if about_services(one)]
@@ -183,7 +185,7 @@ async def _choose_hosts(
 async def _services(
     context: Context,
     request: RestRequest,
-    found: Chosen,
+    found: ChosenObjects,
     path: tuple[Condition, ...],
     conditions: list[FilterTree],
 ) -> RowList:
@@ -240,9 +242,9 @@ async def _choose_by_log(
     context: Context,
     request: RestRequest,
     scope: Scope,
-    asked: Asked,
+    asked: ReportArguments,
     conditions: list[FilterTree],
-    found: Chosen,
+    found: ChosenObjects,
 ) -> None:
     """Note the objects of sites that are down, for who sees all of them.
 
@@ -277,13 +279,13 @@ async def _by_name(
     context: Context,
     request: RestRequest,
     scope: Scope,
-    kind: Kind,
+    kind: ObjectKinds,
     conditions: list[FilterTree],
-    keys: Iterable[Key],
-) -> list[Key]:
+    keys: Iterable[ObjectKey],
+) -> list[ObjectKey]:
     """Those of ``keys`` that are wanted, as ``_choose`` finds them where a core answers."""
 
-    async def rows(schema: TableSchema, trees: Iterable[FilterTree]) -> list[Key]:
+    async def rows(schema: TableSchema, trees: Iterable[FilterTree]) -> list[ObjectKey]:
         wanted = tuple(_renamed(one, {"service_description": "description"}) for one in trees)
         records = [
             {"name": host, "host_name": host, "description": service}
@@ -312,7 +314,9 @@ async def _by_name(
     return found
 
 
-async def _explain(context: Context, request: RestRequest, scope: Scope, found: Chosen) -> None:
+async def _explain(
+    context: Context, request: RestRequest, scope: Scope, found: ChosenObjects
+) -> None:
     """Nothing was found: raise the reason if it is not simply that there is nothing."""
     identity = request.identity
     if (
@@ -338,7 +342,7 @@ async def _explain(context: Context, request: RestRequest, scope: Scope, found: 
     raise missing
 
 
-def on_sites(context: Context, found: Chosen) -> list[tuple[Site, dict[Key, int]]]:
+def on_sites(context: Context, found: ChosenObjects) -> list[tuple[Site, dict[ObjectKey, int]]]:
     """The sites that have any of the objects, in configured order."""
     return [
         (site, found.states[site.id]) for site in context.sites.sites if found.states.get(site.id)

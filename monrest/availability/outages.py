@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from monrest.availability.account import Rules, words_of
 from monrest.availability.downtimes import Downtimes, Flag
-from monrest.logs.events import DowntimeEvent, Event, Key, StateEvent
+from monrest.logs.events import DowntimeEvent, Event, ObjectKey, StateEvent
 
 _HOST_OUT = frozenset({1, 2})
 _SERVICE_OUT = frozenset({2, 3})
@@ -40,7 +40,7 @@ class _Running:
 class _Object:
     """One object while the log goes by; ``seen`` counts the changes of the time period."""
 
-    key: Key
+    key: ObjectKey
     own: Flag
     host: Flag
     line: StateEvent | None = None
@@ -57,11 +57,11 @@ class Outages:
     ``with_downtimes``: also what happens in downtimes of an object or its host is an outage.
     """
 
-    keys: Iterable[Key]
+    keys: Iterable[ObjectKey]
     rules: Rules
     with_downtimes: bool = True
     _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
-    _objects: Mapping[Key, _Object] = field(init=False)
+    _objects: Mapping[ObjectKey, _Object] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._objects = self._downtimes.objects
@@ -87,7 +87,7 @@ class Outages:
         elif isinstance(event, DowntimeEvent):
             self._downtime(event)
 
-    def of(self, key: Key) -> list[Outage]:
+    def of(self, key: ObjectKey) -> list[Outage]:
         """The outages of one object, the newest first, after the last event."""
         one = self._objects[key]
         self._turn(one, self.rules.span.end)
@@ -144,7 +144,7 @@ def _type(line: StateEvent) -> str:
 
 
 def outages(
-    events: Iterable[Event], keys: Iterable[Key], rules: Rules, *, with_downtimes: bool = True
+    events: Iterable[Event], keys: Iterable[ObjectKey], rules: Rules, *, with_downtimes: bool = True
 ) -> list[dict[str, Any]]:
     """The rows of all objects at once, in the order of ``keys``; see ``row``."""
     wanted = list(keys)
@@ -154,7 +154,7 @@ def outages(
     return [row(key, outage) for key in wanted for outage in account.of(key)]
 
 
-def row(key: Key, outage: Outage) -> dict[str, Any]:
+def row(key: ObjectKey, outage: Outage) -> dict[str, Any]:
     """The fields of section 6.1; ``service`` only where there is one."""
     found: dict[str, Any] = {
         "class": words_of(key)[outage.state],

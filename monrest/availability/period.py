@@ -39,7 +39,7 @@ _MOST_DAYS = 40_000
 _DAY = 86400
 
 
-class UnknownPeriodError(Exception):
+class PeriodUnreadableError(Exception):
     """The site cannot say when the period holds; the message says why."""
 
 
@@ -65,7 +65,7 @@ async def period_of(
     rows = await site.ask(Pushed(table="timeperiods", columns=columns))
     records = {str(row[0]): dict(zip(columns, row, strict=True)) for row in rows}
     if name not in records:
-        raise UnknownPeriodError("no such time period")
+        raise PeriodUnreadableError("no such time period")
     wanted = Wanted(since=since, until=span.end, transitions=True)
     changes: list[tuple[int, bool]] = []
     async for lines in source.slices(site, wanted):
@@ -74,9 +74,9 @@ async def period_of(
     if changes:
         return Period(changes=sorted(changes, key=lambda one: one[0]))
     if "days" not in columns:
-        raise UnknownPeriodError("the core does not tell when the time period holds")
+        raise PeriodUnreadableError("the core does not tell when the time period holds")
     if span.seconds > _MOST_DAYS * _DAY:
-        raise UnknownPeriodError(f"expected at most {_MOST_DAYS} days")
+        raise PeriodUnreadableError(f"expected at most {_MOST_DAYS} days")
     try:
         intervals = await sliced(_intervals(name, records, span, zone, {}), clock)
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError, OSError):

@@ -12,7 +12,7 @@ from monrest.sites.site import Site
 
 
 @define(eq=False, kw_only=True)
-class Reading:
+class LogProgress:
     """The logs of ``sites`` are read from ``since`` to ``until``, which is what takes its time."""
 
     progress: Progress

@@ -16,16 +16,16 @@ from monrest.api.endpoint import Context
 from monrest.availability import account as accounts
 from monrest.availability import outages
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS, Availability, Rules
-from monrest.availability.arguments import CURRENT, Asked
-from monrest.availability.objects import Chosen, on_sites
+from monrest.availability.arguments import CURRENT, ReportArguments
+from monrest.availability.objects import ChosenObjects, on_sites
 from monrest.availability.outages import Outages
-from monrest.availability.period import UnknownPeriodError, period_of
-from monrest.availability.progress import Reading
+from monrest.availability.period import PeriodUnreadableError, period_of
+from monrest.availability.progress import LogProgress
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.values import RestRequest, SiteProblem
 from monrest.logs.ask import wants_cache
-from monrest.logs.events import Event, Key, Line, Watched
+from monrest.logs.events import Event, ObjectKey, TimedLine, Watched
 from monrest.logs.patience import asked_in_time
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
 from monrest.sites.site import Site
@@ -33,7 +33,7 @@ from monrest.sites.site import Site
 _EVERY = 256
 """Lines or objects between two looks at the clock."""
 
-Record: TypeAlias = dict[str, Any]
+AccountRecord: TypeAlias = dict[str, Any]
 
 
 class Account(Protocol):
@@ -44,35 +44,35 @@ class Account(Protocol):
 
 
 @frozen(kw_only=True)
-class Report:
+class AccountReport:
     """How a kind of report is made: its account of a log, and the records of an object.
 
     ``outages``: it tells of outages, whose texts are those of their latest lines.
     """
 
-    account: Callable[[Sequence[Key], Rules, Asked], Account]
-    records: Callable[[Any, Key, Rules], Iterable[Record]]
+    account: Callable[[Sequence[ObjectKey], Rules, ReportArguments], Account]
+    records: Callable[[Any, ObjectKey, Rules], Iterable[AccountRecord]]
     outages: bool = False
 
 
-def _availability(account: Availability, key: Key, rules: Rules) -> Iterable[Record]:
-    row: Record = {"host": key[0], **accounts.row(key, account.times(key), rules.span)}
+def _availability(account: Availability, key: ObjectKey, rules: Rules) -> Iterable[AccountRecord]:
+    row: AccountRecord = {"host": key[0], **accounts.row(key, account.times(key), rules.span)}
     if key[1]:
         row["service"] = key[1]
     return (row,)
 
 
-AVAILABILITY = Report(
+AVAILABILITY = AccountReport(
     account=lambda keys, rules, _: Availability(keys, rules), records=_availability
 )
-OUTAGE = Report(
+OUTAGE = AccountReport(
     account=lambda keys, rules, asked: Outages(keys, rules, asked.with_downtimes),
     records=lambda account, key, _: [outages.row(key, one) for one in account.of(key)],
     outages=True,
 )
 
 
-def _take(account: Account, watched: Watched, lines: Sequence[Line]) -> Generator[None]:
+def _take(account: Account, watched: Watched, lines: Sequence[TimedLine]) -> Generator[None]:
     event, take = watched.event, account.take
     for at in range(0, len(lines), _EVERY):
         for time, message in lines[at : at + _EVERY]:
@@ -83,9 +83,9 @@ def _take(account: Account, watched: Watched, lines: Sequence[Line]) -> Generato
 
 
 def _records(
-    report: Report, account: Account, rules: Rules, keys: Sequence[Key]
-) -> Generator[None, None, list[Record]]:
-    found: list[Record] = []
+    report: AccountReport, account: Account, rules: Rules, keys: Sequence[ObjectKey]
+) -> Generator[None, None, list[AccountRecord]]:
+    found: list[AccountRecord] = []
     for at, key in enumerate(keys):
         found += report.records(account, key, rules)
         if at % _EVERY == 0:
@@ -93,7 +93,7 @@ def _records(
     return found
 
 
-def _initial(asked: Asked, states: Mapping[Key, int]) -> dict[Key, int]:
+def _initial(asked: ReportArguments, states: Mapping[ObjectKey, int]) -> dict[ObjectKey, int]:
     """The states to assume; of a present state that no host can have nothing is known."""
     found = {}
     for key, present in states.items():
@@ -105,8 +105,8 @@ def _initial(asked: Asked, states: Mapping[Key, int]) -> dict[Key, int]:
 
 
 def _begun(
-    report: Report, asked: Asked, rules: Rules, states: Mapping[Key, int]
-) -> Generator[None, None, tuple[Rules, list[Key], Watched, Account]]:
+    report: AccountReport, asked: ReportArguments, rules: Rules, states: Mapping[ObjectKey, int]
+) -> Generator[None, None, tuple[Rules, list[ObjectKey], Watched, Account]]:
     """What a report begins with; of 20,000 objects each step takes milliseconds."""
     rules = evolve(rules, initial=_initial(asked, states))
     yield
@@ -121,12 +121,12 @@ def _begun(
 async def _of_site(
     context: Context,
     source: LogSource,
-    reading: Reading,
-    report: Report,
-    asked: Asked,
+    reading: LogProgress,
+    report: AccountReport,
+    asked: ReportArguments,
     site: Site,
-    states: Mapping[Key, int],
-) -> list[Record]:
+    states: Mapping[ObjectKey, int],
+) -> list[AccountRecord]:
     """All records of one site; raise LivestatusError and UnknownPeriodError."""
     span, clock = asked.span, context.clock
     period = await period_of(source, site, asked.period, asked.since, span, reading.zone, clock)
@@ -154,19 +154,19 @@ async def _of_site(
 
 
 @frozen
-class Made:
+class MadeAccount:
     """The records of all sites in the order of the answer, and the sites without any."""
 
-    records: list[Record]
+    records: list[AccountRecord]
     problems: tuple[SiteProblem, ...]
     seconds: float
 
 
-def _merged(parts: Sequence[list[Record]]) -> Generator[None, None, list[Record]]:
+def _merged(parts: Sequence[list[AccountRecord]]) -> Generator[None, None, list[AccountRecord]]:
     """Hosts of all sites, then services; of equal objects those of the first site first."""
     if len(parts) == 1:
         return parts[0]
-    found: list[Record] = []
+    found: list[AccountRecord] = []
     for one in merge(*parts, key=lambda one: ("service" in one, one["host"], one.get("service"))):
         found.append(one)
         if len(found) % _EVERY == 0:
@@ -178,16 +178,16 @@ async def made(
     context: Context,
     request: RestRequest,
     zone: tzinfo,
-    report: Report,
-    asked: Asked,
-    chosen: Chosen,
-) -> Made:
+    report: AccountReport,
+    asked: ReportArguments,
+    chosen: ChosenObjects,
+) -> MadeAccount:
     """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
     began = context.clock.seconds()
     states = on_sites(context, chosen)
     sites = [site for site, _ in states]
     source = context.logcache.source() if wants_cache(context, request) else CORES
-    reading = Reading(
+    reading = LogProgress(
         progress=request.progress,
         sites=sites,
         since=asked.since,
@@ -196,17 +196,17 @@ async def made(
     )
     of = {site.id: mine for site, mine in states}
 
-    async def ask(site: Site) -> list[Record] | UnknownPeriodError:
+    async def ask(site: Site) -> list[AccountRecord] | PeriodUnreadableError:
         try:
             return await _of_site(context, source, reading, report, asked, site, of[site.id])
-        except UnknownPeriodError as error:
+        except PeriodUnreadableError as error:
             return error
 
-    parts: list[list[Record]] = []
+    parts: list[list[AccountRecord]] = []
     problems = dict(chosen.problems)
     unknown: list[str] = []
     for site, outcome in await asked_in_time(context, request, sites, ask):
-        if isinstance(outcome, UnknownPeriodError):
+        if isinstance(outcome, PeriodUnreadableError):
             unknown.append(str(outcome))
             problems[site.id] = SiteProblem(site.id, site.name, str(outcome))
         elif isinstance(outcome, SiteProblem):
@@ -220,4 +220,4 @@ async def made(
             raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
         raise (SitesTimedOut if all(one.timed_out for one in failed) else SitesFailed)(failed)
     records = await sliced(_merged(parts), context.clock)
-    return Made(records, failed, context.clock.seconds() - began)
+    return MadeAccount(records, failed, context.clock.seconds() - began)

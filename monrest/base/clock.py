@@ -28,7 +28,7 @@ STEP = 5.0
 
 
 @define(eq=False)
-class Steps:
+class ClockSteps:
     """Notices when ``wall`` is set, by ``clock``, which goes on.
 
     ``count`` grows with each time. ``before`` is when the look was, by ``clock``, that came before

@@ -19,7 +19,7 @@ from monrest.base.concurrency import Shared
 LIFETIME = 30.0
 """Seconds for which what a source said is good."""
 
-Source: TypeAlias = Callable[[], Awaitable[Mapping[str, float]]]
+MetricSource: TypeAlias = Callable[[], Awaitable[Mapping[str, float]]]
 """Gives figures by name; cheap enough to be asked every 30 s. May raise RestError."""
 
 
@@ -51,7 +51,7 @@ _NAMES = frozenset(one.name for one in FIGURES)
 
 @define(eq=False)
 class _Offered:
-    source: Source
+    source: MetricSource
     until: float = 0.0
     asking: Shared[None] | None = None
 
@@ -60,7 +60,7 @@ class _Offered:
 
 
 @define(eq=False)
-class Figures:
+class Metrics:
     """What is known, and who is asked for more."""
 
     clock: IReactorTime
@@ -74,7 +74,7 @@ class Figures:
             raise ValueError(f"no such figure: {', '.join(sorted(unknown))}")
         self._known.update(values)
 
-    def offer(self, title: str, source: Source) -> None:
+    def offer(self, title: str, source: MetricSource) -> None:
         """Ask ``source`` from now on, instead of the one that had this title before."""
         self._offered[title] = _Offered(source)
 

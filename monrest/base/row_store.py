@@ -31,13 +31,15 @@ class RowStore:
 
     spools: Spools
     most: int
-    _held: list[Stored] = field(init=False, factory=list)
+    _held: list[StoredRows] = field(init=False, factory=list)
     _rows: int = field(init=False, default=0)
     _spool: Spool | None = field(init=False, default=None)
 
-    def keep(self, rows: list[Row]) -> Generator[Callable[[], list[bytes]], list[bytes], Stored]:
+    def keep(
+        self, rows: list[Row]
+    ) -> Generator[Callable[[], list[bytes]], list[bytes], StoredRows]:
         """Give the same rows again later."""
-        run = Stored(rows)
+        run = StoredRows(rows)
         self._held.append(run)
         self._rows += len(rows)
         if self._rows > self.most:
@@ -47,7 +49,7 @@ class RowStore:
                 self._put(one, packed)
         return run
 
-    def _put(self, run: Stored, packed: list[bytes]) -> None:
+    def _put(self, run: StoredRows, packed: list[bytes]) -> None:
         if self.spools.crowded:
             raise Unavailable(
                 "no room for the answer", "the disk takes no large answers, ask for fewer lines"
@@ -59,7 +61,7 @@ class RowStore:
 
 
 @define(eq=False)
-class Stored:
+class StoredRows:
     """A run of rows, which may be gone through more than once."""
 
     rows: list[Row] | None

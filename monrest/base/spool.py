@@ -39,7 +39,7 @@ _MOST_PARTS = 512
 
 
 @define(eq=False)
-class Room:
+class RowRoom:
     """Room for the rows of all requests, given in the order in which it was asked for."""
 
     reactor: IReactorFromThreads
@@ -75,7 +75,7 @@ class Share:
     ``free`` bytes more need no room. ``over``: it took more than there was.
     """
 
-    room: Room
+    room: RowRoom
     free: int
     size: int = field(default=0, init=False)
     over: bool = field(default=False, init=False)

@@ -30,9 +30,9 @@ from monrest.objectconfig.block import Block
 from monrest.objectconfig.document import UnwritableError
 from monrest.objectconfig.files import setting
 from monrest.objectconfig.hooks import environment
-from monrest.objectconfig.journal import Room
+from monrest.objectconfig.journal import SaveRoom
 from monrest.objectconfig.reload import Commands, reload
-from monrest.objectconfig.save import Allowed, Write, write
+from monrest.objectconfig.save import Writable, Write, write
 from monrest.objectconfig.saving import lock
 from monrest.objectconfig.targets import digest
 from monrest.sites.registry import Sites
@@ -412,7 +412,7 @@ class Exporter:
         """Write what differs; give all processes, and whether the file was checked with it."""
         path = Path(config.objects_save_file)
         run = self.threads.run
-        room = await run(lambda: Room.of(self.var_dir, _ROOM))
+        room = await run(lambda: SaveRoom.of(self.var_dir, _ROOM))
         with ExitStack() as stack:
             await lock(self.reactor, stack, room, (str(path.parent),))
             wanted = await objects()
@@ -448,10 +448,10 @@ class Exporter:
             if present.get(number) == refusal.objects
         }
 
-    def _put(self, room: Room, path: str, old: bytes | None, new: bytes | None) -> None:
+    def _put(self, room: SaveRoom, path: str, old: bytes | None, new: bytes | None) -> None:
         """Replace the whole file; blocks."""
         change = Write(path=path, base_hash=digest(old), content=new)
-        allowed = Allowed(folders=(), files=frozenset({path}))
+        allowed = Writable(folders=(), files=frozenset({path}))
         write(room, (change,), allowed, note={"time": int(self.wall.now())})
 
     async def _check(self, site: Site | None, given: Mapping[str, str]) -> str | None:

@@ -10,7 +10,7 @@ _FORMS = "unix:PATH, http://HOST:PORT or https://HOST:PORT, with or without a ro
 _LOOPBACK = frozenset({"localhost", "::1"})
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     """``path`` is a Unix socket's; ``host`` and ``port`` (0: the scheme's own) those of http(s).
 
     ``root`` starts with a slash and ends without.
@@ -39,12 +39,12 @@ class Address(NamedTuple):
         return f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}{self.root}"
 
 
-def parse(text: str) -> Address:
+def parse(text: str) -> ServerAddress:
     """Read a URL; raise ValueError saying which forms there are."""
     scheme, _, rest = text.partition(":")
     if scheme == "unix" and rest.startswith("/") and rest.isprintable():
         path, colon, root = rest.partition(":/")
-        return Address("unix", root=_root(text, f"/{root}" if colon else ""), path=path)
+        return ServerAddress("unix", root=_root(text, f"/{root}" if colon else ""), path=path)
     if scheme in ("http", "https") and text.isprintable():
         try:
             parts = urlsplit(text)
@@ -52,7 +52,7 @@ def parse(text: str) -> Address:
         except ValueError:
             raise _wrong(text) from None
         if parts.hostname and not (parts.query or parts.fragment or parts.username):
-            return Address(
+            return ServerAddress(
                 "http" if scheme == "http" else "https",
                 root=_root(text, parts.path),
                 host=parts.hostname,

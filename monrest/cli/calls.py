@@ -26,7 +26,7 @@ _API_ONLY = frozenset({"background", *_FORMATS})
 MULTIPLE = "multiple -o/--output parameter are not supported."
 
 
-class Call(NamedTuple):
+class UrlCall(NamedTuple):
     """One URL with its own options.
 
     ``method`` and ``data`` are those of ``-m`` and ``-d`` (None: no data at all); ``format`` is a
@@ -46,10 +46,10 @@ class Call(NamedTuple):
     renames: tuple[tuple[str, str], ...] = ()
 
 
-class Run(NamedTuple):
+class CommandLine(NamedTuple):
     """A whole command line; ``options`` are those of the connection."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[UrlCall, ...]
     options: tuple[tuple[str, str], ...]
     template: str | None
     units: tuple[Unit, ...]
@@ -61,7 +61,7 @@ class Run(NamedTuple):
         return any(call.thresholds for call in self.calls)
 
 
-def read(parts: Sequence[Given]) -> Run:
+def read(parts: Sequence[Given]) -> CommandLine:
     """Read what follows ``monrest r``, with at least one URL; raises UsageError."""
     *given, last = parts
     shared = tuple(pair for one in (*given, last) for pair in one.options if pair[0] not in _OWN)
@@ -69,7 +69,7 @@ def read(parts: Sequence[Given]) -> Run:
     templates = [value for name, value in shared if name == "output"]
     if len(templates) > 1:
         raise UsageError(MULTIPLE)
-    return Run(
+    return CommandLine(
         calls=tuple(_call(one) for one in given),
         options=shared,
         template=templates[0] if templates else None,
@@ -78,7 +78,7 @@ def read(parts: Sequence[Given]) -> Run:
     )
 
 
-def _call(given: Given) -> Call:
+def _call(given: Given) -> UrlCall:
     own = tuple(pair for pair in given.options if pair[0] in _OWN)
     names = {name for name, _ in own}
     source = given.argument or ""
@@ -94,7 +94,7 @@ def _call(given: Given) -> Call:
     parameters = data.parameters(sent) if sent else None
     if isinstance(parameters, list) and method.upper() in ("GET", "HEAD"):
         raise UsageError("--data: a JSON list goes with POST")
-    return Call(
+    return UrlCall(
         source=source,
         kind=kind,
         method=method.upper(),

@@ -22,10 +22,10 @@ from zlib import MAX_WBITS, decompressobj
 from zlib import error as CompressionError  # noqa: N812  a class by another module's rules
 
 from monrest import __version__
-from monrest.cli.address import Address
+from monrest.cli.address import ServerAddress
 from monrest.cli.options import DEFAULT_URL
 from monrest.cli.problems import ClientError, plain
-from monrest.cli.settings import Settings
+from monrest.cli.settings import ClientSettings
 
 _CHUNK = 65536
 _GZIP = 16 + MAX_WBITS
@@ -101,7 +101,7 @@ class Reply:
 class Client:
     """Sends requests as ``settings`` say."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
 
     def api(
@@ -138,7 +138,7 @@ class Client:
         if not parts.hostname:
             raise ClientError(f"{url}: expected a host name")
         secure = parts.scheme.lower() == "https"
-        address = Address("https" if secure else "http", host=parts.hostname, port=port)
+        address = ServerAddress("https" if secure else "http", host=parts.hostname, port=port)
         target = encoded(parts.path or "/", "+")
         if parts.query:
             target += f"?{encoded(parts.query, '+')}"
@@ -146,7 +146,7 @@ class Client:
 
     def _send(
         self,
-        address: Address,
+        address: ServerAddress,
         target: str,
         method: str,
         body: bytes | None,
@@ -173,7 +173,7 @@ class Client:
         settings.say(f"< {response.status} {response.reason} after {took:.0f} ms")
         return Reply(connection, response, where)
 
-    def _connection(self, address: Address) -> HTTPConnection:
+    def _connection(self, address: ServerAddress) -> HTTPConnection:
         timeout = self.settings.timeout
         if address.scheme == "unix":
             return _UnixConnection(address.path, timeout)
@@ -185,7 +185,7 @@ class Client:
             context.verify_mode = ssl.CERT_NONE
         return HTTPSConnection(address.host, address.port or None, timeout=timeout, context=context)
 
-    def _explained(self, error: Exception, where: str, address: Address) -> str:
+    def _explained(self, error: Exception, where: str, address: ServerAddress) -> str:
         """What was tried, what happened, and what else could be."""
         lines = [f"cannot reach {where}: {_told(error)}"]
         if address is not self.settings.address:

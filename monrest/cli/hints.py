@@ -10,7 +10,7 @@ from monrest.cli.problems import ClientError, plain
 
 if TYPE_CHECKING:
     from monrest.cli.client import Client, Reply
-    from monrest.cli.settings import Settings
+    from monrest.cli.settings import ClientSettings
 
 _UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404
@@ -35,7 +35,7 @@ def hints(client: Client, source: str, reply: Reply, body: bytes, *, api: bool) 
             yield f"monrest r: did you mean {' or '.join(near)}?"
 
 
-def _who(settings: Settings) -> str:
+def _who(settings: ClientSettings) -> str:
     address = settings.address
     if settings.key:
         user = f", user {settings.user}" if settings.user else ""

@@ -14,7 +14,7 @@ from monrest.cli.hints import hints
 from monrest.cli.options import CONNECTION, KEY
 from monrest.cli.problems import ClientError, UsageError, plain
 from monrest.cli.scan import Given, Pairs
-from monrest.cli.settings import Settings, settings
+from monrest.cli.settings import ClientSettings, settings
 
 _SHOWN_OF_ID = 16
 _SHORTEST_ID = 6
@@ -160,7 +160,7 @@ def _client(given: Pairs) -> tuple[Client, str]:
     return client, f"/{client.settings.address.app}/api_keys"
 
 
-def _is_internal(known: Settings) -> bool:
+def _is_internal(known: ClientSettings) -> bool:
     """Whether the daemon takes us for its administrator, by the socket alone."""
     return known.address.scheme == "unix" and not known.key and not known.user
 

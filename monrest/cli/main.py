@@ -9,7 +9,7 @@ from importlib import import_module
 
 from monrest import __version__
 from monrest.cli import output
-from monrest.cli.options import HELP, MONREST, VERSION, Command, Option
+from monrest.cli.options import HELP, MONREST, VERSION, Option, Subcommand
 from monrest.cli.problems import USAGE, ClientError, OutputClosedError, UsageError
 from monrest.cli.scan import Pairs, leading, scan
 
@@ -82,7 +82,7 @@ def _run(words: Sequence[str]) -> int:
     return status
 
 
-def _find(command: Command, word: str) -> Command | None:
+def _find(command: Subcommand, word: str) -> Subcommand | None:
     return next((one for one in command.commands if word in (one.name, *one.aliases)), None)
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from monrest import __release_date__, __version__
-from monrest.cli.options import HELP, MONREST, SECTIONS, VERSION, Command, Option
+from monrest.cli.options import HELP, MONREST, SECTIONS, VERSION, Option, Subcommand
 
 
 def manpage() -> str:
@@ -47,7 +47,7 @@ def _lines() -> Iterator[str]:
             yield _escaped(text)
 
 
-def _leaves(command: Command, name: str) -> Iterator[tuple[str, Command]]:
+def _leaves(command: Subcommand, name: str) -> Iterator[tuple[str, Subcommand]]:
     for inner in command.commands:
         full = f"{name} {inner.name}"
         if inner.commands:
@@ -56,7 +56,7 @@ def _leaves(command: Command, name: str) -> Iterator[tuple[str, Command]]:
             yield full, inner
 
 
-def _command(name: str, command: Command) -> Iterator[str]:
+def _command(name: str, command: Subcommand) -> Iterator[str]:
     yield f".SH {_escaped(name.upper())}"
     yield f"{_escaped(command.summary[0].upper() + command.summary[1:])}."
     if command.aliases:

@@ -25,14 +25,14 @@ class Option(NamedTuple):
         return max(self.names, key=len).lstrip("-")
 
 
-class Group(NamedTuple):
+class OptionGroup(NamedTuple):
     """Options under one heading of the help."""
 
     title: str
     options: tuple[Option, ...]
 
 
-class Argument(NamedTuple):
+class Positional(NamedTuple):
     """What follows the options; ``completes`` is ``file``, ``path`` (of the API) or nothing."""
 
     name: str
@@ -41,7 +41,7 @@ class Argument(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-class Command(NamedTuple):
+class Subcommand(NamedTuple):
     """A subcommand; ``run`` is ``module:function``, imported when it is used.
 
     ``text`` are paragraphs, ``examples`` pairs of command line and what it does. A command with
@@ -53,11 +53,11 @@ class Command(NamedTuple):
     run: str = ""
     text: tuple[str, ...] = ()
     usage: str = ""
-    argument: Argument | None = None
-    groups: tuple[Group, ...] = ()
+    argument: Positional | None = None
+    groups: tuple[OptionGroup, ...] = ()
     examples: tuple[tuple[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
-    commands: tuple[Command, ...] = ()
+    commands: tuple[Subcommand, ...] = ()
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -71,7 +71,7 @@ VERSION = Option(("-V", "--version"), "", "show the version")
 BACKEND = Option(("-b", "--backend"), "LIST", "sites to ask: ids, names or sections between "
                  "commas, ALL or LOCAL; repeatable")  # fmt: skip
 
-CONNECTION = Group(
+CONNECTION = OptionGroup(
     "connection",
     (
         Option(("--url",), "URL", f"where the daemon listens: unix:PATH, http://HOST:PORT or "
@@ -87,7 +87,7 @@ CONNECTION = Group(
     ),
 )  # fmt: skip
 
-REQUEST = Group(
+REQUEST = OptionGroup(
     "request (each URL has its own)",
     (
         Option(("-m", "--method"), "METHOD", "GET, POST, PATCH, DELETE, ...; default: GET, and "
@@ -110,7 +110,7 @@ REQUEST = Group(
     ),
 )  # fmt: skip
 
-CHECK = Group(
+CHECK = OptionGroup(
     "thresholds (each URL has its own)",
     (
         Option(("-w", "--warning"), "KEY:T", "exit with 1 when the value of KEY is below 0 or "
@@ -124,7 +124,7 @@ CHECK = Group(
     ),
 )  # fmt: skip
 
-OUTPUT = Group(
+OUTPUT = OptionGroup(
     "output (once for all URLs)",
     (
         Option(("-o", "--output"), "TEMPLATE", "print this instead of the answers, followed by "
@@ -147,7 +147,7 @@ _TEMPLATES = (
     "WARNING or CRITICAL, {RAW2} the second answer as it came, {RAW} the first. \\n is a new line.",
 )
 
-R = Command(
+R = Subcommand(
     "r",
     "send requests to the REST API",
     "monrest.cli.request:run",
@@ -162,8 +162,8 @@ R = Command(
         "As a monitoring plugin, call it with -w, -c and -o: states are exit statuses 0 to 3.",
     ),
     usage="[OPTION...] URL [[OPTION...] URL...]",
-    argument=Argument("URL", "path of the API, URL, file or JSON text", "path"),
-    groups=(REQUEST, CHECK, OUTPUT, Group("connection", (BACKEND, *CONNECTION.options))),
+    argument=Positional("URL", "path of the API, URL, file or JSON text", "path"),
+    groups=(REQUEST, CHECK, OUTPUT, OptionGroup("connection", (BACKEND, *CONNECTION.options))),
     examples=(
         ("monrest r /hosts/totals", "how many hosts are in which state"),
         (
@@ -186,7 +186,7 @@ R = Command(
 
 _JSON = Option(("--json",), "", "print the answer as JSON")
 
-KEY = Command(
+KEY = Subcommand(
     "key",
     "make, list and revoke API keys",
     text=(
@@ -195,7 +195,7 @@ KEY = Command(
     ),
     usage="create|list|revoke [OPTION...]",
     commands=(
-        Command(
+        Subcommand(
             "create",
             "make an API key and print it, once",
             "monrest.cli.keys:create",
@@ -205,7 +205,7 @@ KEY = Command(
             ),
             usage="[OPTION...]",
             groups=(
-                Group(
+                OptionGroup(
                     "the key",
                     (
                         Option(("--user",), "NAME", "whose key it is; default: your own"),
@@ -228,35 +228,35 @@ KEY = Command(
                 ),
             ),
         ),
-        Command(
+        Subcommand(
             "list",
             "list API keys: all for administrators, else your own",
             "monrest.cli.keys:show",
             usage="[OPTION...]",
-            groups=(Group("output", (_JSON,)), CONNECTION),
+            groups=(OptionGroup("output", (_JSON,)), CONNECTION),
         ),
-        Command(
+        Subcommand(
             "revoke",
             "delete API keys",
             "monrest.cli.keys:revoke",
             text=("They are refused from then on.",),
             usage="[OPTION...] ID...",
-            argument=Argument("ID", "id of the key as list shows it; its beginning is enough"),
-            groups=(Group("output", (_JSON,)), CONNECTION),
+            argument=Positional("ID", "id of the key as list shows it; its beginning is enough"),
+            groups=(OptionGroup("output", (_JSON,)), CONNECTION),
         ),
     ),
 )  # fmt: skip
 
-CHECK_CONFIG = Command(
+CHECK_CONFIG = Subcommand(
     "check-config",
     "say what is wrong with a configuration, without starting",
     "monrest.cli.check_config:run",
     text=("Exits with 0 when nothing is wrong, else with 1.",),
     usage="FILE",
-    argument=Argument("FILE", "the configuration file (TOML)", "file"),
+    argument=Positional("FILE", "the configuration file (TOML)", "file"),
 )
 
-COMPLETION = Command(
+COMPLETION = Subcommand(
     "completion",
     "print a completion script for a shell",
     "monrest.cli.completion:run",
@@ -266,15 +266,15 @@ COMPLETION = Command(
         "$fpath, for tcsh into ~/.tcshrc.",
     ),
     usage="SHELL",
-    argument=Argument("SHELL", "bash, zsh or tcsh", choices=("bash", "zsh", "tcsh")),
+    argument=Positional("SHELL", "bash, zsh or tcsh", choices=("bash", "zsh", "tcsh")),
 )
 
-MONREST = Command(
+MONREST = Subcommand(
     "monrest",
     "REST API in front of Livestatus monitoring cores",
     text=("The daemon itself is started with twistd monrest. This is the command line beside it.",),
     usage="[OPTION...] COMMAND ...",
-    groups=(Group("connection", (BACKEND, *CONNECTION.options)),),
+    groups=(OptionGroup("connection", (BACKEND, *CONNECTION.options)),),
     commands=(R, KEY, CHECK_CONFIG, COMPLETION),
 )
 

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from textwrap import fill
 from typing import Any
 
-from monrest.cli.options import HELP, MONREST, VERSION, Command, Option
+from monrest.cli.options import HELP, MONREST, VERSION, Option, Subcommand
 
 _WIDTH = 100
 _NARROWEST = 40
@@ -30,7 +30,7 @@ def _width() -> int:
     return max(min(columns or _WIDTH, _WIDTH), _NARROWEST)
 
 
-def parser(command: Command = MONREST, prog: str = "monrest") -> ArgumentParser:
+def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentParser:
     """The parser of ``command`` with those of its subcommands."""
     made = ArgumentParser(
         prog=prog,
@@ -87,7 +87,7 @@ def _add(parser_or_group: Any, option: Option) -> None:
     added.completes = option.completes
 
 
-def _description(command: Command) -> tuple[str, ...]:
+def _description(command: Subcommand) -> tuple[str, ...]:
     summary = command.summary[0].upper() + command.summary[1:] + "."
     return (summary, *command.text)
 
@@ -96,7 +96,7 @@ def _paragraphs(texts: tuple[str, ...]) -> str:
     return "\n\n".join(fill(text, _width(), break_on_hyphens=False) for text in texts)
 
 
-def _examples(command: Command) -> str | None:
+def _examples(command: Subcommand) -> str | None:
     if not command.examples:
         return None
     lines = [f"  {line}\n      {text}" for line, text in command.examples]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from monrest.cli import data, output
-from monrest.cli.calls import Call, Run, read
+from monrest.cli.calls import CommandLine, UrlCall, read
 from monrest.cli.client import Client, Reply
 from monrest.cli.hints import hints
 from monrest.cli.lookup import summed
@@ -16,7 +16,7 @@ from monrest.cli.perfdata import performance_data
 from monrest.cli.problems import USAGE, ClientError, UsageError
 from monrest.cli.scan import Given, Pairs
 from monrest.cli.settings import settings
-from monrest.cli.template import Result, render
+from monrest.cli.template import Fetched, render
 from monrest.cli.thresholds import ThresholdError, state
 
 _BODILESS = frozenset({"GET", "HEAD"})
@@ -59,8 +59,8 @@ def _message(error: Exception) -> int:
     return USAGE
 
 
-def _run(asked: Run, client: Client) -> int:
-    results: list[Result] = []
+def _run(asked: CommandLine, client: Client) -> int:
+    results: list[Fetched] = []
     worst = 0
     streams = asked.template is None and not asked.checks
     for number, call in enumerate(asked.calls, 1):
@@ -86,7 +86,7 @@ def _run(asked: Run, client: Client) -> int:
 # -------------------------------------------------------------------- fetching
 
 
-def _stream(call: Call, client: Client, before: Sequence[Result]) -> None:
+def _stream(call: UrlCall, client: Client, before: Sequence[Fetched]) -> None:
     """Print the answers before, then the last one as it comes."""
     reply = None
     if call.kind in ("api", "url"):
@@ -103,7 +103,7 @@ def _stream(call: Call, client: Client, before: Sequence[Result]) -> None:
     _end_line(last)
 
 
-def _fetched(call: Call, client: Client, *, whole: bool = False) -> bytes:
+def _fetched(call: UrlCall, client: Client, *, whole: bool = False) -> bytes:
     """The body for a call; ``whole``: raise ClientError when sites are missing in it."""
     if call.kind == "json":
         return call.source.encode("utf-8", "surrogateescape")
@@ -119,7 +119,7 @@ def _fetched(call: Call, client: Client, *, whole: bool = False) -> bytes:
     return reply.read()
 
 
-def _asked(call: Call, client: Client) -> Reply:
+def _asked(call: UrlCall, client: Client) -> Reply:
     """Send the request; raises _RefusedError with the body of an answer that is no success."""
     parameters, body = call.data, None
     if call.kind == "url":
@@ -166,18 +166,18 @@ def _mapping(parameters: dict[str, Any] | list[Any]) -> dict[str, Any]:
     return parameters
 
 
-def _decoded(body: bytes) -> Result:
+def _decoded(body: bytes) -> Fetched:
     try:
-        return Result(body, json.loads(body, parse_constant=lambda _: None))
+        return Fetched(body, json.loads(body, parse_constant=lambda _: None))
     except (ValueError, RecursionError):
-        return Result(body, None)
+        return Fetched(body, None)
 
 
-def _renamed(result: Result, call: Call) -> Result:
+def _renamed(result: Fetched, call: UrlCall) -> Fetched:
     if not call.renames or not isinstance(result.data, dict):
         return result
     names = dict(call.renames)
-    return Result(result.body, {names.get(key, key): value for key, value in result.data.items()})
+    return Fetched(result.body, {names.get(key, key): value for key, value in result.data.items()})
 
 
 # -------------------------------------------------------------------- printing

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monrest.cli.address import Address, parse
+from monrest.cli.address import ServerAddress, parse
 from monrest.cli.options import DEFAULT_URL, SYSTEM_FILE
 from monrest.cli.output import note
 from monrest.cli.problems import ClientError, UsageError
@@ -24,7 +24,7 @@ _KINDS = {"url": str, "key": str, "user": str, "insecure": bool}
 _WANTED = {str: "a text", bool: "true or false"}
 
 
-class Source(NamedTuple):
+class SettingsSource(NamedTuple):
     """One place of settings; ``explicit`` ones go with every URL."""
 
     name: str
@@ -32,14 +32,14 @@ class Source(NamedTuple):
     explicit: bool = False
 
 
-class Settings(NamedTuple):
+class ClientSettings(NamedTuple):
     """How to reach the daemon.
 
     ``key_source`` and ``url_source`` say in words where they come from, empty for no key.
     ``unused_key`` names a file whose key was not used because its URL is another one.
     """
 
-    address: Address
+    address: ServerAddress
     url_source: str
     key: str = ""
     key_source: str = ""
@@ -66,7 +66,7 @@ def settings(
     given: Pairs,
     environment: Mapping[str, str] | None = None,
     files: Sequence[str] | None = None,
-) -> Settings:
+) -> ClientSettings:
     """Read all sources; ``given`` are options of the command line. Raises ClientError."""
     environment = os.environ if environment is None else environment
     options = dict(given)
@@ -75,7 +75,7 @@ def settings(
         _of_options(options),
         _of_environment(environment),
         *(_of_file(path, quiet=quiet) for path in files_of(environment, files)),
-        Source("the default", {"url": DEFAULT_URL}),
+        SettingsSource("the default", {"url": DEFAULT_URL}),
     ]
     sources = [source for source in sources if source.values]
     url, url_source, level = next(
@@ -90,7 +90,7 @@ def settings(
     usable = [source for at, source in enumerate(sources) if source.explicit or at <= level]
     key_source = next((one for one in usable if one.values.get("key")), None)
     skipped = next((one.name for one in sources if one.values.get("key")), "")
-    return Settings(
+    return ClientSettings(
         address=address,
         url_source=url_source.name,
         key=_key(key_source.values["key"], key_source.name) if key_source else "",
@@ -111,7 +111,7 @@ def settings(
     )
 
 
-def _first(sources: Sequence[Source], name: str, otherwise: Any) -> Any:
+def _first(sources: Sequence[SettingsSource], name: str, otherwise: Any) -> Any:
     return next((one.values[name] for one in sources if name in one.values), otherwise)
 
 
@@ -123,7 +123,7 @@ def files_of(environment: Mapping[str, str], files: Sequence[str] | None = None)
     return (f"{home}/monrest/client.toml", SYSTEM_FILE)
 
 
-def _of_options(options: Mapping[str, str]) -> Source:
+def _of_options(options: Mapping[str, str]) -> SettingsSource:
     values: dict[str, Any] = {
         key: options[name]
         for key, name in (("url", "url"), ("key", "key"), ("user", "auth"))
@@ -131,31 +131,31 @@ def _of_options(options: Mapping[str, str]) -> Source:
     }
     if "insecure" in options:
         values["insecure"] = True
-    return Source("the command line", values, explicit=True)
+    return SettingsSource("the command line", values, explicit=True)
 
 
-def _of_environment(environment: Mapping[str, str]) -> Source:
+def _of_environment(environment: Mapping[str, str]) -> SettingsSource:
     values = {
         name: environment[f"MONREST_{name.upper()}"]
         for name in ("url", "key", "user")
         if environment.get(f"MONREST_{name.upper()}")
     }
     names = " and ".join(f"MONREST_{name.upper()}" for name in values)
-    return Source(f"the environment ({names})", values, explicit=True)
+    return SettingsSource(f"the environment ({names})", values, explicit=True)
 
 
-def _of_file(path: str, *, quiet: bool) -> Source:
+def _of_file(path: str, *, quiet: bool) -> SettingsSource:
     """Read a file; one that does not exist has nothing to say."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123  pathlib costs 8 ms at start
             mode = os.fstat(file.fileno()).st_mode
             raw = file.read()
     except (FileNotFoundError, NotADirectoryError):
-        return Source(path, {})
+        return SettingsSource(path, {})
     except OSError as error:
         if not quiet:
             note(f"monrest: {path}: {error.strerror}, going on without it")
-        return Source(path, {})
+        return SettingsSource(path, {})
     import tomllib
 
     try:
@@ -170,7 +170,7 @@ def _of_file(path: str, *, quiet: bool) -> Source:
             raise ClientError(f"{path}: {name}: expected {_WANTED[kind]}")
     if "key" in document and mode & stat.S_IROTH and not quiet:
         note(f"monrest: {path} holds a key and everybody can read it: chmod 600 {path}")
-    return Source(path, document)
+    return SettingsSource(path, document)
 
 
 def _key(text: str, source: str) -> str:

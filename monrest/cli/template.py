@@ -25,7 +25,7 @@ _ERROR = "(error)"
 _DIGITS = ".15g"
 
 
-class Result(NamedTuple):
+class Fetched(NamedTuple):
     """One fetched answer: its ``body``, and ``data`` decoded from it (None if it is no JSON)."""
 
     body: bytes
@@ -49,7 +49,7 @@ def spelled(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def render(template: str, total: dict[str, Any], results: Sequence[Result], status: int) -> str:
+def render(template: str, total: dict[str, Any], results: Sequence[Fetched], status: int) -> str:
     """Fill ``template``.
 
     ``total`` is the sum of all results, which names without a number look at; ``status`` is the
@@ -63,7 +63,7 @@ def render(template: str, total: dict[str, Any], results: Sequence[Result], stat
     return _PLACEHOLDER.sub(filled, template.replace("\\n", "\n"))
 
 
-def _filled(text: str, total: dict[str, Any], results: Sequence[Result], status: int) -> str:
+def _filled(text: str, total: dict[str, Any], results: Sequence[Fetched], status: int) -> str:
     if text == "STATUS":
         return STATES[status]
     if raw := _RAW.match(text):

@@ -19,7 +19,7 @@ from monrest.base.errors import (
     Unavailable,
 )
 from monrest.base.values import Answer, Column, Document, RestRequest
-from monrest.cluster.model import Step
+from monrest.cluster.model import RestartStep
 from monrest.query.parse import RESERVED
 
 COLUMNS = (
@@ -122,7 +122,7 @@ async def restarts(context: Context, request: RestRequest, _: tuple[str, ...]) -
     return await select(context, request, _STEPS, map(_shown, context.cluster.steps))
 
 
-def _shown(step: Step) -> dict[str, Any]:
+def _shown(step: RestartStep) -> dict[str, Any]:
     return {
         "changed": step.changed,
         "message": step.message,

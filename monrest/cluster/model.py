@@ -124,7 +124,7 @@ OPEN = (WAITING, ORDERED, LEAVING)
 
 
 @frozen(kw_only=True)
-class Step:
+class RestartStep:
     """The restart of one node: ``run`` is what is to end, ``changed`` when it came to ``state``."""
 
     position: int

@@ -31,7 +31,7 @@ from monrest.cluster.model import (
     Member,
     Own,
     Pong,
-    Step,
+    RestartStep,
 )
 from monrest.store.database import Database
 from monrest.store.duties import Duties, Token
@@ -61,9 +61,9 @@ class Rolling:
     leave: Callable[[], object]
     patience: float
     timer: Callable[[], float] = time.monotonic
-    _watched: tuple[Step | None, float] = field(default=(None, 0.0), init=False)
+    _watched: tuple[RestartStep | None, float] = field(default=(None, 0.0), init=False)
 
-    async def look(self, steps: Sequence[Step], members: Mapping[int, Member]) -> None:
+    async def look(self, steps: Sequence[RestartStep], members: Mapping[int, Member]) -> None:
         """Take an order for this node, and drive the others if that is this daemon's duty.
 
         Raises Unavailable and DutyLostError.
@@ -76,7 +76,7 @@ class Rolling:
         if token is not None:
             await self._drive(token, steps, members)
 
-    async def _obey(self, step: Step) -> None:
+    async def _obey(self, step: RestartStep) -> None:
         problem = await self.check()
         if problem:
             await self._to(step, FAILED, problem)
@@ -84,14 +84,14 @@ class Rolling:
         elif await self._to(step, LEAVING, ""):
             self.leave()
 
-    async def _to(self, step: Step, state: str, message: str) -> bool:
+    async def _to(self, step: RestartStep, state: str, message: str) -> bool:
         work = statements.advance(step, state, message, self.wall.now())
         return await self.database.change(work)
 
     # ---------------------------------------------------------------- driving
 
     async def _drive(
-        self, token: Token, steps: Sequence[Step], members: Mapping[int, Member]
+        self, token: Token, steps: Sequence[RestartStep], members: Mapping[int, Member]
     ) -> None:
         current = next((step for step in steps if step.state in OPEN), None)
         if current is None:
@@ -119,7 +119,7 @@ class Rolling:
             await self._fail(token, current, "it did not restart in time")
 
     async def _came_back(
-        self, token: Token, step: Step, member: Member, answer: Outcome[str, Pong]
+        self, token: Token, step: RestartStep, member: Member, answer: Outcome[str, Pong]
     ) -> None:
         pong = answer.value
         if pong is not None and pong.run == member.run and (pong.ready or pong.maintenance):
@@ -132,7 +132,7 @@ class Rolling:
     async def _order(
         self,
         token: Token,
-        step: Step,
+        step: RestartStep,
         answer: Outcome[str, Pong],
         rest: Sequence[Outcome[str, Pong]],
     ) -> None:
@@ -143,19 +143,19 @@ class Rolling:
         elif self._too_late(step):
             await self._fail(token, step, "no other node is ready")
 
-    async def _fail(self, token: Token, step: Step, message: str) -> None:
+    async def _fail(self, token: Token, step: RestartStep, message: str) -> None:
         if await self._drives(token, step, FAILED, message):
             self._tell(step, message)
 
-    async def _drives(self, token: Token, step: Step, state: str, message: str) -> bool:
+    async def _drives(self, token: Token, step: RestartStep, state: str, message: str) -> bool:
         work = statements.advance(step, state, message, self.wall.now())
         return await self.duties.change(token, work)
 
-    def _too_late(self, step: Step) -> bool:
+    def _too_late(self, step: RestartStep) -> bool:
         """Whether a step has stayed as it is for too long, as far as this driver has watched it."""
         if self._watched[0] != step:
             self._watched = (step, self.timer())
         return self.timer() - self._watched[1] > self.patience
 
-    def _tell(self, step: Step, result: str) -> None:
+    def _tell(self, step: RestartStep, result: str) -> None:
         audit("(daemon)", None, "cluster node restart", target=step.url, result=result)

@@ -22,14 +22,14 @@ from monrest.base.concurrency import Outcome, Periodic, ask_all
 from monrest.base.errors import Forbidden, Unavailable
 from monrest.cluster import seal
 from monrest.cluster import store as statements
-from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, Seen, Step
+from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, RestartStep, Seen
 from monrest.cluster.peers import Peers
 from monrest.cluster.rolling import DUTY, Rolling
 from monrest.config import ClusterConfig
 from monrest.config.cluster import without_slash
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError
-from monrest.store.health import Health
+from monrest.store.health import DatabaseHealth
 
 _LOOK = 2.0
 _ABSTAIN = 10.0
@@ -47,7 +47,7 @@ class Cluster(Service):
     log: ClassVar[Logger] = Logger()
 
     database: Database
-    health: Health
+    health: DatabaseHealth
     clock: IReactorTime
     wall: WallClock
     duties: Duties
@@ -59,7 +59,7 @@ class Cluster(Service):
     timer: Callable[[], float] = time.monotonic
     own: Own = field(init=False)
     members: dict[int, Member] = field(init=False, factory=dict)
-    steps: Sequence[Step] = field(init=False, default=())
+    steps: Sequence[RestartStep] = field(init=False, default=())
     leaving: bool = field(init=False, default=False)
     _url: str = field(init=False, default="")
     _stored_url: str | None = field(init=False, default=None)
@@ -208,7 +208,7 @@ class Cluster(Service):
         await self.look()
         return True
 
-    async def restart_all(self) -> list[Step] | None:
+    async def restart_all(self) -> list[RestartStep] | None:
         """Begin to restart all nodes that answer, this one at last; None while that goes on.
 
         Raises Unavailable.
@@ -220,19 +220,21 @@ class Cluster(Service):
         steps = [self._step(position, url, now) for position, url in enumerate(order)]
         return steps if await self.database.change(statements.begin(steps)) else None
 
-    def _step(self, position: int, url: str, now: int) -> Step:
+    def _step(self, position: int, url: str, now: int) -> RestartStep:
         """Plan the restart of a node that answers, and leave out one that does not."""
         if self.is_own(url):
-            return Step(position=position, node=self.own.id, run=self.own.run, url=url, changed=now)
+            return RestartStep(
+                position=position, node=self.own.id, run=self.own.run, url=url, changed=now
+            )
         seen = self.seen(url)
         if seen.pong is None or seen.last_error or not seen.pong.node_id.isdigit():
             reason = seen.last_error or "it was never reached"
-            return Step(
+            return RestartStep(
                 position=position, node=0, run=0, url=url, changed=now,
                 state=SKIPPED, message=f"it does not answer: {reason}",
             )  # fmt: skip
         node, run = int(seen.pong.node_id), seen.pong.run
-        return Step(position=position, node=node, run=run, url=url, changed=now)
+        return RestartStep(position=position, node=node, run=run, url=url, changed=now)
 
     # ---------------------------------------------------------------- service
 

@@ -8,22 +8,22 @@ from typing import TypeAlias, TypeVar
 from attrs import asdict
 from sqlalchemy import Connection, delete, insert, select, update
 
-from monrest.cluster.model import OPEN, SKIPPED, WAITING, Member, Own, Step
+from monrest.cluster.model import OPEN, SKIPPED, WAITING, Member, Own, RestartStep
 from monrest.store.tables import cluster_nodes as nodes
 from monrest.store.tables import cluster_restarts as restarts
 
 T = TypeVar("T")
-Work: TypeAlias = Callable[[Connection], T]
+ClusterTransaction: TypeAlias = Callable[[Connection], T]
 
 
-def state(connection: Connection) -> tuple[dict[int, Member], list[Step]]:
+def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]:
     """Give all nodes by id, and the steps of the last restart."""
     members = {row.id: Member(**row._mapping) for row in connection.execute(select(nodes))}
     found = connection.execute(select(restarts).order_by(restarts.c.position))
-    return members, [Step(**row._mapping) for row in found]
+    return members, [RestartStep(**row._mapping) for row in found]
 
 
-def enter(own: Own) -> Work[None]:
+def enter(own: Own) -> ClusterTransaction[None]:
     """Enter a node, or what is new of it; its url and its maintenance stay."""
 
     def work(connection: Connection) -> None:
@@ -35,7 +35,7 @@ def enter(own: Own) -> Work[None]:
     return work
 
 
-def reached_at(own: Own, url: str) -> Work[None]:
+def reached_at(own: Own, url: str) -> ClusterTransaction[None]:
     """Note where a node is reached; whoever was there before is gone."""
 
     def work(connection: Connection) -> None:
@@ -45,7 +45,7 @@ def reached_at(own: Own, url: str) -> Work[None]:
     return work
 
 
-def maintain(number: int, since: int) -> Work[bool]:
+def maintain(number: int, since: int) -> ClusterTransaction[bool]:
     """Note since when a node is in maintenance, 0 for none; False when there is no such node.
 
     One that is in maintenance already keeps its time.
@@ -64,7 +64,7 @@ def maintain(number: int, since: int) -> Work[bool]:
     return work
 
 
-def begin(steps: Sequence[Step]) -> Work[bool]:
+def begin(steps: Sequence[RestartStep]) -> ClusterTransaction[bool]:
     """Note a restart of all nodes; False while another one goes on."""
 
     def work(connection: Connection) -> bool:
@@ -78,7 +78,7 @@ def begin(steps: Sequence[Step]) -> Work[bool]:
     return work
 
 
-def advance(step: Step, to: str, message: str, now: float) -> Work[bool]:
+def advance(step: RestartStep, to: str, message: str, now: float) -> ClusterTransaction[bool]:
     """Bring a step from the state in which it was seen to another; False if it is not there."""
 
     def work(connection: Connection) -> bool:
@@ -97,7 +97,7 @@ def advance(step: Step, to: str, message: str, now: float) -> Work[bool]:
     return work
 
 
-def give_up(message: str, now: float) -> Work[None]:
+def give_up(message: str, now: float) -> ClusterTransaction[None]:
     """Leave out all nodes whose turn has not come."""
 
     def work(connection: Connection) -> None:

@@ -47,7 +47,7 @@ class NoBackendError(RestError):
 
 
 @frozen(kw_only=True)
-class Asked:
+class AskedCommand:
     """One command as a client asks for it; ``index`` is its place in a list.
 
     ``given`` are its arguments, ``sites`` those that the request means.

@@ -16,7 +16,7 @@ from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.base.values import Answer, Document, RestRequest, SiteProblem
 from monrest.commands.asked import (
-    Asked,
+    AskedCommand,
     arguments,
     collected,
     command_of,
@@ -24,7 +24,7 @@ from monrest.commands.asked import (
     sites_of,
     target_of,
 )
-from monrest.commands.outcome import Outcome
+from monrest.commands.outcome import CommandOutcome
 from monrest.commands.submit import submit
 from monrest.sites.site import Site
 
@@ -54,7 +54,7 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
             "too many commands",
             f"request body: expected at most {MOST_COMMANDS} commands, got {len(entries)}",
         )
-    asked: list[Asked] = []
+    asked: list[AskedCommand] = []
     problems: dict[int, RestError] = {}
     work = _read(context, request, entries, sites, asked, problems)
     await sliced(work, context.clock)
@@ -64,7 +64,7 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
     return await _answer(context, outcomes)
 
 
-async def _answer(context: Context, outcomes: Sequence[Outcome]) -> Document:
+async def _answer(context: Context, outcomes: Sequence[CommandOutcome]) -> Document:
     results: list[dict[str, Any]] = []
     failed: dict[str, SiteProblem] = {}
     await sliced(_results(outcomes, results, failed), context.clock)
@@ -72,7 +72,9 @@ async def _answer(context: Context, outcomes: Sequence[Outcome]) -> Document:
 
 
 def _results(
-    outcomes: Sequence[Outcome], results: list[dict[str, Any]], failed: dict[str, SiteProblem]
+    outcomes: Sequence[CommandOutcome],
+    results: list[dict[str, Any]],
+    failed: dict[str, SiteProblem],
 ) -> Generator[None]:
     for outcome in outcomes:
         yield
@@ -85,7 +87,7 @@ def _read(
     request: RestRequest,
     entries: Sequence[Any],
     sites: tuple[Site, ...],
-    asked: list[Asked],
+    asked: list[AskedCommand],
     problems: dict[int, RestError],
 ) -> Generator[None]:
     for index, entry in enumerate(entries):
@@ -98,7 +100,7 @@ def _read(
             if "backend" in given or "backends" in given:
                 chosen = sites_of(context, request.sites, given)
             asked.append(
-                Asked(
+                AskedCommand(
                     index=index,
                     command=command,
                     target=target,

@@ -13,7 +13,7 @@ from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint, Handler, Pa
 from monrest.base.errors import BadRequest, NotFound
 from monrest.base.values import Answer, Column, RestRequest
 from monrest.commands.asked import (
-    Asked,
+    AskedCommand,
     Given,
     arguments,
     collected,
@@ -95,7 +95,7 @@ async def _single(
     context: Context, request: RestRequest, command: str, target: Target, given: Given
 ) -> Answer:
     how = manner(given, context.config.server)
-    asked = Asked(
+    asked = AskedCommand(
         command=command,
         target=target,
         given=arguments(given),

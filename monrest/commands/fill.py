@@ -14,7 +14,7 @@ from attrs import frozen
 from monrest.base.errors import BadRequest
 from monrest.commands import texts
 from monrest.commands.arguments import may_hold_semicolons
-from monrest.livestatus.catalogue import Command, Kind, singular
+from monrest.livestatus.catalogue import Command, CommandKind, singular
 from monrest.livestatus.command import CoreCommand, Last, Target
 
 LONGEST = 30_000
@@ -124,9 +124,9 @@ def _checked(found: tuple[CoreCommand, ...]) -> tuple[CoreCommand, ...]:
 
 # ---------------------------------------------------------------- what is to be deleted
 
-Table: TypeAlias = Literal["comments", "downtimes"]
+EntryTable: TypeAlias = Literal["comments", "downtimes"]
 
-_UNDONE: Mapping[tuple[Kind, str], str] = {
+_UNDONE: Mapping[tuple[CommandKind, str], str] = {
     **{
         ("hosts", f"enable_host_{rest}"): f"DISABLE_HOST_{rest.upper()}"
         for rest in (
@@ -154,7 +154,7 @@ class Removal:
     ``about``: only comments that were made with this command.
     """
 
-    table: Table
+    table: EntryTable
     target: Target
     id: int | None = None
     started_by: float | None = None
@@ -186,7 +186,7 @@ def removal(
     if not command.lookup:
         about = _UNDONE.get((command.kind, command.name))
         return Removal(table="comments", target=target, about=about) if about else None
-    table: Table = "downtimes" if command.core_name.endswith("_DOWNTIME") else "comments"
+    table: EntryTable = "downtimes" if command.core_name.endswith("_DOWNTIME") else "comments"
     name = next((name for name in ("comment_id", "downtime_id") if name in arguments), None)
     if name is None:
         return Removal(table=table, target=target, started_by=now)

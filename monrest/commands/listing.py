@@ -13,7 +13,15 @@ from monrest.commands.arguments import arguments_of, configured, limits
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
 from monrest.commands.permissions import needed, refused_to_all
 from monrest.config.values import CommandsConfig
-from monrest.livestatus.catalogue import ALL, Argument, Command, Kind, find, singular, suggestion
+from monrest.livestatus.catalogue import (
+    ALL,
+    Argument,
+    Command,
+    CommandKind,
+    find,
+    singular,
+    suggestion,
+)
 
 COLUMNS = (
     Column("arguments", "array_of_strings", "", "objects with name, type, required, default, the "
@@ -32,7 +40,7 @@ COLUMNS = (
 )  # fmt: skip
 _SCHEMA = local_schema("commands of cores", COLUMNS, ("kind", "name"))
 
-PATHS: dict[Kind, str] = {
+PATHS: dict[CommandKind, str] = {
     **{
         kind: f"/{kind}/<name>/cmd/"
         for kind in ("hosts", "hostgroups", "servicegroups", "contacts", "contactgroups")
@@ -85,7 +93,7 @@ async def catalogue(context: Context, request: RestRequest, _: tuple[str, ...]) 
     return await select(context, request, _SCHEMA, rows)
 
 
-def _describes(kind: Kind) -> Callable[..., Any]:
+def _describes(kind: CommandKind) -> Callable[..., Any]:
     async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
         command = find(kind, names[-1])
         if command is None:
@@ -105,7 +113,7 @@ def _describes(kind: Kind) -> Callable[..., Any]:
 _OBJECT_COLUMNS = (Column("message", "string", "", "how to send it"), *COLUMNS)
 
 
-def _description(path: str, kind: Kind) -> Endpoint:
+def _description(path: str, kind: CommandKind) -> Endpoint:
     return Endpoint(
         path=f"{path}<command>",
         description=f"describes a command for a {singular(kind)}",

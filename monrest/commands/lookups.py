@@ -24,7 +24,7 @@ from monrest.commands.permissions import contact_filter, is_contact
 from monrest.livestatus.command import Target
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
-from monrest.sites.normalise import Layout
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
 _FEW = 20
@@ -39,7 +39,7 @@ GROUP_MEMBERS = {"hostgroups": "hosts", "servicegroups": "services"}
 
 
 @define
-class Found:
+class FoundTargets:
     """Which targets exist on which sites (by id), and the sites that could not say."""
 
     sites: dict[Target, set[str]] = field(factory=lambda: defaultdict(set))
@@ -59,13 +59,15 @@ class _Question:
     """One table to ask, and how its rows name targets."""
 
     table: str
-    columns: Layout
+    columns: RowTypes
     filter: CoreFilter | None
     read: Callable[[Row], Iterable[Target]]
     lost: Callable[[Row], Iterable[Target]] | None = None
 
 
-async def existing(sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime) -> Found:
+async def existing(
+    sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime
+) -> FoundTargets:
     """Where the ``targets`` exist, whoever asks.
 
     Raise SitesFailed when no site answers at all.
@@ -84,7 +86,7 @@ async def commanded(
     clock: IReactorTime,
     *,
     strict: bool,
-) -> Found:
+) -> FoundTargets:
     """Where ``user`` is a contact of the target, or of every member of a group that has some.
 
     Raise SitesFailed when no site answers at all.
@@ -105,7 +107,7 @@ async def seen(
     clock: IReactorTime,
     *,
     strict: bool,
-) -> Found:
+) -> FoundTargets:
     """Where ``identity`` sees the target, or a member of a group.
 
     Raise SitesFailed when no site answers at all.
@@ -160,7 +162,7 @@ def _numbered(kind: str, targets: Collection[Target]) -> _Question:
         number, service = row
         return (Target(kind, str(int(number))),) if bool(service) == of_service else ()
 
-    layout: Layout = (("id", "int"), ("service_description", "string"))
+    layout: RowTypes = (("id", "int"), ("service_description", "string"))
     return _Question(ENTRY_TABLES[kind], layout, limit, read)
 
 
@@ -171,7 +173,7 @@ def _objects(kind: str, targets: Collection[Target], further: CoreFilter | None)
         limits.append(Any_(tuple(_is(columns, target) for target in targets)))
     if further is not None:
         limits.append(further)
-    layout: Layout = tuple((name, "string") for name in columns)
+    layout: RowTypes = tuple((name, "string") for name in columns)
     return _Question(kind, layout, _joined(limits), lambda row: (Target(kind, *row),))
 
 
@@ -184,7 +186,7 @@ def _is(columns: tuple[str, ...], target: Target) -> CoreFilter:
 def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) -> _Question:
     table = GROUP_MEMBERS[kind]
     wanted = {target.name for target in targets}
-    columns: Layout = (("groups", "list"), ("contacts", "list"))
+    columns: RowTypes = (("groups", "list"), ("contacts", "list"))
     if table == "services" and not strict:
         columns += (("host_contacts", "list"),)
     limit = None
@@ -208,8 +210,8 @@ def _joined(filters: Sequence[CoreFilter]) -> CoreFilter | None:
 
 async def _asked(
     sites: Sequence[Site], questions: Sequence[_Question], clock: IReactorTime
-) -> Found:
-    found = Found()
+) -> FoundTargets:
+    found = FoundTargets()
     answers = await _all(
         [_gathered(sites, one.table, one.columns, one.filter, clock) for one in questions]
     )
@@ -264,7 +266,7 @@ async def _all(questions: Sequence[Any]) -> list[Gathered]:
 async def _gathered(
     sites: Sequence[Site],
     table: str,
-    columns: Layout,
+    columns: RowTypes,
     limit: CoreFilter | None,
     clock: IReactorTime,
 ) -> Gathered:
@@ -280,7 +282,7 @@ async def _gathered(
 
 
 @frozen
-class Entry:
+class ObjectEntry:
     """A comment or downtime of one object; ``start`` of a downtime in Unix time."""
 
     id: int
@@ -288,7 +290,7 @@ class Entry:
     start: float
 
 
-Entries: TypeAlias = Mapping[tuple[str, Target], list[Entry]]
+Entries: TypeAlias = Mapping[tuple[str, Target], list[ObjectEntry]]
 """Site id and host or service to its entries; those of services are not among their host's."""
 
 
@@ -303,7 +305,7 @@ async def entries(
     limit = None
     if len(hosts) <= _FEW:
         limit = Any_(tuple(Test("host_name", "=", name) for name in sorted(hosts)))
-    columns: Layout = (
+    columns: RowTypes = (
         ("id", "int"),
         ("host_name", "string"),
         ("service_description", "string"),
@@ -313,7 +315,7 @@ async def entries(
         columns += (("start_time", "int"),)
     gathered = await _gathered(sites, table, columns, limit, clock)
     problems = {one.site: one for one in gathered.problems}
-    found: dict[tuple[str, Target], list[Entry]] = defaultdict(list)
+    found: dict[tuple[str, Target], list[ObjectEntry]] = defaultdict(list)
     wanted = frozenset(targets)
     for answer in gathered.answers:
         work = _sorted_out(answer.site.id, answer.rows, wanted, found)
@@ -327,7 +329,7 @@ async def owners(
     number: int,
     visible: CoreFilter | None,
     clock: IReactorTime,
-) -> Found:
+) -> FoundTargets:
     """The hosts and services with a comment or downtime of this id, and on which sites.
 
     ``visible`` is what the user may see. Raise SitesFailed when no site answers at all.
@@ -340,7 +342,7 @@ async def owners(
         host, service = row
         return (Target("services", host, service) if service else Target("hosts", host),)
 
-    layout: Layout = (("host_name", "string"), ("service_description", "string"))
+    layout: RowTypes = (("host_name", "string"), ("service_description", "string"))
     return await _asked(sites, [_Question(table, layout, _joined(limits), read)], clock)
 
 
@@ -348,11 +350,11 @@ def _sorted_out(
     site: str,
     rows: Sequence[Row],
     wanted: frozenset[Target],
-    found: Mapping[tuple[str, Target], list[Entry]],
+    found: Mapping[tuple[str, Target], list[ObjectEntry]],
 ) -> Generator[None]:
     for at, (number, host, service, text, *start) in enumerate(rows):
         if at % _SLICE == _SLICE - 1:
             yield
         target = Target("services", host, service) if service else Target("hosts", host)
         if target in wanted:
-            found[site, target].append(Entry(int(number), text, start[0] if start else 0))
+            found[site, target].append(ObjectEntry(int(number), text, start[0] if start else 0))

@@ -19,9 +19,16 @@ from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.base.values import Identity, SiteProblem
 from monrest.commands import describe
 from monrest.commands.arguments import Defaults, parse, shown, unused
-from monrest.commands.asked import Asked
+from monrest.commands.asked import AskedCommand
 from monrest.commands.fill import Removal, check_target, named, orders, removal
-from monrest.commands.lookups import ENTRY_TABLES, Entries, Found, commanded, entries, existing
+from monrest.commands.lookups import (
+    ENTRY_TABLES,
+    Entries,
+    FoundTargets,
+    commanded,
+    entries,
+    existing,
+)
 from monrest.commands.permissions import Grant, grant, needed, refusal, refused_to_all
 from monrest.config.values import CommandsConfig
 from monrest.livestatus.catalogue import Command, find, singular, suggestion
@@ -43,7 +50,7 @@ _LONGEST_NAME = 4096
 
 
 @define(eq=False, kw_only=True)
-class Job:
+class PreparedCommand:
     """One command that may be sent: to which sites, and what each of them is told.
 
     ``failed`` are the sites that were meant and could not be asked. ``warnings`` name what was
@@ -51,7 +58,7 @@ class Job:
     nothing that the command matches.
     """
 
-    asked: Asked
+    asked: AskedCommand
     command: Command
     config: CommandsConfig = field(repr=False)
     arguments: Mapping[str, str] = field(factory=dict)
@@ -67,7 +74,7 @@ class Job:
         needs = needed(self.command.permission, singular(self.command.kind))
         return describe.help_text(self.command, self.config, needs)
 
-    def fail(self, found: Found) -> None:
+    def fail(self, found: FoundTargets) -> None:
         """Leave out the sites that could not say what was asked."""
         known = {one.site for one in self.failed}
         self.failed += tuple(one for one in _failed(self.asked, found) if one.site not in known)
@@ -80,10 +87,10 @@ class Preparation:
 
     context: Context
     identity: Identity
-    jobs: list[Job] = field(factory=list, init=False)
+    jobs: list[PreparedCommand] = field(factory=list, init=False)
     problems: dict[int, RestError] = field(factory=dict, init=False)
 
-    async def run(self, asked: Sequence[Asked]) -> None:
+    async def run(self, asked: Sequence[AskedCommand]) -> None:
         """Fill ``jobs`` with what can be sent and ``problems`` with why the others cannot.
 
         Raise SitesFailed when no site answers the questions that have to be asked first.
@@ -97,11 +104,11 @@ class Preparation:
 
     # ------------------------------------------------------------ who may (1.9)
 
-    async def _permitted(self, asked: Sequence[Asked]) -> dict[int, Found | None]:
+    async def _permitted(self, asked: Sequence[AskedCommand]) -> dict[int, FoundTargets | None]:
         """The commands that are allowed; with where, if that is for a contact to say."""
         allowed = await may_submit(self.identity, self.context.contacts, self.context.config)
-        granted: dict[int, Found | None] = {}
-        open_: list[Asked] = []
+        granted: dict[int, FoundTargets | None] = {}
+        open_: list[AskedCommand] = []
         await sliced(self._by_roles(asked, allowed, granted, open_), self.context.clock)
         if not open_:
             return granted
@@ -117,10 +124,10 @@ class Preparation:
 
     def _by_roles(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[AskedCommand],
         allowed: bool,
-        granted: dict[int, Found | None],
-        open_: list[Asked],
+        granted: dict[int, FoundTargets | None],
+        open_: list[AskedCommand],
     ) -> Generator[None]:
         for one in asked:
             yield
@@ -136,7 +143,10 @@ class Preparation:
                 self.problems[one.index] = self._refused(one, ())
 
     def _by_contact(
-        self, asked: Sequence[Asked], found: Found, granted: dict[int, Found | None]
+        self,
+        asked: Sequence[AskedCommand],
+        found: FoundTargets,
+        granted: dict[int, FoundTargets | None],
     ) -> Generator[None]:
         for one in asked:
             yield
@@ -145,7 +155,7 @@ class Preparation:
             else:
                 granted[one.index] = found
 
-    def _refused(self, one: Asked, failed: Sequence[SiteProblem]) -> Forbidden:
+    def _refused(self, one: AskedCommand, failed: Sequence[SiteProblem]) -> Forbidden:
         target = one.target
         error = refusal(
             self.identity, _permission(one), singular(target.kind), target.name, target.service
@@ -157,7 +167,7 @@ class Preparation:
 
     # ------------------------------------------------------------ what is meant (1.4 to 1.6)
 
-    def _read(self, asked: Iterable[Asked], zone: tzinfo) -> Generator[None]:
+    def _read(self, asked: Iterable[AskedCommand], zone: tzinfo) -> Generator[None]:
         defaults = Defaults(
             user=self.identity.user,
             now=self.context.wall.now(),
@@ -180,7 +190,7 @@ class Preparation:
             if (disabled := refused_to_all(command, defaults.config)) is not None:
                 self.problems[one.index] = disabled
                 continue
-            job = Job(asked=one, command=command, config=defaults.config)
+            job = PreparedCommand(asked=one, command=command, config=defaults.config)
             self.jobs.append(job)
             try:
                 job.arguments = parse(command, one.given, defaults)
@@ -191,24 +201,27 @@ class Preparation:
             except BadRequest as error:
                 self._wrong(job, error)
 
-    def _wrong(self, job: Job, error: RestError) -> None:
+    def _wrong(self, job: PreparedCommand, error: RestError) -> None:
         error.extra = {**error.extra, "help": job.help}
         self.problems.setdefault(job.asked.index, error)
 
     # ------------------------------------------------------------ where (1.10)
 
-    async def _locate(self, granted: Mapping[int, Found | None]) -> None:
+    async def _locate(self, granted: Mapping[int, FoundTargets | None]) -> None:
         """Say to which sites each command goes: those where its object is, and what it names."""
         targets: set[Target] = set()
         sites: dict[str, Site] = {}
         await sliced(self._to_find(granted, targets, sites), self.context.clock)
-        found = Found()
+        found = FoundTargets()
         if targets:
             found = await existing(tuple(sites.values()), targets, self.context.clock)
         await sliced(self._place(granted, found), self.context.clock)
 
     def _to_find(
-        self, granted: Mapping[int, Found | None], targets: set[Target], sites: dict[str, Site]
+        self,
+        granted: Mapping[int, FoundTargets | None],
+        targets: set[Target],
+        sites: dict[str, Site],
     ) -> Generator[None]:
         for job in self._good():
             yield
@@ -220,7 +233,9 @@ class Preparation:
                 targets |= wanted
                 sites.update((site.id, site) for site in one.sites)
 
-    def _place(self, granted: Mapping[int, Found | None], found: Found) -> Generator[None]:
+    def _place(
+        self, granted: Mapping[int, FoundTargets | None], found: FoundTargets
+    ) -> Generator[None]:
         for job in self._good():
             yield
             one = job.asked
@@ -236,14 +251,16 @@ class Preparation:
                 else:
                     self._demand(job, found, argument, target)
 
-    def _keep(self, job: Job, found: Found, target: Target, what: str) -> None:
+    def _keep(self, job: PreparedCommand, found: FoundTargets, target: Target, what: str) -> None:
         """Leave out the sites without ``target``; it is wrong if none is left."""
         job.fail(found)
         job.sites = tuple(site for site in job.sites if site.id in found.on(target))
         if not job.sites:
             self._wrong(job, _nowhere(what, job.failed))
 
-    def _narrow(self, job: Job, found: Found, argument: str, target: Target) -> None:
+    def _narrow(
+        self, job: PreparedCommand, found: FoundTargets, argument: str, target: Target
+    ) -> None:
         """Leave out the sites that do not have the comment or downtime, with a warning."""
         job.fail(found)
         having = found.on(target)
@@ -258,7 +275,9 @@ class Preparation:
                 error.problems = job.failed
                 self._wrong(job, error)
 
-    def _demand(self, job: Job, found: Found, argument: str, target: Target) -> None:
+    def _demand(
+        self, job: PreparedCommand, found: FoundTargets, argument: str, target: Target
+    ) -> None:
         """It is wrong if any site that has the object lacks what goes with it."""
         job.fail(found)
         missing = [site.name for site in job.sites if site.id not in found.on(target)]
@@ -273,7 +292,7 @@ class Preparation:
                 ),
             )
 
-    def _good(self) -> Iterable[Job]:
+    def _good(self) -> Iterable[PreparedCommand]:
         return (job for job in self.jobs if job.asked.index not in self.problems)
 
     # ------------------------------------------------------------ which entries (1.7, 1.8)
@@ -281,12 +300,12 @@ class Preparation:
     async def _resolve(self) -> None:
         """Fill the orders; ids of comments and downtimes are those of each site."""
         now = self.context.wall.now()
-        removing: dict[str, list[Job]] = {}
+        removing: dict[str, list[PreparedCommand]] = {}
         await sliced(self._fill(now, removing), self.context.clock)
         for table, jobs in removing.items():
             await self._look_up(table, jobs)
 
-    def _fill(self, now: float, removing: dict[str, list[Job]]) -> Generator[None]:
+    def _fill(self, now: float, removing: dict[str, list[PreparedCommand]]) -> Generator[None]:
         """Fill the orders that are the same everywhere; sort out who removes what."""
         for job in self._good():
             yield
@@ -301,13 +320,15 @@ class Preparation:
             if job.removal is not None:
                 removing.setdefault(job.removal.table, []).append(job)
 
-    async def _look_up(self, table: str, jobs: Sequence[Job]) -> None:
+    async def _look_up(self, table: str, jobs: Sequence[PreparedCommand]) -> None:
         targets = {job.asked.target for job in jobs}
         found, problems = await entries(table, _sites_of(jobs), targets, self.context.clock)
-        await sliced(_remove(jobs, found, Found(problems=problems)), self.context.clock)
+        await sliced(_remove(jobs, found, FoundTargets(problems=problems)), self.context.clock)
 
 
-def _remove(jobs: Sequence[Job], known: Entries, asked: Found) -> Generator[None]:
+def _remove(
+    jobs: Sequence[PreparedCommand], known: Entries, asked: FoundTargets
+) -> Generator[None]:
     for job in jobs:
         assert job.removal is not None
         job.fail(asked)
@@ -323,7 +344,7 @@ def told(problems: Iterable[SiteProblem]) -> list[dict[str, str]]:
     return [{"site": one.site, "name": one.name, "reason": one.reason} for one in problems]
 
 
-def _permission(one: Asked) -> str:
+def _permission(one: AskedCommand) -> str:
     command = find(one.target.kind, one.command)
     return command.permission if command is not None else _UNKNOWN[one.target.kind]
 
@@ -360,13 +381,13 @@ def _nowhere(what: str, failed: Sequence[SiteProblem]) -> BadRequest:
     return error
 
 
-def _sites(asked: Iterable[Asked]) -> tuple[Site, ...]:
+def _sites(asked: Iterable[AskedCommand]) -> tuple[Site, ...]:
     return tuple({site.id: site for one in asked for site in one.sites}.values())
 
 
-def _sites_of(jobs: Iterable[Job]) -> tuple[Site, ...]:
+def _sites_of(jobs: Iterable[PreparedCommand]) -> tuple[Site, ...]:
     return tuple({site.id: site for job in jobs for site in job.sites}.values())
 
 
-def _failed(one: Asked, found: Found) -> tuple[SiteProblem, ...]:
+def _failed(one: AskedCommand, found: FoundTargets) -> tuple[SiteProblem, ...]:
     return tuple(found.problems[site.id] for site in one.sites if site.id in found.problems)

@@ -8,7 +8,7 @@ from attrs import define, field
 
 from monrest.base.errors import BadRequest, RestError, SitesFailed, SitesTimedOut
 from monrest.base.values import Document, SiteProblem
-from monrest.commands.orders import Job, told
+from monrest.commands.orders import PreparedCommand, told
 
 SUBMITTED = "Command successfully submitted"
 TESTED = "Command is valid, nothing was sent because of test_only"
@@ -22,7 +22,7 @@ NOTHING_MATCHED = "nothing matched"
 
 
 @define(eq=False, kw_only=True)
-class Outcome:
+class CommandOutcome:
     """One command on all of its sites.
 
     ``lines`` as the cores got them, or may have got them on the sites in ``uncertain``.
@@ -30,7 +30,7 @@ class Outcome:
     ``refused``: texts of cores with the site's name. ``effects``: site to what was read back.
     """
 
-    job: Job
+    job: PreparedCommand
     tested: bool = False
     lines: list[str] = field(factory=list)
     accepted: set[str] = field(factory=set)

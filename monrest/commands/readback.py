@@ -19,12 +19,12 @@ from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, Row
 from monrest.commands.effects import Effect, Unseen, expected
 from monrest.commands.effects.model import columns_of
-from monrest.commands.outcome import NOTHING_MATCHED, SEEN, Outcome
+from monrest.commands.outcome import NOTHING_MATCHED, SEEN, CommandOutcome
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.query.schema import CoreColumn, CoreType
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.fanout import fan_out
-from monrest.sites.normalise import Layout
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
 _FIRST = 0.05
@@ -56,7 +56,7 @@ class _Open:
     ``overtaken``: a later one of the list that sets the same to something else.
     """
 
-    outcome: Outcome
+    outcome: CommandOutcome
     site: Site
     effect: Effect
     alone: bool = True
@@ -79,7 +79,7 @@ class Watch:
     """The effects of all commands of a request."""
 
     context: Context
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[CommandOutcome]
     open: list[_Open] = field(factory=list, init=False)
 
     async def before(self) -> None:
@@ -253,7 +253,7 @@ def _judged(one: _Open, rows: list[Row]) -> str:
     return f"{NOTHING_MATCHED}: {nothing}" if nothing and one.looks > 1 else ""
 
 
-def _layout(table: str, names: Iterable[str], sites: Iterable[Site]) -> Layout:
+def _layout(table: str, names: Iterable[str], sites: Iterable[Site]) -> RowTypes:
     known = _TYPES[table]
     cores = [site.capabilities for site in sites]
 

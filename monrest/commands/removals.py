@@ -9,7 +9,7 @@ from monrest.api.visibility import visibility
 from monrest.base.errors import BadRequest, NotFound, RestError, SitesFailed
 from monrest.base.values import Answer, RestRequest
 from monrest.commands.arguments import LARGEST
-from monrest.commands.asked import Asked, collected, manner, sites_of
+from monrest.commands.asked import AskedCommand, collected, manner, sites_of
 from monrest.commands.endpoints import COLUMNS, MANNER_PARAMETERS
 from monrest.commands.lookups import owners
 from monrest.commands.submit import submit
@@ -33,7 +33,7 @@ def _deletes(table: str) -> Handler:
                 raise SitesFailed(tuple(found.problems.values()))
             raise NotFound(f"no such {word}", f"no selected site has a {word} {number} for you")
         asked = [
-            Asked(
+            AskedCommand(
                 index=index,
                 command=_COMMANDS[table],
                 target=target,

@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 from monrest.api.endpoint import Context
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import RestRequest
-from monrest.commands.orders import Job
+from monrest.commands.orders import PreparedCommand
 from monrest.objectconfig.check import check, check_command, environment_of
 from monrest.sites.site import Site
 
@@ -20,7 +20,7 @@ _MOST_TOLD = 4000
 
 
 async def unchecked_restarts(
-    context: Context, request: RestRequest, jobs: Sequence[Job]
+    context: Context, request: RestRequest, jobs: Sequence[PreparedCommand]
 ) -> dict[int, RestError]:
     """Why commands that restart cores must not be sent, by index: their files do not load."""
     restarts = {

@@ -15,22 +15,24 @@ from monrest.base.audit import audit
 from monrest.base.concurrency import shielded, sliced
 from monrest.base.errors import Forbidden, RestError
 from monrest.base.values import Answer, RestRequest, SiteProblem
-from monrest.commands.asked import Asked, Manner
-from monrest.commands.orders import Job, Preparation
-from monrest.commands.outcome import Outcome
+from monrest.commands.asked import AskedCommand, Manner
+from monrest.commands.orders import Preparation, PreparedCommand
+from monrest.commands.outcome import CommandOutcome
 from monrest.commands.readback import Watch
 from monrest.commands.restarts import unchecked_restarts
 from monrest.livestatus.catalogue import find, singular
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import decodes_backslashes, line
-from monrest.sites.commands import Sent, send
+from monrest.sites.commands import SentToSite, send
 from monrest.sites.site import Site
 
 ACTION = "command"
 OK = 200
 
 
-async def submit_one(context: Context, request: RestRequest, asked: Asked, how: Manner) -> Answer:
+async def submit_one(
+    context: Context, request: RestRequest, asked: AskedCommand, how: Manner
+) -> Answer:
     """Send one command and answer what became of it; raises what went wrong."""
     problems: dict[int, RestError] = {}
     outcomes = await submit(context, request, (asked,), how, problems)
@@ -42,10 +44,10 @@ async def submit_one(context: Context, request: RestRequest, asked: Asked, how: 
 async def submit(
     context: Context,
     request: RestRequest,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedCommand],
     how: Manner,
     problems: dict[int, RestError],
-) -> list[Outcome]:
+) -> list[CommandOutcome]:
     """Send the commands, each to its sites, and give their outcomes in the same order.
 
     If there are ``problems`` by index, or preparing finds some more, which are added, nothing is
@@ -65,7 +67,7 @@ async def submit(
     if problems:
         await sliced(_audit_refused(request, asked, problems), context.clock)
         return []
-    outcomes: list[Outcome] = []
+    outcomes: list[CommandOutcome] = []
     await sliced(_begun(preparation.jobs, how, outcomes), context.clock)
     if how.test_only:
         await sliced(_tested(outcomes, int(context.wall.now())), context.clock)
@@ -81,13 +83,15 @@ async def submit(
     return outcomes
 
 
-def _begun(jobs: Sequence[Job], how: Manner, outcomes: list[Outcome]) -> Generator[None]:
+def _begun(
+    jobs: Sequence[PreparedCommand], how: Manner, outcomes: list[CommandOutcome]
+) -> Generator[None]:
     for job in jobs:
         yield
-        outcomes.append(Outcome(job=job, tested=how.test_only, failed=list(job.failed)))
+        outcomes.append(CommandOutcome(job=job, tested=how.test_only, failed=list(job.failed)))
 
 
-async def _send(context: Context, request: RestRequest, outcomes: Sequence[Outcome]) -> None:
+async def _send(context: Context, request: RestRequest, outcomes: Sequence[CommandOutcome]) -> None:
     """Tell every site everything that is for it, in order; note and write down what it said."""
     queues: dict[str, _Queue] = {}
     await sliced(_queued(outcomes, queues), context.clock)
@@ -104,9 +108,9 @@ class _Queue:
     """What one site is told: each command once, with the outcomes that it belongs to."""
 
     site: Site
-    places: dict[CoreCommand, list[Outcome]] = field(factory=dict)
+    places: dict[CoreCommand, list[CommandOutcome]] = field(factory=dict)
 
-    def note(self, sent: Sent) -> Generator[None]:
+    def note(self, sent: SentToSite) -> Generator[None]:
         """Tell the outcomes what became of their lines."""
         failed = sent.problem
         lines = (*sent.lines, *sent.unsent)
@@ -129,7 +133,7 @@ class _Queue:
         return SiteProblem(self.site.id, self.site.name, reason, timed_out)
 
 
-def _queued(outcomes: Sequence[Outcome], queues: dict[str, _Queue]) -> Generator[None]:
+def _queued(outcomes: Sequence[CommandOutcome], queues: dict[str, _Queue]) -> Generator[None]:
     for outcome in outcomes:
         yield
         for site in outcome.job.sites:
@@ -142,7 +146,7 @@ def _queued(outcomes: Sequence[Outcome], queues: dict[str, _Queue]) -> Generator
                     belongs.append(outcome)
 
 
-def _tested(outcomes: Sequence[Outcome], at: int) -> Generator[None]:
+def _tested(outcomes: Sequence[CommandOutcome], at: int) -> Generator[None]:
     """The lines that would be sent."""
     for outcome in outcomes:
         yield
@@ -156,7 +160,7 @@ def _tested(outcomes: Sequence[Outcome], at: int) -> Generator[None]:
 # ---------------------------------------------------------------- the audit log
 
 
-def _audit_sent(request: RestRequest, outcomes: Sequence[Outcome]) -> Generator[None]:
+def _audit_sent(request: RestRequest, outcomes: Sequence[CommandOutcome]) -> Generator[None]:
     for outcome in outcomes:
         yield
         asked = outcome.job.asked
@@ -176,7 +180,7 @@ def _audit_sent(request: RestRequest, outcomes: Sequence[Outcome]) -> Generator[
 
 def _audit_refused(
     request: RestRequest,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedCommand],
     problems: Mapping[int, RestError],
     error: RestError | None = None,
 ) -> Generator[None]:

@@ -21,7 +21,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import pause
-from monrest.base.spool import Room
+from monrest.base.spool import RowRoom
 
 INTERVAL = 0.25
 """Seconds between two looks."""
@@ -47,7 +47,7 @@ class Garbage(Service):
     log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
-    room: Room
+    room: RowRoom
     busy: Callable[[], bool]
     timer: Callable[[], float] = time.perf_counter
     _next: IDelayedCall | None = field(default=None, init=False)

@@ -27,8 +27,8 @@ from monrest.accounts.users import Users
 from monrest.api.endpoint import Context
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, Turns
-from monrest.base.metrics import Figures
-from monrest.base.spool import Room, Spools
+from monrest.base.metrics import Metrics
+from monrest.base.spool import RowRoom, Spools
 from monrest.base.values import Caller, Identity
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
@@ -54,7 +54,7 @@ from monrest.reports.smtp import Mailer, endpoint
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
 from monrest.store.duties import Duties
-from monrest.store.health import Health
+from monrest.store.health import DatabaseHealth
 from monrest.store.shared_clock import SharedClock, clock_of
 from monrest.web.errors import describe
 from monrest.web.site import ApiSite
@@ -94,9 +94,9 @@ class Parts:
     garbage: Garbage = field(init=False)
     turns: Turns = field(init=False)
     spools: Spools = field(init=False)
-    room: Room = field(init=False)
+    room: RowRoom = field(init=False)
     database: Database = field(init=False)
-    health: Health = field(init=False)
+    health: DatabaseHealth = field(init=False)
     keys: Keys = field(init=False)
     sessions: Sessions = field(init=False)
     users: Users = field(init=False)
@@ -111,7 +111,7 @@ class Parts:
     bp: Processes = field(init=False)
     reports: Reports = field(init=False)
     cluster: Cluster = field(init=False)
-    figures: Figures = field(init=False)
+    figures: Metrics = field(init=False)
     panorama: Panorama = field(init=False)
     nodecontrol: NodeControl = field(init=False)
 
@@ -122,17 +122,17 @@ class Parts:
         self.threads = Threads(clock, _THREADS, "monrest")
         self.sheets = Threads(clock, 1, "sheets")
         self.turns, self.spools = Turns(clock), Spools(clock, folder / "spool")
-        self.room = Room(clock)
+        self.room = RowRoom(clock)
         self.garbage = Garbage(clock, self.room, self._serving)
         self.database = Database(clock, config.database.url, patience=_DATABASE_PATIENCE)
-        self.health = Health(self.database, clock)
+        self.health = DatabaseHealth(self.database, clock)
         self.wall = wall = clock_of(self.database, clock, self.machine)
         self.keys = Keys(self.database, clock, wall, config.auth)
         self.sessions = Sessions(self.database, clock, wall, config.auth, config.names)
         self.users = Users(self.database, clock, wall, config.auth)
         self.slowdown = Slowdown(clock)
         self.contacts = Contacts(self.registry, clock)
-        self.figures = Figures(clock)
+        self.figures = Metrics(clock)
         self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
         self.log_database, self.log_wall = self.database, wall

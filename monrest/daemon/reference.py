@@ -22,7 +22,7 @@ from monrest.commands.endpoints import COMMAND_PARAMETERS
 from monrest.commands.permissions import needed
 from monrest.daemon.families import ENDPOINTS
 from monrest.livestatus.catalogue import COMMANDS, Command
-from monrest.query.resolve import Names
+from monrest.query.resolve import ColumnNames
 from monrest.query.schema import PEER_COLUMNS, TableSchema
 from monrest.rows.columns import JOINED, SCHEMAS
 
@@ -154,7 +154,7 @@ def _endpoint(one: Endpoint, shown: dict[tuple[Column, ...], str]) -> Iterator[s
 def _collection(schema: TableSchema) -> Iterator[str]:
     yield f"### Columns of {schema.name}"
     joined = JOINED.get(schema.name, ())
-    names = Names(schema)
+    names = ColumnNames(schema)
     rows = [
         (*_column(spec.column), "" if spec.default else "*more*")
         for name, spec in sorted(schema.columns.items())

@@ -19,7 +19,7 @@ from monrest.demo.objects import (
     ServiceGroup,
     Target,
 )
-from monrest.objectconfig.records import Record
+from monrest.objectconfig.records import ObjectRecord
 from monrest.objectconfig.site import ConfiguredSite
 from monrest.objectconfig.timeperiods import Timeperiod
 
@@ -141,12 +141,12 @@ _FLAGS = ("active_checks_enabled", "check_freshness", "event_handler_enabled",
           "flap_detection_enabled", "notifications_enabled")  # fmt: skip
 
 
-def _variables(record: Record) -> dict[str, str]:
+def _variables(record: ObjectRecord) -> dict[str, str]:
     """Custom variables; one that is set to ``null`` is there without a value."""
     return {name: "" if text == "null" else text for name, text in record.custom.items()}
 
 
-def _common(record: Record) -> dict[str, Any]:
+def _common(record: ObjectRecord) -> dict[str, Any]:
     states = "odu" if record.type == "host" else "owcu"
     return {
         **{name: record.text(name) for name in _TEXTS},
@@ -162,7 +162,7 @@ def _common(record: Record) -> dict[str, Any]:
     }
 
 
-def _host(site: ConfiguredSite, number: int, record: Record) -> Host:
+def _host(site: ConfiguredSite, number: int, record: ObjectRecord) -> Host:
     values = _common(record)
     coordinates = [float(part) for part in record.names("3d_coords")[:3]]
     flat = [float(part) for part in record.names("2d_coords")[:2]]
@@ -186,7 +186,7 @@ def _host(site: ConfiguredSite, number: int, record: Record) -> Host:
     )
 
 
-def _service_values(record: Record) -> dict[str, Any]:
+def _service_values(record: ObjectRecord) -> dict[str, Any]:
     return _common(record) | {"custom": _variables(record)}
 
 

@@ -17,7 +17,7 @@ from monrest.demo.inventory import Inventory
 from monrest.demo.objects import MODIFIED, Checkable, Host, Service, Target
 from monrest.demo.simulation import Simulation
 from monrest.objectconfig.files import discover
-from monrest.objectconfig.parser import ObjectConfigError, Problem, read_file, unreadable
+from monrest.objectconfig.parser import FileProblem, ObjectConfigError, read_file, unreadable
 from monrest.objectconfig.site import ConfiguredSite, build, load
 
 _STATE = tuple(
@@ -78,10 +78,10 @@ def _read(path: Path) -> ConfiguredSite:
         return load(path)
     found = discover(ConfigTool(core_conf=str(path)))
     files = [read_file(Path(one.path)) for one in found.files]
-    problems = [Problem(str(path), 0, text) for text in found.problems]
+    problems = [FileProblem(str(path), 0, text) for text in found.problems]
     problems += [problem for item in files for problem in item.problems]
     if not files and not problems:
-        problems.append(Problem(str(path), 0, "no object files (*.cfg) found"))
+        problems.append(FileProblem(str(path), 0, "no object files (*.cfg) found"))
     return build([item for file in files for item in file.definitions], problems)
 
 

@@ -20,7 +20,7 @@ from monrest.livestatus.command import Target
 from monrest.sites.site import Site
 
 
-class Found(Protocol):
+class FoundObjects(Protocol):
     """Which objects exist on which sites."""
 
     @property
@@ -32,7 +32,7 @@ class Found(Protocol):
 
 
 Existing = Callable[
-    [Sequence[Site], Iterable[Target], IReactorTime], Coroutine[Deferred[Any], Any, Found]
+    [Sequence[Site], Iterable[Target], IReactorTime], Coroutine[Deferred[Any], Any, FoundObjects]
 ]
 """Asks the cores which of some objects they have; raises SitesFailed when none answers."""
 
@@ -49,7 +49,7 @@ class _Silent:
 
 async def find(
     existing: Existing, sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime
-) -> Found:
+) -> FoundObjects:
     """Where the objects are, on whatever sites answer."""
     targets = set(targets)
     if not sites or not targets:
@@ -96,7 +96,7 @@ def wanted(downtime: Downtime) -> set[Target]:
 
 
 def check(
-    downtime: Downtime, sites: Sequence[Site], unknown: Sequence[str], found: Found
+    downtime: Downtime, sites: Sequence[Site], unknown: Sequence[str], found: FoundObjects
 ) -> list[str]:
     """The lines of what is wrong with a downtime; ``sites`` are its own.
 

@@ -16,10 +16,10 @@ from monrest.downtimes.orders import AUTHOR, Order
 from monrest.livestatus.command import Target
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.sites.fanout import SiteAnswer, fan_out
-from monrest.sites.normalise import Layout
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
-_DOWNTIMES: Layout = (
+_DOWNTIMES: RowTypes = (
     ("host_name", "string"),
     ("service_description", "string"),
     ("comment", "string"),
@@ -27,8 +27,8 @@ _DOWNTIMES: Layout = (
     ("fixed", "int"),
     ("duration", "int"),
 )
-_FAMILY: Layout = (("name", "string"), ("childs", "list"))
-_MEMBERS: Mapping[str, tuple[str, Layout]] = {
+_FAMILY: RowTypes = (("name", "string"), ("childs", "list"))
+_MEMBERS: Mapping[str, tuple[str, RowTypes]] = {
     "hostgroups": ("hosts", (("groups", "list"), ("name", "string"))),
     "servicegroups": (
         "services",
@@ -116,7 +116,7 @@ def _family(host: str, children: Mapping[str, Iterable[str]]) -> set[str]:
 
 
 async def _ask(
-    site: Site, table: str, layout: Layout, limit: CoreFilter | None, clock: IReactorTime
+    site: Site, table: str, layout: RowTypes, limit: CoreFilter | None, clock: IReactorTime
 ) -> SiteAnswer:
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         known = tuple(name for name, _ in layout if core.has(table, name))

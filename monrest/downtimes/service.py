@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.base.audit import audit
-from monrest.base.clock import Steps, WallClock
+from monrest.base.clock import ClockSteps, WallClock
 from monrest.base.concurrency import Periodic, ended
 from monrest.base.errors import BadRequest, SitesFailed, Unavailable
 from monrest.downtimes import cores, effect
@@ -26,7 +26,7 @@ from monrest.downtimes import store as statements
 from monrest.downtimes.model import Downtime
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
 from monrest.downtimes.store import Occurrence
-from monrest.sites.commands import Sent, send
+from monrest.sites.commands import SentToSite, send
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
@@ -78,7 +78,7 @@ class RecurringDowntimes(Service):
     existing: cores.Existing
     zone: tzinfo
     _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
-    _steps: Steps = field(init=False)
+    _steps: ClockSteps = field(init=False)
     _checked: dict[int, int] = field(init=False, factory=dict)
     _working: dict[tuple[int, int], Deferred[None]] = field(init=False, factory=dict)
     _again: dict[tuple[int, int], float] = field(init=False, factory=dict)
@@ -86,7 +86,7 @@ class RecurringDowntimes(Service):
     _periodic: tuple[Periodic, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._steps = Steps(self.wall, self.clock)
+        self._steps = ClockSteps(self.wall, self.clock)
         self._limit = DeferredSemaphore(_AT_ONCE)
         self._periodic = (
             Periodic(self.clock, _LOOK, self.look, "triggering downtimes"),
@@ -245,7 +245,7 @@ class RecurringDowntimes(Service):
 
     def _note(
         self,
-        sent: Sent,
+        sent: SentToSite,
         orders: Sequence[Order],
         one: Occurrence,
         accepted: list[str],
@@ -336,7 +336,10 @@ def _lines(problems: Sequence[str]) -> str | None:
 
 
 def _left(
-    orders: Sequence[Order], site: Site, found: cores.Found, accepted: Mapping[str, Sequence[str]]
+    orders: Sequence[Order],
+    site: Site,
+    found: cores.FoundObjects,
+    accepted: Mapping[str, Sequence[str]],
 ) -> list[Order]:
     """What a site has not been told yet."""
     known = set(accepted.get(site.id, ()))

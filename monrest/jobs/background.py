@@ -11,7 +11,7 @@ from attrs import evolve
 from monrest.api.endpoint import Context, Endpoint
 from monrest.base.errors import BadRequest
 from monrest.base.values import Answer, Document, Parameters, Progress, RestRequest
-from monrest.jobs.live import Work
+from monrest.jobs.live import JobWork
 from monrest.render.formats import RenderOptions, shows_headers
 
 _NAME = "background"
@@ -44,7 +44,7 @@ async def start(context: Context, request: RestRequest, endpoint: Endpoint) -> A
         return await context.dispatch(unhurried, evolve(direct, progress=progress))
 
     job = await context.jobs.start(
-        Work(
+        JobWork(
             call=call,
             cmd=spelled(direct, endpoint),
             options=_options(direct),

@@ -18,7 +18,7 @@ from monrest.base.processes import Lease
 from monrest.jobs import store as statements
 from monrest.jobs.keeper import discard
 from monrest.jobs.model import Job
-from monrest.jobs.node import Node
+from monrest.jobs.node import DaemonNode
 from monrest.jobs.slots import Slots
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
@@ -49,7 +49,7 @@ class Care:
     clock: IReactorTime
     wall: WallClock
     slots: Slots
-    node: Node
+    node: DaemonNode
     starting: set[int]
     lease: Lease
     timer: Callable[[], float] = boot_time

@@ -20,8 +20,8 @@ from monrest.base.log import REQUEST_ID
 from monrest.base.values import READ_ONLY, Answer, Caller, Document, Identity, Rows
 from monrest.jobs import store as statements
 from monrest.jobs.keeper import PATIENCE, Keeper, Kept, discard, failure_of, patiently
-from monrest.jobs.live import Live, Told, Work
-from monrest.jobs.model import Job, Outcome, storable
+from monrest.jobs.live import JobWork, RunningJob, Told
+from monrest.jobs.model import Job, JobEnd, storable
 from monrest.render.formats import Rendered, error_document, render
 from monrest.store.database import Database
 
@@ -54,7 +54,7 @@ class Doer:
     who: Callable[[Caller], Awaitable[Identity]]
     stopping: bool = field(default=False, init=False)
 
-    async def life(self, live: Live) -> None:
+    async def life(self, live: RunningJob) -> None:
         """Wait for its turn, do it and store its end; whatever happens, it ends."""
         REQUEST_ID.set(live.work.request_id)
         live.doing = Deferred.fromCoroutine(self._do(live))
@@ -74,7 +74,7 @@ class Doer:
         live.storing = True
         await self._end(live, kept)
 
-    async def _do(self, live: Live) -> Kept:
+    async def _do(self, live: RunningJob) -> Kept:
         await live.turn
         work = live.work
         if live.age >= _FRESH:
@@ -103,7 +103,7 @@ class Doer:
         live.storing_result(0)
         return await keeper.take(rendered.pieces, outcome)
 
-    async def _require_rights(self, work: Work) -> None:
+    async def _require_rights(self, work: JobWork) -> None:
         """Raise Forbidden unless the asker of a job that waited still has the rights he had."""
         caller = work.caller
         if caller is None:
@@ -126,7 +126,7 @@ class Doer:
             raise Unavailable("cannot read", "it is not known whether who asked for it still may")
         return identity
 
-    async def _rendered(self, answer: Answer, work: Work) -> tuple[Rendered, Outcome]:
+    async def _rendered(self, answer: Answer, work: JobWork) -> tuple[Rendered, JobEnd]:
         assert isinstance(answer, (Rows, Document))
         status = answer.status if isinstance(answer, Document) else 200
         sites = tuple(problem.site for problem in answer.failed_sites)
@@ -139,7 +139,7 @@ class Doer:
             rendered = render(answer, options)
         return rendered, _outcome(rendered, status, answer.headers, sites)
 
-    async def _end(self, live: Live, kept: Kept) -> None:
+    async def _end(self, live: RunningJob, kept: Kept) -> None:
         """Store the end; what cannot be stored in time ends without its result."""
         seconds = LAST_TRIES if self.stopping else PATIENCE
         try:
@@ -154,7 +154,7 @@ class Doer:
                     self.log.warn("the end of job {id} is not stored", id=live.job.id)
                     return
 
-    async def _store_end(self, live: Live, kept: Kept, seconds: float) -> None:
+    async def _store_end(self, live: RunningJob, kept: Kept, seconds: float) -> None:
         now = self.wall.now()
         job = evolve(live.job, ended=now, percent=100.0, outcome=kept.outcome)
         work = statements.end(job, kept.last)
@@ -170,7 +170,7 @@ class Doer:
         note(live, "job end", result=_result(job, stored=stored))
 
 
-def note(live: Live, action: str, result: str = "ok") -> None:
+def note(live: RunningJob, action: str, result: str = "ok") -> None:
     """Write a line of the audit log about a job that may change something."""
     work = live.work
     if work.changes:
@@ -189,9 +189,9 @@ def _outcome(
     status: int,
     headers: tuple[tuple[str, str], ...],
     failed_sites: tuple[str, ...],
-) -> Outcome:
+) -> JobEnd:
     """Describe an answer; the header of failed sites is spelled when it is sent."""
-    return Outcome(
+    return JobEnd(
         status=status,
         content_type=rendered.content_type,
         disposition=rendered.disposition,

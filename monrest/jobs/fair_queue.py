@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 @define(eq=False)
-class Line(Generic[T]):
+class FairQueue(Generic[T]):
     """Items of several owners: each owner's in their order, one owner after the other."""
 
     _waiting: dict[str | None, deque[T]] = field(factory=dict, init=False)

@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.concurrency import pause
 from monrest.base.errors import Unavailable
 from monrest.jobs import store as statements
-from monrest.jobs.model import Outcome, storable
+from monrest.jobs.model import JobEnd, storable
 from monrest.store.database import Database
 
 LONGEST_STDOUT = 4096
@@ -33,7 +33,7 @@ Keep = Callable[[int, bytes], Awaitable[object]]
 class Kept:
     """What is left to be stored with the end of a job: its outcome and the last piece."""
 
-    outcome: Outcome
+    outcome: JobEnd
     last: tuple[int, bytes] | None = None
 
 
@@ -55,7 +55,7 @@ class Keeper:
     _size: int = field(default=0, init=False)
     _head: bytes = field(default=b"", init=False)
 
-    async def take(self, pieces: Iterator[bytes], outcome: Outcome) -> Kept:
+    async def take(self, pieces: Iterator[bytes], outcome: JobEnd) -> Kept:
         """Store ``pieces``; ``outcome`` comes back with their size, beside what is left.
 
         Raises Unavailable when they cannot be stored, and what ``pieces`` raise.
@@ -112,4 +112,4 @@ async def discard(database: Database, number: int) -> None:
 
 def failure_of(text: str, message: str = "failed") -> Kept:
     """Give the end of a job that has no answer, and why."""
-    return Kept(Outcome(stderr=storable(text, _LONGEST_STDERR), message=message))
+    return Kept(JobEnd(stderr=storable(text, _LONGEST_STDERR), message=message))

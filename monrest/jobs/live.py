@@ -38,7 +38,7 @@ class Told(Protocol):
 
 
 @frozen(kw_only=True)
-class Work:
+class JobWork:
     """What is to be done: ``call`` gives the answer that is kept as ``options`` say.
 
     ``cmd`` says in words what that is; ``size`` is about how much memory it holds until it ends
@@ -56,7 +56,7 @@ class Work:
 
 
 @define(eq=False)
-class Live:
+class RunningJob:
     """``turn`` fires when it may begin; ``doing`` is all that a cancellation ends.
 
     ``reason``: why it was canceled. ``unsaid``: its progress is not stored yet. ``storing``: its
@@ -64,7 +64,7 @@ class Live:
     """
 
     job: Job
-    work: Work
+    work: JobWork
     clock: IReactorTime
     wall: WallClock
     turn: Deferred[None]

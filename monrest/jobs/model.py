@@ -20,7 +20,7 @@ _WHOLE = 100.0
 
 
 @frozen(kw_only=True)
-class Outcome:
+class JobEnd:
     """How a job ended.
 
     ``status`` is that of the kept answer, None when there is none: then ``stderr`` says why.
@@ -66,7 +66,7 @@ class Job:
     remaining: float | None = None
     message: str = ""
     canceled_by: str | None = None
-    outcome: Outcome = field(factory=Outcome)
+    outcome: JobEnd = field(factory=JobEnd)
 
     @property
     def rc(self) -> int:
@@ -88,7 +88,7 @@ class Job:
 
     def failed(self, reason: str, now: float) -> Job:
         """Give the same job, ended without an answer."""
-        return evolve(self, ended=now, outcome=Outcome(stderr=reason, message="failed"))
+        return evolve(self, ended=now, outcome=JobEnd(stderr=reason, message="failed"))
 
     def lost(self, now: float) -> Job:
         """Give the same job, ended by the death of its daemon."""
@@ -134,7 +134,7 @@ def percent_of(value: float) -> float:
     return min(max(value, 0.0), _WHOLE) if not math.isnan(value) else 0.0
 
 
-def values_of(outcome: Outcome) -> dict[str, Any]:
+def values_of(outcome: JobEnd) -> dict[str, Any]:
     """The columns of an outcome."""
     return {
         "status": outcome.status,

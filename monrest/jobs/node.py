@@ -20,7 +20,7 @@ def _number() -> int:
 
 
 @define(eq=False, kw_only=True)
-class Node:
+class DaemonNode:
     """``id`` is the same at every start with the same folder, ``run`` differs at every start.
 
     While it is open no other process has this ``id``: a job of the same ``id`` and another
@@ -34,7 +34,7 @@ class Node:
     _descriptor: int = -1
 
     @classmethod
-    def open(cls, folder: Path) -> Node:
+    def open(cls, folder: Path) -> DaemonNode:
         """Read the number of ``folder`` or make one, and hold it; blocks shortly.
 
         Whoever comes while another process holds it gets a number for this start only. OSError

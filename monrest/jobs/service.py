@@ -29,9 +29,9 @@ from monrest.jobs import store as statements
 from monrest.jobs.care import WATCH, Care
 from monrest.jobs.doing import LAST_TRIES, Doer, note
 from monrest.jobs.keeper import discard
-from monrest.jobs.live import Live, Told, Work
+from monrest.jobs.live import JobWork, RunningJob, Told
 from monrest.jobs.model import Job, new_id, storable
-from monrest.jobs.node import Node
+from monrest.jobs.node import DaemonNode
 from monrest.jobs.slots import Slots
 from monrest.store.database import Database
 
@@ -65,13 +65,13 @@ class Jobs(Service):
     describe: Callable[[Failure, str], Told]
     who: Callable[[Caller], Awaitable[Identity]]
     duty: Callable[[], bool] = lambda: True
-    node: Node = field(init=False)
+    node: DaemonNode = field(init=False)
     _slots: Slots = field(init=False)
     _doer: Doer = field(init=False)
     _care: Care = field(init=False)
     lease: Lease = field(factory=Lease, init=False)
     _starting: set[int] = field(factory=set, init=False)
-    _waiters: dict[Deferred[None], Live | None] = field(factory=dict, init=False)
+    _waiters: dict[Deferred[None], RunningJob | None] = field(factory=dict, init=False)
     _periodic: tuple[Periodic, ...] = field(default=(), init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -133,7 +133,7 @@ class Jobs(Service):
             live = self._slots.get(number)
             await self._woken(live, left if live is not None else min(left, _LOOK_AGAIN))
 
-    async def _woken(self, live: Live | None, seconds: float) -> None:
+    async def _woken(self, live: RunningJob | None, seconds: float) -> None:
         """Wait for the end of a job, for ``seconds`` at most."""
         waiter: Deferred[None] = Deferred()
         timer = self.clock.callLater(seconds, waiter.callback, None)
@@ -145,7 +145,7 @@ class Jobs(Service):
             if timer.active():
                 timer.cancel()
 
-    def _wake(self, live: Live | None = None) -> None:
+    def _wake(self, live: RunningJob | None = None) -> None:
         """Wake those who wait for a job, or everybody."""
         for waiter, awaited in tuple(self._waiters.items()):
             if (live is None or awaited is live) and not waiter.called:
@@ -163,7 +163,7 @@ class Jobs(Service):
 
     # ---------------------------------------------------------------- starting
 
-    async def start(self, work: Work) -> Job:
+    async def start(self, work: JobWork) -> Job:
         """Store a job and do it as soon as it is its turn, also if nobody waits any more.
 
         Raises TooManyRequests when too many wait, Unavailable when it cannot be stored.
@@ -172,16 +172,16 @@ class Jobs(Service):
             raise Unavailable("cannot start a job", "the daemon stops")
         return await shielded(self._start(work))
 
-    async def _start(self, work: Work) -> Job:
+    async def _start(self, work: JobWork) -> Job:
         with self._slots.room(work):
-            live = Live(await self._stored(work), work, self.clock, self.wall, Deferred())
+            live = RunningJob(await self._stored(work), work, self.clock, self.wall, Deferred())
             self._slots.add(live)
         note(live, "job start")
         # The answer goes first.
         self.clock.callLater(0, self._begin, live)
         return live.job
 
-    async def _stored(self, work: Work) -> Job:
+    async def _stored(self, work: JobWork) -> Job:
         stored = False
         while not stored:
             now = self.wall.now()
@@ -212,13 +212,13 @@ class Jobs(Service):
                 self._starting.discard(number)
         return job
 
-    def _begin(self, live: Live) -> None:
+    def _begin(self, live: RunningJob) -> None:
         life = Deferred.fromCoroutine(self._doer.life(live))
         life.addErrback(lambda failure: self.log.failure("a job was given up", failure))
         life.addCallback(lambda _: self._ended(live))
         self._slots.next()
 
-    def _ended(self, live: Live) -> None:
+    def _ended(self, live: RunningJob) -> None:
         self._slots.leave(live)
         self._wake(live)
 
@@ -258,7 +258,7 @@ class Jobs(Service):
     def startService(self) -> None:
         """Find out who this is, which may block shortly; OSError when that cannot be."""
         super().startService()
-        self.node = Node.open(self.folder)
+        self.node = DaemonNode.open(self.folder)
         self._care = Care(
             database=self.database,
             clock=self.clock,

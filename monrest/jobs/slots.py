@@ -10,8 +10,8 @@ from attrs import define, field
 
 from monrest.base.errors import TooManyRequests
 from monrest.config import JobsConfig
-from monrest.jobs.fair_queue import Line
-from monrest.jobs.live import Live, Work
+from monrest.jobs.fair_queue import FairQueue
+from monrest.jobs.live import JobWork, RunningJob
 
 MOST_BYTES = 67108864
 """Bytes that all requests together may hold in memory that run or wait."""
@@ -24,8 +24,8 @@ class Slots:
     """All jobs of this daemon that have not ended; ``config`` may be replaced at any time."""
 
     config: JobsConfig
-    _live: dict[int, Live] = field(factory=dict, init=False)
-    _line: Line[Live] = field(factory=Line, init=False)
+    _live: dict[int, RunningJob] = field(factory=dict, init=False)
+    _line: FairQueue[RunningJob] = field(factory=FairQueue, init=False)
     _busy: int = field(default=0, init=False)
     _coming: Counter[str | None] = field(factory=Counter, init=False)
     _held: int = field(default=0, init=False)
@@ -33,19 +33,19 @@ class Slots:
     def __len__(self) -> int:
         return len(self._live)
 
-    def __iter__(self) -> Iterator[Live]:
+    def __iter__(self) -> Iterator[RunningJob]:
         """Give all of them, also those that are added or end meanwhile or not."""
         return iter(tuple(self._live.values()))
 
     def __contains__(self, number: int) -> bool:
         return number in self._live
 
-    def get(self, number: int) -> Live | None:
+    def get(self, number: int) -> RunningJob | None:
         """Give the job with this id, None when it is not one of this daemon's or has ended."""
         return self._live.get(number)
 
     @contextmanager
-    def room(self, work: Work) -> Iterator[None]:
+    def room(self, work: JobWork) -> Iterator[None]:
         """Hold room for a job while it is stored; TooManyRequests when there is none."""
         self._check(work)
         owner = work.identity.user
@@ -59,7 +59,7 @@ class Slots:
             if not self._coming[owner]:
                 del self._coming[owner]
 
-    def _check(self, work: Work) -> None:
+    def _check(self, work: JobWork) -> None:
         owner = work.identity.user
         count = len(self._live) + self._coming.total()
         waiting = len(self._line) + self._coming.total()
@@ -75,7 +75,7 @@ class Slots:
             "too many background jobs", f"{reason}; try again later", _RETRY_AFTER
         )
 
-    def add(self, live: Live) -> None:
+    def add(self, live: RunningJob) -> None:
         """Put a job in the line."""
         self._live[live.job.id] = live
         self._held += live.work.size
@@ -90,7 +90,7 @@ class Slots:
             self._busy += 1
             live.turn.callback(None)
 
-    def leave(self, live: Live) -> None:
+    def leave(self, live: RunningJob) -> None:
         """Forget a job that has ended, and let the next one begin."""
         del self._live[live.job.id]
         self._held -= live.work.size

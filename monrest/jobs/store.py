@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from monrest.jobs.model import Job, Outcome, values_of
+from monrest.jobs.model import Job, JobEnd, values_of
 from monrest.store.space import require_space
 from monrest.store.tables import job_daemons, job_output, jobs
 
@@ -29,7 +29,7 @@ def job_of(row: Row[Any]) -> Job:
     return Job(
         **{name: values[name] for name in _PLAIN},
         roles=tuple(values["roles"]),
-        outcome=Outcome(
+        outcome=JobEnd(
             status=values["status"],
             content_type=values["content_type"],
             disposition=values["disposition"],

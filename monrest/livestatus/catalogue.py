@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-Kind: TypeAlias = Literal[
+CommandKind: TypeAlias = Literal[
     "contactgroups", "contacts", "hostgroups", "hosts", "servicegroups", "services", "sites"
 ]
 ArgumentType: TypeAlias = Literal[
@@ -32,13 +32,13 @@ Permission: TypeAlias = Literal[
     "all_hosts+all_services",
 ]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[CommandKind, ...] = get_args(CommandKind)
 """Every kind of object that commands are for; ``sites`` are whole cores."""
 
-SINGULAR: Mapping[Kind, str] = {kind: kind.removesuffix("s") for kind in KINDS}
+SINGULAR: Mapping[CommandKind, str] = {kind: kind.removesuffix("s") for kind in KINDS}
 """The kind as parameters of ``/cmd`` and error texts name it."""
 
-_SPELLINGS: Mapping[str, Kind] = {
+_SPELLINGS: Mapping[str, CommandKind] = {
     **{kind: kind for kind in KINDS},
     **{singular: kind for kind, singular in SINGULAR.items()},
     "system": "sites",
@@ -81,7 +81,7 @@ class Command:
     ``frontend``: its name is none of the core's.
     """
 
-    kind: Kind
+    kind: CommandKind
     name: str
     number: int
     template: str
@@ -140,7 +140,7 @@ def suggestion(kind: str, name: str) -> str:
     return f"similar commands: {', '.join(close)}" if close else "docs/api.md lists all commands"
 
 
-def _read() -> Mapping[Kind, Mapping[str, Command]]:
+def _read() -> Mapping[CommandKind, Mapping[str, Command]]:
     """The file's facts. Raises KeyError, TypeError and ValueError for a broken one."""
     raw = json.loads((files("monrest.livestatus") / "commands.json").read_text("utf-8"))
     return {
@@ -149,7 +149,7 @@ def _read() -> Mapping[Kind, Mapping[str, Command]]:
     }
 
 
-def _command(kind: Kind, name: str, entry: Mapping[str, Any]) -> Command:
+def _command(kind: CommandKind, name: str, entry: Mapping[str, Any]) -> Command:
     facts = dict(entry)
     given = facts.pop("args")
     arguments = tuple(_argument(name, one) for one in given)
@@ -164,7 +164,7 @@ def _argument(command: str, entry: Mapping[str, Any]) -> Argument:
     return Argument(**entry, aliases=aliases)
 
 
-COMMANDS: Mapping[Kind, Mapping[str, Command]] = _read()
+COMMANDS: Mapping[CommandKind, Mapping[str, Command]] = _read()
 """Kind to name to command."""
 
 ARGUMENT_NAMES: frozenset[str] = frozenset(

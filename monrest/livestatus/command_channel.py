@@ -50,7 +50,7 @@ STOP_LIMIT = 10.0
 
 
 @frozen
-class Outcome:
+class TransmissionOutcome:
     """What became of the lines of one transmission.
 
     ``verdicts`` are those of the first lines, in order. ``written``: that many lines were given
@@ -72,7 +72,7 @@ class _Transmission:
     lines: tuple[str, ...]
     kind: str
     allowed: Callable[[], bool]
-    done: Deferred[Outcome] = field(factory=Deferred)
+    done: Deferred[TransmissionOutcome] = field(factory=Deferred)
     written: int = 0
     verdicts: list[Verdict] = field(factory=list)
     late: IDelayedCall | None = None
@@ -90,7 +90,7 @@ class _Transmission:
     def end(self, error: LivestatusError | None = None) -> None:
         if self.late is not None and self.late.active():
             self.late.cancel()
-        self.done.callback(Outcome(tuple(self.verdicts), self.written, error))
+        self.done.callback(TransmissionOutcome(tuple(self.verdicts), self.written, error))
 
 
 class CommandConnection(Protocol):
@@ -177,7 +177,7 @@ class CommandChannel:
         kind: str,
         timeout: float,
         allowed: Callable[[], bool] = _always,
-    ) -> Deferred[Outcome]:
+    ) -> Deferred[TransmissionOutcome]:
         """Send ``lines`` to a core of this kind, after those that were given earlier.
 
         ``timeout`` seconds include waiting and connecting. Never fails; cancelling ends the wait

@@ -23,14 +23,14 @@ from monrest.base.values import Document, RestRequest, Row, Rows, SiteProblem, n
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs.line import DAY
 from monrest.logs.patience import asked_in_time, require_answers
-from monrest.logs.reading import CachedPart, Reading
+from monrest.logs.reading import CachedPart, CacheQuestion
 from monrest.query.bind import Bound
 from monrest.query.lines import FEW, Lines, SiteLines
 from monrest.query.model import CoreFilter, Every, FilterTree, Pushed, Test
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.pushdown import push_log_times
 from monrest.query.schema import TableSchema
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 from monrest.query.steps import Steps
 from monrest.rows.fetch import constants_of, question
 from monrest.rows.prepared import Plans
@@ -106,7 +106,7 @@ class LogReading:
     plans: Plans
     sites: Sequence[Site]
     seen: CoreFilter | None
-    question: Reading | None
+    question: CacheQuestion | None
     most: int = field(init=False)
     lowest: int = field(init=False)
     highest: int | None = field(init=False)
@@ -219,7 +219,7 @@ class LogReading:
     # ------------------------------------------------------------ rows
 
     async def _take(self, site: Site, lines: SiteLines, planned: SitePlan, rows: list[Row]) -> None:
-        part = Part(plan=planned, rows=rows, constants=self.constants(site))
+        part = SitePart(plan=planned, rows=rows, constants=self.constants(site))
         await self._sliced(lines.take(part))
 
     async def _sliced(self, steps: Steps[T]) -> T:

@@ -21,18 +21,18 @@ from monrest.base.values import Progress, nobody_follows
 from monrest.config import LogcacheConfig
 from monrest.livestatus.errors import LivestatusError
 from monrest.logs import records
-from monrest.logs.cachedlog import CachedLog, Reader
-from monrest.logs.events import Key
+from monrest.logs.cachedlog import CachedLog, CacheReader
+from monrest.logs.events import ObjectKey
 from monrest.logs.importer import (
     Again,
-    BusyError,
     Periods,
     SiteImport,
+    UpdateRunningError,
     present,
 )
 from monrest.logs.leases import LOOK, Leases
-from monrest.logs.reading import CachedPart, Reading, reading
-from monrest.logs.records import LeaseLostError, Record, Written
+from monrest.logs.reading import CachedPart, CacheQuestion, reading
+from monrest.logs.records import CachedSite, LeaseLostError, LinesWritten
 from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
 from monrest.logs.updates import Imports, Updated, at_once, together
@@ -81,11 +81,11 @@ class LogCache(Service):
     _imports: dict[str, SiteImport] = field(init=False, factory=dict)
     _running: set[str] = field(init=False, factory=set)
     _turns: DeferredSemaphore = field(init=False)
-    _reader: Reader = field(init=False)
+    _reader: CacheReader = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._turns = DeferredSemaphore(at_once(len(self.sites)))
-        self._reader = Reader(self.database, self.clock)
+        self._reader = CacheReader(self.database, self.clock)
         self._leases = Leases(self.database, timer=self.timer)
         self._looking = Periodic(self.clock, LOOK, self._look, "looking at leases")
 
@@ -161,7 +161,7 @@ class LogCache(Service):
             done = await self.update(site, back=True)
         except (LivestatusError, Unavailable) as error:
             self.log.debug("log cache of {site}: {error}", site=site.id, error=str(error))
-        except BusyError:
+        except UpdateRunningError:
             return True
         except LeaseLostError:
             self.log.warn("log cache of {site}: somebody else has taken over", site=site.id)
@@ -181,14 +181,14 @@ class LogCache(Service):
         back: bool = False,
         again: Again | None = None,
         progress: Progress = nobody_follows,
-    ) -> Written:
+    ) -> LinesWritten:
         """Bring a site up to date; the numbers of lines that came and went.
 
         ``back``, ``again``, ``progress``: see ``SiteImport``. Raises BusyError, LeaseLostError,
         LivestatusError and Unavailable.
         """
         if site.id in self._running:
-            raise BusyError(site.id)
+            raise UpdateRunningError(site.id)
         made = self._imports.get(site.id)
         if made is None:
             config = self.config
@@ -235,17 +235,19 @@ class LogCache(Service):
         )
         return await imports.all(sites)
 
-    async def record(self, site: Site) -> Record | None:
+    async def record(self, site: Site) -> CachedSite | None:
         """What is known of a site; None before its first import."""
         return await self.database.run(records.record(site.id))
 
-    def busy(self, known: Record) -> bool:
+    def busy(self, known: CachedSite) -> bool:
         """Whether a living daemon brings a site up to date."""
         return self._leases.living(known)
 
     # ------------------------------------------------------------ reading
 
-    def question(self, bound: Bound, shape: Layout, seen: CoreFilter | None) -> Reading | None:
+    def question(
+        self, bound: Bound, shape: Layout, seen: CoreFilter | None
+    ) -> CacheQuestion | None:
         """How the cache is asked; None for what only the cores can tell.
 
         ``seen`` is what the asker may see, in core terms.
@@ -253,7 +255,7 @@ class LogCache(Service):
         return reading(bound, shape, seen) if self.enabled else None
 
     async def part(
-        self, site: Site, question: Reading, seen: CoreFilter | None
+        self, site: Site, question: CacheQuestion, seen: CoreFilter | None
     ) -> CachedPart | None:
         """What the cache has of a question at one site; None for nothing.
 
@@ -275,7 +277,7 @@ class LogCache(Service):
             clock=self.clock,
         )
 
-    async def objects(self, site: Site, wanted: Wanted) -> list[Key] | None:
+    async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:
         """The objects of a site by its log, which is wholly in the cache; None where it is not."""
         if not self.enabled:
             return None

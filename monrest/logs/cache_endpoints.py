@@ -15,7 +15,7 @@ from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.truth import flag
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.importer import Again
-from monrest.logs.records import Record
+from monrest.logs.records import CachedSite
 from monrest.query.parse import parse_query
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
@@ -59,7 +59,7 @@ def _require(context: Context) -> None:
         raise BadRequest("logcache is disabled", "logcache.enabled: expected true")
 
 
-def _status(context: Context, known: Record | None) -> str:
+def _status(context: Context, known: CachedSite | None) -> str:
     if known is None or known.covered_from is None:
         return "logcache not yet created"
     if context.logcache.busy(known):
@@ -71,7 +71,7 @@ def _status(context: Context, known: Record | None) -> str:
     return "OK" if known.doubt is None else f"not complete: {known.doubt}"
 
 
-def _record(context: Context, site: Site, known: Record | None) -> dict[str, Any]:
+def _record(context: Context, site: Site, known: CachedSite | None) -> dict[str, Any]:
     status = _status(context, known)
     value = {one.name: "" if one.type == "string" else 0 for one in COLUMNS}
     value |= {"enabled": 1, "key": site.id, "name": site.name, "status": status}

@@ -17,9 +17,9 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.clock import WallClock
 from monrest.base.errors import Unavailable
 from monrest.logs import records
-from monrest.logs.events import Key, Line
+from monrest.logs.events import ObjectKey, TimedLine
 from monrest.logs.importer import present
-from monrest.logs.records import Work
+from monrest.logs.records import LogTransaction
 from monrest.logs.reportlines import Slice, objects_of, piece_of, slice_of
 from monrest.logs.source import CORES, MOST_LINES, LogSource, Wanted
 from monrest.sites.site import Site
@@ -32,14 +32,14 @@ _LEFT_ALONE = 15.0
 
 
 @define(eq=False)
-class Reader:
+class CacheReader:
     """Reads from the cache for those who can do without it."""
 
     database: Database
     clock: IReactorTime
     _away_until: float = field(init=False, default=0.0)
 
-    async def read(self, work: Work[T | None]) -> T | None:
+    async def read(self, work: LogTransaction[T | None]) -> T | None:
         """The result; None while the database is away, which only the first one waits for."""
         if self.clock.seconds() < self._away_until:
             return None
@@ -54,12 +54,12 @@ class Reader:
 class CachedLog:
     """A LogSource. While the database is away the core alone is asked."""
 
-    reader: Reader
+    reader: CacheReader
     wall: WallClock
     core: LogSource = CORES
     most: int = MOST_LINES
 
-    async def objects(self, site: Site, wanted: Wanted) -> list[Key] | None:
+    async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:
         """Which hosts and services the log tells states of; None unless all of it is there."""
         known = await self.reader.read(records.known(site.id))
         piece = piece_of(known, wanted, present(site, self.wall))
@@ -67,7 +67,7 @@ class CachedLog:
             return None
         return await self.reader.read(objects_of(site.id, piece, wanted))
 
-    async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
+    async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """See ``LogSource``. A site that is down is not asked where the cache has everything."""
         low = wanted.since
         known = await self.reader.read(records.known(site.id))

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, delete, func, select
 from monrest.base.values import Row
 from monrest.logs import records
 from monrest.logs.line import DAY
-from monrest.logs.records import Lease, Work
+from monrest.logs.records import LogTransaction, UpdateLease
 from monrest.query.model import CoreFilter, Pushed, Stat, Test
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
@@ -86,7 +86,7 @@ def told(rows: Sequence[Row]) -> Count:
 # -------------------------------------------------------------------- the cache
 
 
-def counted(site: int, start: int, end: int) -> Work[Count]:
+def counted(site: int, start: int, end: int) -> LogTransaction[Count]:
     """The lines of each class with ``start <= time < end``."""
     query = (
         select(lines.c["class"], func.count())
@@ -103,7 +103,7 @@ def counted(site: int, start: int, end: int) -> Work[Count]:
     return work
 
 
-def known(site: int) -> Work[dict[int, Day]]:
+def known(site: int) -> LogTransaction[dict[int, Day]]:
     """All days that were compared, by their beginnings."""
     query = select(days).where(days.c.site == site)
 
@@ -117,7 +117,7 @@ def known(site: int) -> Work[dict[int, Day]]:
     return work
 
 
-def note(lease: Lease, now: float, noted: Day) -> Work[None]:
+def note(lease: UpdateLease, now: float, noted: Day) -> LogTransaction[None]:
     """Note what became of a day."""
 
     def work(connection: Connection) -> None:

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-Key: TypeAlias = tuple[str, str]
+ObjectKey: TypeAlias = tuple[str, str]
 """A host (with an empty second part) or a service: name of the host, description."""
 
-Line: TypeAlias = tuple[int, str]
+TimedLine: TypeAlias = tuple[int, str]
 """Unix time and the whole text of a log line."""
 
 SOFT = "SOFT"
@@ -42,7 +42,7 @@ class StateEvent:
     """A host or service has (again) this state: 0 to 2 for hosts, 0 to 3 for services."""
 
     time: int
-    key: Key
+    key: ObjectKey
     state: int
     soft: bool
     output: str
@@ -58,7 +58,7 @@ class DowntimeEvent:
     """A downtime of a host or service started or ended."""
 
     time: int
-    key: Key
+    key: ObjectKey
     started: bool
 
 
@@ -80,11 +80,11 @@ class Watched:
     ``program``: starts and stops of the core matter as well.
     """
 
-    keys: Set[Key]
+    keys: Set[ObjectKey]
     program: bool = False
     hosts: Set[str] = field(init=False)
-    _hosts: Mapping[str, Key] = field(init=False)
-    _services: Mapping[tuple[str, ...], Key] = field(init=False)
+    _hosts: Mapping[str, ObjectKey] = field(init=False)
+    _services: Mapping[tuple[str, ...], ObjectKey] = field(init=False)
     _split: Mapping[str, tuple[str, ...]] = field(init=False)
 
     @hosts.default
@@ -92,11 +92,11 @@ class Watched:
         return frozenset(host for host, _ in self.keys)
 
     @_hosts.default
-    def _host_keys(self) -> Mapping[str, Key]:
+    def _host_keys(self) -> Mapping[str, ObjectKey]:
         return {key[0]: key for key in self.keys if not key[1]}
 
     @_services.default
-    def _service_keys(self) -> Mapping[tuple[str, ...], Key]:
+    def _service_keys(self) -> Mapping[tuple[str, ...], ObjectKey]:
         return {key: key for key in self.keys if key[1]}
 
     @_split.default
@@ -139,7 +139,7 @@ class Watched:
         state = states.get(word)
         return None if state is None else StateEvent(time, key, state, hardness == SOFT, output)
 
-    def events(self, lines: Iterable[Line]) -> Iterator[Event]:
+    def events(self, lines: Iterable[TimedLine]) -> Iterator[Event]:
         """The events of lines in their order."""
         for time, message in lines:
             found = self.event(time, message)

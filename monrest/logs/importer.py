@@ -26,8 +26,8 @@ from monrest.livestatus.errors import RefusedError
 from monrest.logs import days, records, thinning
 from monrest.logs.days import Count, Day, ceil, floor
 from monrest.logs.leases import Leases
-from monrest.logs.line import COLUMNS, DAY, TIME, Line, in_order, kept
-from monrest.logs.records import Doubt, Lease, LeaseLostError, Record, Written
+from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, in_order, kept
+from monrest.logs.records import CachedSite, Doubt, LeaseLostError, LinesWritten, UpdateLease
 from monrest.query.model import Every, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -60,7 +60,7 @@ def present(site: Site, wall: WallClock) -> float:
     return wall.now() if told is None else min(wall.now(), told)
 
 
-class BusyError(Exception):
+class UpdateRunningError(Exception):
     """Another updater is at work on the site."""
 
 
@@ -110,7 +110,7 @@ class SiteImport:
 
     async def update(
         self, *, back: bool = True, again: Again | None = None, progress: Progress = nobody_follows
-    ) -> Written:
+    ) -> LinesWritten:
         """Bring the site up to date; the numbers of lines that came and went.
 
         ``back``: go on with the first import, compare days, and compact and remove what is old
@@ -123,8 +123,8 @@ class SiteImport:
             records.acquire(self.site.id, self.owner, "update", date, gone=gone)
         )
         if known is None:
-            raise BusyError(self.site.id)
-        lease = Lease(id=known.id, owner=self.owner)
+            raise UpdateRunningError(self.site.id)
+        lease = UpdateLease(id=known.id, owner=self.owner)
         # A core may need longer for one slice than a lease holds.
         renewing = Periodic(
             self.clock,
@@ -157,7 +157,7 @@ class SiteImport:
             await renewing.stopService()
             await self.database.change(records.release(lease, **noted))
 
-    async def _say(self, lease: Lease, before: Mapping[int, Day]) -> None:
+    async def _say(self, lease: UpdateLease, before: Mapping[int, Day]) -> None:
         """Tell the operator which days the core does not give, and which it has lost."""
         known = await self.database.run(records.known(self.site.id))
         said, self._said = self._said, None if known is None else known.doubt
@@ -187,12 +187,12 @@ class SiteImport:
                 days=records.span(lost[0].day, lost[-1].day + DAY),
             )
 
-    async def _renew(self, lease: Lease) -> None:
+    async def _renew(self, lease: UpdateLease) -> None:
         # Whoever writes next without the lease is told, and so is who has no database.
         with suppress(LeaseLostError, Unavailable):
             await self.database.change(records.renew(lease, self.wall.now()))
 
-    async def _thin(self, lease: Lease) -> dict[str, Any]:
+    async def _thin(self, lease: UpdateLease) -> dict[str, Any]:
         known = await self.database.run(records.record(self.site.id))
         if known is None or known.progress < 1:
             return {}
@@ -209,9 +209,9 @@ class _Run:
     log: ClassVar[Logger] = Logger()
 
     of: SiteImport
-    lease: Lease
+    lease: UpdateLease
     progress: Progress
-    written: Written = field(init=False, factory=Written)
+    written: LinesWritten = field(init=False, factory=LinesWritten)
     wanted: int = field(init=False, default=0)
     first: int = field(init=False, default=0)
 
@@ -227,7 +227,7 @@ class _Run:
 
     # ------------------------------------------------------------ what is new
 
-    async def forward(self, known: Record) -> None:
+    async def forward(self, known: CachedSite) -> None:
         """Everything since the newest known line; the first time the last hour."""
         now = int(self._now())
         covered: dict[str, int] = {}
@@ -307,7 +307,7 @@ class _Run:
             # The newest line may be older than where the first import began.
             await self._ends_with_newest(int(self._now()))
 
-    def _closed(self, known: Record) -> int:
+    def _closed(self, known: CachedSite) -> int:
         """The end of the last day to which no line will come any more."""
         until = min(known.covered_until or 0, int(present(self.of.site, self.of.wall)))
         return floor(until - DRIFT)
@@ -484,21 +484,21 @@ class _Run:
         else:
             await self._replace(parts[-1], *exactly)
 
-    async def _write(self, part: Sequence[Line], **covered: int) -> None:
+    async def _write(self, part: Sequence[LogLine], **covered: int) -> None:
         await self._count(records.write(self.lease, self._now(), part, **covered))
 
-    async def _replace(self, part: Sequence[Line], start: int, end: int) -> int:
+    async def _replace(self, part: Sequence[LogLine], start: int, end: int) -> int:
         """Make these lines all that are there; give the end of that time."""
         await self._count(records.replace(self.lease, self._now(), part, start, end))
         return end
 
-    async def _count(self, work: records.Work[Written]) -> None:
+    async def _count(self, work: records.LogTransaction[LinesWritten]) -> None:
         done = await self.of.database.change(work)
-        self.written = Written(
+        self.written = LinesWritten(
             added=self.written.added + done.added, removed=self.written.removed + done.removed
         )
 
-    async def _known(self) -> Record:
+    async def _known(self) -> CachedSite:
         known = await self.of.database.run(records.record(self.of.site.id))
         assert known is not None
         return known
@@ -512,14 +512,14 @@ def _lower(high: int, seconds: int, least: int) -> int:
 
 def _as_lines(rows: list[Row], *, newest_first: bool) -> Any:
     """Rows of a core as lines in order, in steps."""
-    lines: list[Line] = []
+    lines: list[LogLine] = []
     for start in range(0, len(rows), 500):
         lines += [kept(row) for row in rows[start : start + 500]]
         yield
     return in_order(lines, newest_first=newest_first)
 
 
-def _portions(lines: list[Line]) -> Iterator[list[Line]]:
+def _portions(lines: list[LogLine]) -> Iterator[list[LogLine]]:
     """Lines in parts of about ``AT_ONCE``, none of which begins within a second."""
     start = 0
     while start < len(lines):

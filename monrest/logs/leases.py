@@ -13,7 +13,7 @@ from attrs import define, field
 
 from monrest.base.errors import Unavailable
 from monrest.logs import records
-from monrest.logs.records import LEASE, Held, Record
+from monrest.logs.records import LEASE, CachedSite, Held
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
 
@@ -42,6 +42,6 @@ class Leases:
         stands = self._beats.look(held, began, self.timer())
         self.gone = {site: held[site] for site, still in stands.items() if still >= LEASE}
 
-    def living(self, known: Record) -> bool:
+    def living(self, known: CachedSite) -> bool:
         """Whether somebody holds the lease of a site, as far as this daemon can tell."""
         return bool(known.owner) and self.gone.get(known.id) != (known.owner, known.owned_until)

@@ -31,9 +31,9 @@ COLUMNS: tuple[tuple[str, CoreType], ...] = (
     ("message", "string"),
     ("options", "string"),
 )
-"""The columns that are kept, in the order of a ``Line``."""
+"""The columns that are kept, in the order of a ``LogLine``."""
 
-Line: TypeAlias = tuple[Any, ...]
+LogLine: TypeAlias = tuple[Any, ...]
 """The values of one line in the order of ``COLUMNS``."""
 
 TIME, LINENO = range(2)
@@ -69,7 +69,7 @@ def options_of(message: str) -> str:
     return message[STAMP:].partition(":")[2].lstrip(" ")
 
 
-def kept(row: Row) -> Line:
+def kept(row: Row) -> LogLine:
     """A core's row as it is stored; whatever no database can hold is replaced."""
     for at in _NUMBERS:
         row[at] = _number(row[at])
@@ -107,7 +107,7 @@ def in_order(lines: Sequence[L], *, newest_first: bool) -> list[L]:
     return sorted(reversed(lines) if newest_first else lines, key=itemgetter(0))
 
 
-def sizes(lines: Iterable[Line]) -> tuple[int, int]:
+def sizes(lines: Iterable[LogLine]) -> tuple[int, int]:
     """Bytes that lines take in the table and in its index, roughly: their characters."""
     data = index = 0
     for line in lines:

@@ -18,7 +18,7 @@ from monrest.base.values import Capabilities, Row
 from monrest.logs import records
 from monrest.logs.importer import DRIFT
 from monrest.logs.line import COLUMNS, DAY
-from monrest.logs.records import Record, Work
+from monrest.logs.records import CachedSite, LogTransaction
 from monrest.logs.sql import Builder, Visible, fetched
 from monrest.query.bind import Bound
 from monrest.query.lines import FEW, MOST_GROUPS
@@ -44,7 +44,7 @@ class Piece:
     end: int
     whole: bool
 
-    def still(self, known: Record | None, low: int) -> bool:
+    def still(self, known: CachedSite | None, low: int) -> bool:
         """Whether the cache has the lines from ``low`` on after all that happened meanwhile."""
         if known is None or known.sure_from is None or known.covered_until is None:
             return False
@@ -53,7 +53,7 @@ class Piece:
 
 
 @frozen(kw_only=True)
-class Reading:
+class CacheQuestion:
     """One question to the cache, the same for all sites.
 
     Lines from ``lowest`` to before ``highest`` are wanted. ``once``: few rows answer it.
@@ -64,7 +64,7 @@ class Reading:
     highest: int | None
     once: bool
 
-    def piece(self, known: Record | None, now: float) -> Piece | None:
+    def piece(self, known: CachedSite | None, now: float) -> Piece | None:
         """What the cache has of it at a site; None unless it has all from the lowest time on."""
         if known is None or known.sure_from is None or known.covered_until is None:
             return None
@@ -77,7 +77,7 @@ class Reading:
 
     def rows(
         self, site: str, piece: Piece, low: int, high: int, most: int | None, visible: Visible
-    ) -> Work[tuple[list[Row], int] | None]:
+    ) -> LogTransaction[tuple[list[Row], int] | None]:
         """Rows from ``low`` to before ``high``, and the second that comes after them.
 
         There are ``most`` of them at most, unless a single second has more. None when the cache
@@ -126,11 +126,11 @@ def _page(
 class CachedPart:
     """What the cache has of a question at one site; ``reached`` is how far it was read."""
 
-    question: Reading
+    question: CacheQuestion
     site: str
     piece: Piece
     visible: Visible
-    read: Callable[[Work[Any]], Any]
+    read: Callable[[LogTransaction[Any]], Any]
     clock: IReactorTime
     reached: int = field(init=False)
 
@@ -171,7 +171,7 @@ class CachedPart:
         return self.piece.whole and self.reached >= self.piece.end
 
 
-def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> Reading | None:
+def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> CacheQuestion | None:
     """How to ask the cache; None for what only a core can tell.
 
     That is what its objects are like at present, and lines without a lowest time.
@@ -184,7 +184,7 @@ def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> Reading | N
         return None
     made = _grouped(bound, made) if bound.aggregates else _with_limit(bound, made)
     limit = made.pushed.limit
-    return Reading(
+    return CacheQuestion(
         plan=made,
         lowest=times.lowest,
         highest=times.highest,

@@ -19,13 +19,13 @@ from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
 from monrest.base.errors import LostError
 from monrest.logs import partitions
-from monrest.logs.line import DAY, LINENO, MESSAGE, TIME, Line, sizes
+from monrest.logs.line import DAY, LINENO, MESSAGE, TIME, LogLine, sizes
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
 
 T = TypeVar("T")
-Work: TypeAlias = Callable[[Connection], T]
+LogTransaction: TypeAlias = Callable[[Connection], T]
 
 LEASE = 20.0
 """Seconds that a lease holds unless it is renewed; a dead updater is followed within 30 s."""
@@ -62,7 +62,7 @@ def span(first: int, until: int) -> str:
 
 
 @frozen(kw_only=True)
-class Record:
+class CachedSite:
     """What is known of a site; times in Unix seconds, sizes in bytes, durations in seconds."""
 
     id: int
@@ -111,7 +111,7 @@ class Record:
 
 
 @frozen(kw_only=True)
-class Lease:
+class UpdateLease:
     """The right to change the lines of one site: the site's number and who holds it.
 
     ``seconds``: how long it holds from each renewal.
@@ -142,7 +142,7 @@ def acquire(
     now: float,
     seconds: float = LEASE,
     gone: Mapping[int, Held] = _NOBODY,
-) -> Work[Record | None]:
+) -> LogTransaction[CachedSite | None]:
     """Take the lease of ``site`` and give what is known of it; None while another one holds it.
 
     ``owner`` begins with a name that at most one living process has, up to a colon: what a former
@@ -150,7 +150,7 @@ def acquire(
     """
     name = owner.partition(":")[0]
 
-    def work(connection: Connection) -> Record | None:
+    def work(connection: Connection) -> CachedSite | None:
         connection.execute(_FIRST, {"site": site})
         query = select(sites.c.id, sites.c.owner, sites.c.owned_until)
         row = connection.execute(query.where(sites.c.site == site).with_for_update()).one()
@@ -173,12 +173,12 @@ def held(connection: Connection) -> dict[int, Held]:
     return {row.id: (row.owner, row.owned_until) for row in connection.execute(query)}
 
 
-def renew(lease: Lease, now: float) -> Work[None]:
+def renew(lease: UpdateLease, now: float) -> LogTransaction[None]:
     """Hold the lease for longer; raises LeaseLostError."""
     return lambda connection: hold(connection, lease, now)
 
 
-def release(lease: Lease, **values: Any) -> Work[None]:
+def release(lease: UpdateLease, **values: Any) -> LogTransaction[None]:
     """Give the lease back, and note ``values``; somebody else's is left alone."""
 
     def work(connection: Connection) -> None:
@@ -191,7 +191,7 @@ def release(lease: Lease, **values: Any) -> Work[None]:
     return work
 
 
-def hold(connection: Connection, lease: Lease, now: float, **values: Any) -> None:
+def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) -> None:
     """Hold the lease for longer and note ``values``; raises LeaseLostError."""
     held = connection.execute(
         update(sites)
@@ -205,17 +205,17 @@ def hold(connection: Connection, lease: Lease, now: float, **values: Any) -> Non
 # -------------------------------------------------------------------- what is known
 
 
-def record(site: str) -> Work[Record | None]:
+def record(site: str) -> LogTransaction[CachedSite | None]:
     """What is known of ``site``; None before its first import."""
     return lambda connection: _record(connection, site)
 
 
-def known(site: str) -> Work[Record | None]:
+def known(site: str) -> LogTransaction[CachedSite | None]:
     """What is noted about ``site``, without looking at its lines."""
     return lambda connection: of_site(connection, site)
 
 
-def _record(connection: Connection, site: str) -> Record | None:
+def _record(connection: Connection, site: str) -> CachedSite | None:
     known = of_site(connection, site)
     if known is None:
         return None
@@ -223,7 +223,7 @@ def _record(connection: Connection, site: str) -> Record | None:
     return evolve(known, last_entry=connection.execute(newest).scalar_one())
 
 
-def of_site(connection: Connection, site: str) -> Record | None:
+def of_site(connection: Connection, site: str) -> CachedSite | None:
     """What is noted about ``site``, without looking at its lines."""
     row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
     if row is None:
@@ -233,21 +233,23 @@ def of_site(connection: Connection, site: str) -> Record | None:
         .where(days.c.site == row["id"], days.c.missing > 0)
     ).one()  # fmt: skip
     doubt = Doubt(first, last + DAY, number, int(missing)) if number else None
-    return Record(**row, doubt=doubt)
+    return CachedSite(**row, doubt=doubt)
 
 
 # -------------------------------------------------------------------- lines in
 
 
 @frozen
-class Written:
+class LinesWritten:
     """How many lines a transaction has added and removed."""
 
     added: int = 0
     removed: int = 0
 
 
-def write(lease: Lease, now: float, given: Sequence[Line], **covered: int) -> Work[Written]:
+def write(
+    lease: UpdateLease, now: float, given: Sequence[LogLine], **covered: int
+) -> LogTransaction[LinesWritten]:
     """Store those of ``given`` that are not there yet, and what is covered now.
 
     ``given`` are all lines of the core between the first one's time and the last one's. A line is
@@ -255,35 +257,37 @@ def write(lease: Lease, now: float, given: Sequence[Line], **covered: int) -> Wo
     of lines in their file follow the core's.
     """
 
-    def work(connection: Connection) -> Written:
+    def work(connection: Connection) -> LinesWritten:
         hold(connection, lease, now, **covered)
         if not given:
-            return Written()
+            return LinesWritten()
         there = _present(connection, lease.id, given[0][TIME], given[-1][TIME])
         fresh, _ = _merge(connection, lease.id, given, there)
-        return Written(added=len(fresh))
+        return LinesWritten(added=len(fresh))
 
     return work
 
 
-def replace(lease: Lease, now: float, given: Sequence[Line], start: int, end: int) -> Work[Written]:
+def replace(
+    lease: UpdateLease, now: float, given: Sequence[LogLine], start: int, end: int
+) -> LogTransaction[LinesWritten]:
     """Make ``given`` all lines that are there with ``start <= time < end``."""
 
-    def work(connection: Connection) -> Written:
+    def work(connection: Connection) -> LinesWritten:
         hold(connection, lease, now)
         there = _present(connection, lease.id, start, end - 1)
         fresh, left = _merge(connection, lease.id, given, there)
         if left:
             connection.execute(where_exactly(delete(lines), lease.id), left)
             forget(connection, lease.id, len(left))
-        return Written(added=len(fresh), removed=len(left))
+        return LinesWritten(added=len(fresh), removed=len(left))
 
     return work
 
 
 def _merge(
-    connection: Connection, site: int, given: Sequence[Line], there: _Known
-) -> tuple[list[Line], list[dict[str, int]]]:
+    connection: Connection, site: int, given: Sequence[LogLine], there: _Known
+) -> tuple[list[LogLine], list[dict[str, int]]]:
     """Store what is not there yet; the new lines, and the keys of those that were not given."""
     fresh, moved, left = _compared(given, there)
     if moved:
@@ -322,11 +326,11 @@ def _present(connection: Connection, site: int, first: int, last: int) -> _Known
 
 
 def _compared(
-    given: Sequence[Line], there: _Known
-) -> tuple[list[Line], list[dict[str, int]], list[dict[str, int]]]:
+    given: Sequence[LogLine], there: _Known
+) -> tuple[list[LogLine], list[dict[str, int]], list[dict[str, int]]]:
     """Lines that are new, those present with another number in their file, and those not given."""
-    fresh: list[Line] = []
-    again: dict[tuple[int, str], list[Line]] = defaultdict(list)
+    fresh: list[LogLine] = []
+    again: dict[tuple[int, str], list[LogLine]] = defaultdict(list)
     for line in given:
         key = (line[TIME], line[MESSAGE])
         if key in there:
@@ -361,7 +365,7 @@ def _taken(known: Mapping[int, list[_Present]], lineno: int) -> bool:
     return True
 
 
-def _numbered(site: int, fresh: Sequence[Line], there: _Known) -> list[tuple[Any, ...]]:
+def _numbered(site: int, fresh: Sequence[LogLine], there: _Known) -> list[tuple[Any, ...]]:
     """New lines as rows of the table, numbered behind those of the same second."""
     highest: dict[int, int] = {}
     for (time, _), known in there.items():

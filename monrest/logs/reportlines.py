@@ -10,10 +10,10 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 
 from monrest.logs import records
 from monrest.logs.days import ceil, floor
-from monrest.logs.events import Key, Line
+from monrest.logs.events import ObjectKey, TimedLine
 from monrest.logs.importer import DRIFT
 from monrest.logs.line import service_of
-from monrest.logs.records import Record, Work
+from monrest.logs.records import CachedSite, LogTransaction
 from monrest.logs.source import FEW_HOSTS, Texts, Wanted
 from monrest.logs.sql import fetched
 from monrest.store.tables import logcache_lines as lines
@@ -42,7 +42,7 @@ class Piece:
         """Whether nothing is wanted beside it."""
         return self.start <= wanted.since and wanted.until < self.end
 
-    def still(self, known: Record | None, low: int) -> bool:
+    def still(self, known: CachedSite | None, low: int) -> bool:
         """Whether it has the lines from ``low`` on after all that happened meanwhile."""
         if known is None or known.sure_from is None or known.covered_until is None:
             return False
@@ -51,7 +51,7 @@ class Piece:
         return _whole_days(self.start, self.end, known, self.texts) == (self.start, self.end)
 
 
-def piece_of(known: Record | None, wanted: Wanted, now: float) -> Piece | None:
+def piece_of(known: CachedSite | None, wanted: Wanted, now: float) -> Piece | None:
     """What of the wanted time the cache has for sure; None for nothing."""
     if known is None or known.sure_from is None or known.covered_until is None:
         return None
@@ -61,7 +61,7 @@ def piece_of(known: Record | None, wanted: Wanted, now: float) -> Piece | None:
     return Piece(start=start, end=end, texts=wanted.texts) if start < end else None
 
 
-def _whole_days(start: int, end: int, known: Record, texts: Texts) -> tuple[int, int]:
+def _whole_days(start: int, end: int, known: CachedSite, texts: Texts) -> tuple[int, int]:
     """A time without what compaction has removed too much of.
 
     The first of equal alerts in a day stays, so a report may begin with any day; so does the
@@ -83,13 +83,13 @@ def _whole_days(start: int, end: int, known: Record, texts: Texts) -> tuple[int,
 class Slice:
     """Lines in the order of the log, and the second that comes after them."""
 
-    lines: Sequence[Line]
+    lines: Sequence[TimedLine]
     after: int
 
 
 def slice_of(
     site: str, piece: Piece, wanted: Wanted, low: int, most: int, *, named: bool
-) -> Work[Slice | None]:
+) -> LogTransaction[Slice | None]:
     """The next lines of a piece, from ``low`` on; None when the cache has them no more.
 
     There are ``most`` of them at most, unless a single second has more. ``named``: the core tells
@@ -119,10 +119,10 @@ def slice_of(
     return work
 
 
-def objects_of(site: str, piece: Piece, wanted: Wanted) -> Work[list[Key] | None]:
+def objects_of(site: str, piece: Piece, wanted: Wanted) -> LogTransaction[list[ObjectKey] | None]:
     """The hosts and services of which a piece tells states; None when it is there no more."""
 
-    def work(connection: Connection) -> list[Key] | None:
+    def work(connection: Connection) -> list[ObjectKey] | None:
         known = records.of_site(connection, site)
         if known is None or not piece.still(known, piece.start):
             return None
@@ -147,7 +147,7 @@ def objects_of(site: str, piece: Piece, wanted: Wanted) -> Work[list[Key] | None
     return work
 
 
-def _in_order(found: list[Any]) -> list[Line]:
+def _in_order(found: list[Any]) -> list[TimedLine]:
     found.sort()  # by time and number, of which no two lines have the same
     return [(time, message) for time, _, message in found]
 

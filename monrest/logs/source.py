@@ -13,13 +13,13 @@ from attrs import frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import ProtocolError
-from monrest.logs.events import Line
+from monrest.logs.events import TimedLine
 from monrest.logs.line import in_order
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.query.portable import pushability
 from monrest.query.regex import escape
 from monrest.sites.federation.site import openly
-from monrest.sites.normalise import Layout
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
 MOST_LINES = 20_000
@@ -30,7 +30,7 @@ _LONGEST = 1 << 31
 FEW_HOSTS = 20
 """Hosts up to which a log is asked for their lines alone."""
 
-_LAYOUT: Layout = (("time", "time"), ("message", "string"))
+_LAYOUT: RowTypes = (("time", "time"), ("message", "string"))
 _ALERT, _PROGRAM, _STATE = (Test("class", "=", str(number)) for number in (1, 2, 6))
 _TYPES = {
     (True, False): "HOST (ALERT|STATE|DOWNTIME ALERT)$",
@@ -66,7 +66,7 @@ class Wanted:
 class LogSource(Protocol):
     """Gives the log lines of a site; at least those that are wanted, there may be more."""
 
-    def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
+    def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """Slices in the order of time; within a second in the order of the log.
 
         Raise LivestatusError when the site does not answer as it should.
@@ -83,7 +83,7 @@ class CoreLog:
 
     most: int = MOST_LINES
 
-    async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[Line]]:
+    async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """See ``LogSource``."""
         # Starts and stops of the core count for whoever sees the object.
         site, low, seconds = openly(site), wanted.since, _DAY
@@ -158,7 +158,7 @@ def _plain(name: str) -> bool:
     return name == name.strip() and all(" " <= one <= "\uffff" and one != "\x7f" for one in name)
 
 
-def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> list[Line]:
+def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> list[TimedLine]:
     """Lines by time and, within a second, as they stand in the log."""
     if {int} != {type(row[0]) for row in rows} or {str} != {type(row[1]) for row in rows}:
         raise ProtocolError("a log line without time or text")

@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.clock import WallClock
 from monrest.logs import records
 from monrest.logs.line import DAY, repetitions
-from monrest.logs.records import Lease, Record, Work
+from monrest.logs.records import CachedSite, LogTransaction, UpdateLease
 from monrest.store.database import Database
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
@@ -23,7 +23,7 @@ from monrest.store.tables import logcache_sites as sites
 AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""
 
-Key: TypeAlias = tuple[int, int]
+ThinningKey: TypeAlias = tuple[int, int]
 """Time and number of a line."""
 
 _BOUNDS = ("covered_from", "covered_until", "wanted_from")
@@ -34,8 +34,8 @@ async def thin(
     database: Database,
     clock: IReactorTime,
     wall: WallClock,
-    lease: Lease,
-    known: Record,
+    lease: UpdateLease,
+    known: CachedSite,
     compact: int,
     keep: int,
 ) -> dict[str, Any]:
@@ -62,7 +62,7 @@ async def thin(
     return {"last_compact": int(date), "compact_duration": clock.seconds() - began}
 
 
-async def compact_day(database: Database, wall: WallClock, lease: Lease, day: int) -> None:
+async def compact_day(database: Database, wall: WallClock, lease: UpdateLease, day: int) -> None:
     """Remove what tells nothing new in the day that begins then."""
     doomed = await database.run(repeated(lease.id, day, day + DAY))
     for at in range(0, max(1, len(doomed)), AT_ONCE):
@@ -70,10 +70,10 @@ async def compact_day(database: Database, wall: WallClock, lease: Lease, day: in
         await database.change(drop(lease, wall.now(), part, day + DAY))
 
 
-def repeated(site: int, first: int, end: int) -> Work[list[Key]]:
+def repeated(site: int, first: int, end: int) -> LogTransaction[list[ThinningKey]]:
     """What tells nothing new among the lines of a site with ``first <= time < end``."""
 
-    def work(connection: Connection) -> list[Key]:
+    def work(connection: Connection) -> list[ThinningKey]:
         found = connection.execution_options(yield_per=AT_ONCE).execute(
             select(*_WEIGHED)
             .where(lines.c.site == site, lines.c.time >= first, lines.c.time < end)
@@ -84,7 +84,9 @@ def repeated(site: int, first: int, end: int) -> Work[list[Key]]:
     return work
 
 
-def drop(lease: Lease, now: float, doomed: Sequence[Key], until: int) -> Work[int]:
+def drop(
+    lease: UpdateLease, now: float, doomed: Sequence[ThinningKey], until: int
+) -> LogTransaction[int]:
     """Remove these lines, and note that before ``until`` not all are there; count them."""
 
     def work(connection: Connection) -> int:
@@ -103,7 +105,7 @@ def drop(lease: Lease, now: float, doomed: Sequence[Key], until: int) -> Work[in
     return work
 
 
-def remove(lease: Lease, now: float, end: int) -> Work[int]:
+def remove(lease: UpdateLease, now: float, end: int) -> LogTransaction[int]:
     """Remove all lines before ``end``, which are no more covered; count them."""
 
     def work(connection: Connection) -> int:
@@ -137,7 +139,7 @@ def analyze(connection: Connection) -> None:
         connection.execute(text(f"ANALYZE {lines.name}"))
 
 
-def oldest(site: int) -> Work[int | None]:
+def oldest(site: int) -> LogTransaction[int | None]:
     """The time of the oldest line of a site; None without any."""
     query = select(func.min(lines.c.time)).where(lines.c.site == site)
     return lambda connection: connection.execute(query).scalar_one()

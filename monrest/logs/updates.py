@@ -15,8 +15,8 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import pause
 from monrest.base.values import Progress, SiteProblem
 from monrest.livestatus.errors import LivestatusError
-from monrest.logs.importer import BusyError
-from monrest.logs.records import LeaseLostError, Record, Written
+from monrest.logs.importer import UpdateRunningError
+from monrest.logs.records import CachedSite, LeaseLostError, LinesWritten
 from monrest.sites.site import Site
 
 T = TypeVar("T")
@@ -37,18 +37,20 @@ class Updated:
     skipped: tuple[str, ...] = ()
 
 
-async def reported(site: Site, work: Awaitable[Written]) -> Updated:
+async def reported(site: Site, work: Awaitable[LinesWritten]) -> Updated:
     """What became of the update of one site."""
     try:
         done = await work
         return Updated(inserted=done.added, removed=done.removed)
     except LivestatusError as error:
         return Updated(failed=(site.problem(error),))
-    except (BusyError, LeaseLostError):
+    except (UpdateRunningError, LeaseLostError):
         return Updated(skipped=(f"{site.id}: an update is running already",))
 
 
-async def together(sites: Sequence[Site], one: Callable[[Site], Awaitable[Written]]) -> Updated:
+async def together(
+    sites: Sequence[Site], one: Callable[[Site], Awaitable[LinesWritten]]
+) -> Updated:
     """Update all sites at the same time."""
     results = await every([Deferred.fromCoroutine(reported(site, one(site))) for site in sites])
     return Updated(
@@ -69,9 +71,9 @@ class Imports:
 
     clock: IReactorTime
     wall: WallClock
-    update: Callable[[Site, Progress], Awaitable[Written]]
-    record: Callable[[Site], Awaitable[Record | None]]
-    busy: Callable[[Record], bool]
+    update: Callable[[Site, Progress], Awaitable[LinesWritten]]
+    record: Callable[[Site], Awaitable[CachedSite | None]]
+    busy: Callable[[CachedSite], bool]
     progress: Progress
     _begun: dict[str, float] = field(init=False, factory=dict)
     _shares: dict[str, float] = field(init=False, factory=dict)
@@ -81,7 +83,7 @@ class Imports:
         self._shares = {site.id: 0.0 for site in sites}
         turns = DeferredSemaphore(at_once(len(sites)))
 
-        async def one(site: Site) -> Written:
+        async def one(site: Site) -> LinesWritten:
             await turns.acquire()
             try:
                 return await self._whole(site)
@@ -90,13 +92,13 @@ class Imports:
 
         return await together(sites, one)
 
-    async def _whole(self, site: Site) -> Written:
+    async def _whole(self, site: Site) -> LinesWritten:
         """Import one site; where somebody else is at work, wait for that and do what is left."""
         reached = partial(self._reached, site)
         while True:
             try:
                 return await self.update(site, reached)
-            except (BusyError, LeaseLostError):
+            except (UpdateRunningError, LeaseLostError):
                 await self._followed(site, reached)
 
     async def _followed(self, site: Site, reached: Progress) -> None:

@@ -18,7 +18,7 @@ from monrest.base.errors import BadRequest, NotFound, RestError, error_value
 from monrest.base.names import Names
 from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.background import result_url
-from monrest.jobs.live import Work
+from monrest.jobs.live import JobWork
 from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
 from monrest.nodecontrol.store import Stored
 from monrest.query.parse import RESERVED
@@ -227,8 +227,8 @@ async def _start(context: Context, request: RestRequest, site: Site, operation: 
     return job.id
 
 
-def _work(request: RestRequest, call: Callable[[Progress], Awaitable[Answer]]) -> Work:
-    return Work(
+def _work(request: RestRequest, call: Callable[[Progress], Awaitable[Answer]]) -> JobWork:
+    return JobWork(
         call=call,
         cmd=f"POST {request.path}",
         identity=request.identity,

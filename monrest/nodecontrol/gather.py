@@ -20,7 +20,7 @@ from monrest.nodecontrol.model import GatherError, What, facts_of
 
 
 @frozen
-class Gathered:
+class NodeFacts:
     """``data`` as documented; ``problem`` is what could not be learned, empty for nothing."""
 
     data: Mapping[str, Any]
@@ -30,7 +30,7 @@ class Gathered:
 class Gatherer(Protocol):
     """Learns about one node."""
 
-    def gather(self, what: What) -> Deferred[Gathered]:
+    def gather(self, what: What) -> Deferred[NodeFacts]:
         """Ask; fails with GatherError. Cancelling ends everything that was started."""
 
 
@@ -44,11 +44,11 @@ class CommandGatherer:
     command: str
     seconds: float
 
-    def gather(self, what: What) -> Deferred[Gathered]:
+    def gather(self, what: What) -> Deferred[NodeFacts]:
         """See ``Gatherer``."""
         return Deferred.fromCoroutine(self._gather(what))
 
-    async def _gather(self, what: What) -> Gathered:
+    async def _gather(self, what: What) -> NodeFacts:
         environment = {"MON_GATHER": what, "MON_NODE": self.site}
         ended = await processes.run(
             self.reactor, processes.shell(self.command), environment, self.seconds
@@ -57,4 +57,4 @@ class CommandGatherer:
             raise GatherError(reason)
         if ended.dropped:
             raise GatherError(f"expected at most {processes.MOST_OUTPUT} bytes of output")
-        return Gathered(await self.threads.run(lambda: facts_of(ended.out)))
+        return NodeFacts(await self.threads.run(lambda: facts_of(ended.out)))

@@ -18,7 +18,7 @@ from twisted.internet.defer import Deferred
 from monrest import __version__
 from monrest.base import processes
 from monrest.base.concurrency import Shared, Threads, pause
-from monrest.nodecontrol.gather import Gathered
+from monrest.nodecontrol.gather import NodeFacts
 from monrest.nodecontrol.model import What
 
 _SAMPLE = 0.5
@@ -110,7 +110,7 @@ def full_name(host: str, resolve: Callable[..., Sequence[Any]]) -> str:
     return host if name.partition(".")[0] == "localhost" else name
 
 
-async def _awaited(work: Awaitable[Gathered]) -> Gathered:
+async def _awaited(work: Awaitable[NodeFacts]) -> NodeFacts:
     return await work
 
 
@@ -128,11 +128,11 @@ class LocalGatherer:
     host: LocalHost
     core_down: Callable[[], bool]
 
-    def gather(self, what: What) -> Deferred[Gathered]:
+    def gather(self, what: What) -> Deferred[NodeFacts]:
         """See ``Gatherer``; never fails."""
         return Deferred.fromCoroutine(self._gather(what))
 
-    async def _gather(self, what: What) -> Gathered:
+    async def _gather(self, what: What) -> NodeFacts:
         learned = await self.host.learn(what)
         down = int(self.core_down())
         status = {"core": down, "monrest": 0, "OVERALL": down}
@@ -152,15 +152,15 @@ class LocalHost:
     folder: str
     seconds: float
     find: Callable[[str], str | None] = shutil.which
-    _asked: dict[What, tuple[Shared[Gathered], Deferred[Gathered]]] = field(
+    _asked: dict[What, tuple[Shared[NodeFacts], Deferred[NodeFacts]]] = field(
         factory=dict, init=False
     )
     _waiting: Counter[What] = field(factory=Counter, init=False)
 
-    async def learn(self, what: What) -> Gathered:
+    async def learn(self, what: What) -> NodeFacts:
         """Learn it, or wait for who does; when nobody waits any more everything is ended."""
         if what not in self._asked:
-            shared: Shared[Gathered] = Shared()
+            shared: Shared[NodeFacts] = Shared()
             self._asked[what] = (shared, Deferred.fromCoroutine(self._learn(what)))
             shared.run(_awaited(self._asked[what][1]), lambda: None)
         shared, doing = self._asked[what]
@@ -172,16 +172,16 @@ class LocalHost:
             if not self._waiting[what]:
                 doing.cancel()
 
-    async def _learn(self, what: What) -> Gathered:
+    async def _learn(self, what: What) -> NodeFacts:
         before = await self.threads.run(lambda: processor_times(_read("/proc/stat")))
         await pause(self.reactor, _SAMPLE)
         data = await self.threads.run(lambda: self._runtime(before))
         if what == "runtime":
-            return Gathered(data)
+            return NodeFacts(data)
         data |= await self.threads.run(self._facts)
         data["machine_type"] = await self._machine()
         updates, problem = await self._updates()
-        return Gathered({**data, **updates}, problem)
+        return NodeFacts({**data, **updates}, problem)
 
     def _runtime(self, before: tuple[int, int]) -> dict[str, Any]:
         total, free = memory(_read("/proc/meminfo"))

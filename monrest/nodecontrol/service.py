@@ -23,7 +23,7 @@ from twisted.internet.defer import (
 from twisted.logger import Logger
 
 from monrest.base import processes
-from monrest.base.clock import Steps, WallClock
+from monrest.base.clock import ClockSteps, WallClock
 from monrest.base.concurrency import Periodic, Threads
 from monrest.base.errors import BadRequest, Conflict, Unavailable
 from monrest.base.schedule import between
@@ -75,11 +75,11 @@ class NodeControl(Service):
     zone: tzinfo
     _token: Token | None = field(default=None, init=False)
     _since: dict[What, float] = field(factory=dict, init=False)
-    _steps: Steps = field(init=False)
+    _steps: ClockSteps = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._steps = Steps(self.wall, self.reactor)
+        self._steps = ClockSteps(self.wall, self.reactor)
         self._periodic = Periodic(self.reactor, _LOOK, self.look, "gathering facts of nodes")
 
     # ---------------------------------------------------------------- which nodes

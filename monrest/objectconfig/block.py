@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from attrs import define, frozen
 
-from monrest.objectconfig.grammar import BLANKS, Fault, Found, Reader
+from monrest.objectconfig.grammar import BLANKS, Fault, FoundDefinition, LineReader
 from monrest.objectconfig.layout import clean, text_of
 
 _MARKS = ("#", ";")
@@ -19,7 +19,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @frozen
-class Problem:
+class FileProblem:
     """Something wrong in a file; ``str()`` gives ``FILE:LINE: text``.
 
     ``fatal`` is false for what a core accepts; ``whole_path`` is how the message names the place.
@@ -77,7 +77,7 @@ class Block:
     """What was read, once it is changed."""
 
     @classmethod
-    def read(cls, found: Found, before: str, text: str) -> Block:
+    def read(cls, found: FoundDefinition, before: str, text: str) -> Block:
         """A definition that a reader found."""
         return cls(
             found.type, found.line, found.attributes, before, text, found.inline, found.comments,
@@ -98,7 +98,7 @@ class Block:
 
     def places(self) -> dict[str, int]:
         """The line of each attribute, of a definition that was not changed."""
-        found = Reader(self.text, number=self.line).next_definition()
+        found = LineReader(self.text, number=self.line).next_definition()
         return {} if found is None else found.lines
 
     def change(self, attributes: Mapping[str, str]) -> bool:
@@ -164,9 +164,9 @@ def _cleaned(kind: str, attributes: Mapping[str, str]) -> dict[str, str]:
     return {name: clean(kind, name, text) for name, text in attributes.items()}
 
 
-def _read_back(text: str, kind: str, wanted: Mapping[str, str]) -> Found:
+def _read_back(text: str, kind: str, wanted: Mapping[str, str]) -> FoundDefinition:
     """Read a text just written; what does not read back as it was meant is not written."""
-    reader = Reader(text)
+    reader = LineReader(text)
     found = reader.next_definition()
     if found is not None and reader.position == len(text) and not reader.faults:
         if found.type == kind and found.attributes == wanted:

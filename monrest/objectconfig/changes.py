@@ -35,13 +35,13 @@ from monrest.objectconfig.request import (
 )
 from monrest.objectconfig.rows import META_NAMES, Record, bound_filter, passing
 from monrest.objectconfig.staging import ConfigSite
-from monrest.objectconfig.views import View
+from monrest.objectconfig.views import PersonalView
 from monrest.query.bind import TYPO
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 
 Action: TypeAlias = Literal["change", "remove"]
-Chosen: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
+Choose: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
 """Which objects of a site a change is for; called in threads."""
 
 Make: TypeAlias = Callable[[Editor, list[ConfigObject]], int]
@@ -70,11 +70,11 @@ class Tool:
 
     site: Site
     config: ConfigSite
-    view: View = field(repr=False)
+    view: PersonalView = field(repr=False)
 
 
 @frozen(kw_only=True)
-class Done:
+class SiteChange:
     """What came of a change on one site: ``records`` are the first of its objects, as before."""
 
     count: int
@@ -143,7 +143,7 @@ async def change(
     context: Context,
     request: RestRequest,
     action: Action,
-    choose: Callable[[Sequence[Tool]], Chosen],
+    choose: Callable[[Sequence[Tool]], Choose],
     make: Make,
 ) -> Answer:
     """Make a change to the objects that ``choose`` finds; nothing when a site refuses it."""
@@ -179,11 +179,11 @@ async def change(
 
 async def _chosen(
     context: Context,
-    choose: Callable[[Sequence[Tool]], Chosen],
+    choose: Callable[[Sequence[Tool]], Choose],
     selected: Sequence[Tool],
     *,
     elsewhere: bool,
-) -> tuple[Chosen, BadRequest | None]:
+) -> tuple[Choose, BadRequest | None]:
     """What is meant here; nothing, and why, when only other instances may know the names."""
     try:
         return await context.threads.run(lambda: choose(selected)), None
@@ -193,7 +193,7 @@ async def _chosen(
         return (lambda _model, _site: []), error
 
 
-async def _try(context: Context, tool: Tool, chosen: Chosen, make: Make) -> None:
+async def _try(context: Context, tool: Tool, chosen: Choose, make: Make) -> None:
     """Make the change for nobody: what one site refuses must not be done on another."""
     model = tool.view.model
     await context.threads.run(lambda: make(Editor(model), chosen(model, tool.config)))
@@ -204,32 +204,32 @@ async def _edits(
     request: RestRequest,
     action: Action,
     selected: Sequence[Tool],
-    chosen: Chosen,
+    chosen: Choose,
     make: Make,
     far: Sequence[FederatedSite],
-) -> list[Done]:
+) -> list[SiteChange]:
     """All of it is done and written down, also for a client that does not wait any more.
 
     First at other instances, where it cannot be tried for nobody.
     """
     filters = request.path == FILTERED
-    done: list[Done] = []
+    done: list[SiteChange] = []
     for site, answer in await far_change(context, request, far, filters=filters):
         count = count_of(answer)
-        done.append(Done(count=count, warnings=tuple(texts(answer.get("warnings")))))
+        done.append(SiteChange(count=count, warnings=tuple(texts(answer.get("warnings")))))
         if count:
             note(request, action, target=site.id, count=count)
     return done + [await _edit(context, request, action, tool, chosen, make) for tool in selected]
 
 
 async def _edit(
-    context: Context, request: RestRequest, action: Action, tool: Tool, chosen: Chosen, make: Make
-) -> Done:
-    def changed(editor: Editor) -> Done:
+    context: Context, request: RestRequest, action: Action, tool: Tool, chosen: Choose, make: Make
+) -> SiteChange:
+    def changed(editor: Editor) -> SiteChange:
         items = chosen(editor.base, tool.config)
         rows = tuple(editor.base.row(item, tool.config) for item in items[:MOST_NAMED])
         count = make(editor, items)
-        return Done(count=count, records=rows, warnings=tuple(editor.warnings))
+        return SiteChange(count=count, records=rows, warnings=tuple(editor.warnings))
 
     done = await context.staging.edit(tool.config, user_of(request), changed)
     if done.count:
@@ -246,7 +246,7 @@ async def _edit(
 
 def by_filters(
     context: Context, request: RestRequest, parameters: Parameters
-) -> Callable[[Sequence[Tool]], Chosen]:
+) -> Callable[[Sequence[Tool]], Choose]:
     """Objects that pass filters; a name that no object of any site has is a typing error.
 
     Without any filter more than one object is only meant when the request says so.
@@ -254,7 +254,7 @@ def by_filters(
     unlimited = bool(parameters) or flag(request, EVERY.name)
     elsewhere = bool(far_tools(context, request))
 
-    def choose(selected: Sequence[Tool]) -> Chosen:
+    def choose(selected: Sequence[Tool]) -> Choose:
         many = elsewhere or sum(len(tool.view.model.objects) for tool in selected) > 1
         if many and not unlimited:
             raise BadRequest(
@@ -275,6 +275,6 @@ def by_filters(
     return choose
 
 
-def always(chosen: Chosen) -> Callable[[Sequence[Tool]], Chosen]:
+def always(chosen: Choose) -> Callable[[Sequence[Tool]], Choose]:
     """The same choice whatever there is."""
     return lambda _selected: chosen

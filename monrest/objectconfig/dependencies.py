@@ -8,7 +8,7 @@ from typing import Generic, Literal, TypeVar
 from attrs import frozen
 
 from monrest.objectconfig.expand import Pair, select
-from monrest.objectconfig.records import Record
+from monrest.objectconfig.records import ObjectRecord
 
 Key = TypeVar("Key", str, Pair)
 
@@ -34,18 +34,18 @@ class Escalation(Generic[Key]):
     """An escalation of one object; missing first and last notification are -2."""
 
     target: Key
-    record: Record
+    record: ObjectRecord
     first: int
     last: int
 
 
-_Hosts = Mapping[str, Record]
+_Hosts = Mapping[str, ObjectRecord]
 _HostGroups = Mapping[str, tuple[str, ...]]
 _OnHost = Mapping[str, list[str]]
 _ServiceGroups = Mapping[str, tuple[Pair, ...]]
 
 
-def _hosts(record: Record, prefix: str, hosts: _Hosts, groups: _HostGroups) -> list[str]:
+def _hosts(record: ObjectRecord, prefix: str, hosts: _Hosts, groups: _HostGroups) -> list[str]:
     found = select(record, f"{prefix}hostgroup_name", hosts, groups=groups)
     own = select(record, f"{prefix}host_name", hosts)
     # Rejects in host lists act on group members only.
@@ -54,7 +54,7 @@ def _hosts(record: Record, prefix: str, hosts: _Hosts, groups: _HostGroups) -> l
 
 
 def _services(
-    record: Record,
+    record: ObjectRecord,
     names: Iterable[str],
     attributes: tuple[str, str],
     on_host: _OnHost,
@@ -82,7 +82,9 @@ def _services(
     return list(wanted)
 
 
-def _dependencies(record: Record, pairs: Iterable[tuple[Key, Key]]) -> Iterator[Dependency[Key]]:
+def _dependencies(
+    record: ObjectRecord, pairs: Iterable[tuple[Key, Key]]
+) -> Iterator[Dependency[Key]]:
     inherits = record.text("inherits_parent")[:1] == "1"
     kinds: list[tuple[Literal["execution", "notification"], frozenset[str]]] = [
         ("execution", record.options("execution_failure_criteria")),
@@ -100,7 +102,7 @@ def _dependencies(record: Record, pairs: Iterable[tuple[Key, Key]]) -> Iterator[
 
 
 def host_dependencies(
-    records: Iterable[Record], hosts: _Hosts, groups: _HostGroups
+    records: Iterable[ObjectRecord], hosts: _Hosts, groups: _HostGroups
 ) -> list[Dependency[str]]:
     """Every master host times every dependent host of each definition."""
     found: list[Dependency[str]] = []
@@ -114,7 +116,7 @@ def host_dependencies(
 
 
 def service_dependencies(
-    records: Iterable[Record],
+    records: Iterable[ObjectRecord],
     hosts: _Hosts,
     groups: _HostGroups,
     on_host: _OnHost,
@@ -148,13 +150,13 @@ def service_dependencies(
     return found
 
 
-def _escalation(record: Record, target: Key) -> Escalation[Key]:
+def _escalation(record: ObjectRecord, target: Key) -> Escalation[Key]:
     first, last = (int(record.number(name)) for name in ("first_notification", "last_notification"))
     return Escalation(target, record, first, last)
 
 
 def host_escalations(
-    records: Iterable[Record], hosts: _Hosts, groups: _HostGroups
+    records: Iterable[ObjectRecord], hosts: _Hosts, groups: _HostGroups
 ) -> list[Escalation[str]]:
     """One escalation for each named host."""
     return [
@@ -165,7 +167,7 @@ def host_escalations(
 
 
 def service_escalations(
-    records: Iterable[Record],
+    records: Iterable[ObjectRecord],
     hosts: _Hosts,
     groups: _HostGroups,
     on_host: _OnHost,

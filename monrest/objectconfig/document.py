@@ -15,16 +15,16 @@ from attrs import define, evolve, field
 
 from monrest.objectconfig.block import (
     Block,
-    Problem,
+    FileProblem,
     UnwritableError,
     comments_of,
     place,
     without_comments,
 )
-from monrest.objectconfig.grammar import BLANKS, Fault, Include, Reader
+from monrest.objectconfig.grammar import BLANKS, Fault, Include, LineReader
 from monrest.objectconfig.scanner import Scanner
 
-__all__ = ["Block", "ConfigFile", "Include", "Problem", "UnwritableError", "place"]
+__all__ = ["Block", "ConfigFile", "FileProblem", "Include", "UnwritableError", "place"]
 
 _BOM = "\ufeff"
 _ICINGA2 = re.compile(
@@ -68,7 +68,7 @@ class ConfigFile:
     def parse_text(cls, path: str, text: str, encoding: str = "utf-8") -> ConfigFile:
         """The same for a text."""
         bom = text.startswith(_BOM)
-        scanner = Scanner(Reader(text[1:] if bom else text))
+        scanner = Scanner(LineReader(text[1:] if bom else text))
         blocks = list(scanner.blocks())
         reader = scanner.reader
         faults = reader.faults
@@ -105,11 +105,11 @@ class ConfigFile:
         return True
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[FileProblem, ...]:
         """What is wrong with the form, by line."""
         faults = [*self.faults, *(fault for block in self.blocks for fault in block.faults)]
         return tuple(
-            Problem(self.path, fault.line, fault.text, fault.fatal, fault.whole_path)
+            FileProblem(self.path, fault.line, fault.text, fault.fatal, fault.whole_path)
             for fault in sorted(faults, key=lambda fault: fault.line)
         )
 

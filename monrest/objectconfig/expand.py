@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from attrs import define, field
 
-from monrest.objectconfig.records import Record, split_names
+from monrest.objectconfig.records import ObjectRecord, split_names
 
 Pair = tuple[str, str]
 """Host name and service description."""
@@ -28,7 +28,7 @@ class Selection:
 
 
 def select(
-    record: Record,
+    record: ObjectRecord,
     attribute: str,
     known: Collection[str],
     *,
@@ -66,8 +66,8 @@ def select(
 
 
 def group_members(
-    groups: Mapping[str, Record],
-    objects: Mapping[str, Record],
+    groups: Mapping[str, ObjectRecord],
+    objects: Mapping[str, ObjectRecord],
     *,
     joins: str,
     subgroups: str,
@@ -101,7 +101,7 @@ def group_members(
 
 
 def _joined(
-    groups: Mapping[str, Record], objects: Iterable[tuple[Key, Record]], joins: str
+    groups: Mapping[str, ObjectRecord], objects: Iterable[tuple[Key, ObjectRecord]], joins: str
 ) -> dict[str, list[Key]]:
     found: dict[str, list[Key]] = {}
     for key, record in objects:
@@ -113,7 +113,9 @@ def _joined(
 
 
 def service_group_members(
-    groups: Mapping[str, Record], services: Mapping[Pair, Record], on_host: Mapping[str, list[str]]
+    groups: Mapping[str, ObjectRecord],
+    services: Mapping[Pair, ObjectRecord],
+    on_host: Mapping[str, list[str]],
 ) -> dict[str, tuple[Pair, ...]]:
     """Members of service groups by group name, as pairs, sorted."""
     joined = _joined(groups, services.items(), "servicegroups")
@@ -139,7 +141,7 @@ def service_group_members(
     return {name: members(name, ()) for name in groups}
 
 
-def _pairs(record: Record, on_host: Mapping[str, list[str]]) -> tuple[set[Pair], set[Pair]]:
+def _pairs(record: ObjectRecord, on_host: Mapping[str, list[str]]) -> tuple[set[Pair], set[Pair]]:
     parts = record.names("members")
     if len(parts) % 2:
         record.wrong("members: pairs of host and service expected", "members")
@@ -157,7 +159,7 @@ def _pairs(record: Record, on_host: Mapping[str, list[str]]) -> tuple[set[Pair],
     return wanted, rejected
 
 
-def service_parents(record: Record, host: str) -> tuple[Pair, ...]:
+def service_parents(record: ObjectRecord, host: str) -> tuple[Pair, ...]:
     """Parents of a service: a description on the same host, or host,description pairs."""
     parts = split_names(record.text("parents"))
     if len(parts) == 1:

@@ -1,6 +1,6 @@
 """The grammar of object files, line by line (docs/spec/objectconfig.md, "Grammar").
 
-``Reader`` walks over a text and finds one definition after the other with the offsets of its
+``LineReader`` walks over a text and finds one definition after the other with the offsets of its
 text, so that whoever keeps the text can change one definition and leave the rest alone.
 """
 
@@ -44,7 +44,7 @@ class Include:
     line: int
 
 
-class Names(dict[str, str]):
+class AttributeNames(dict[str, str]):
     """Canonical attribute names of a type by spelling; those of custom variables are themselves.
 
     Raises KeyError for names that the type does not know.
@@ -64,7 +64,7 @@ class Names(dict[str, str]):
 
 
 @define(eq=False)
-class Found:
+class FoundDefinition:
     """A definition as it was read; its text is ``text[start:end]``, line ends included.
 
     ``opening`` and ``closing`` are what follows the braces on their lines, ``comments`` the
@@ -75,7 +75,7 @@ class Found:
     line: int
     start: int
     disabled: bool
-    names: Names
+    names: AttributeNames
     opening: str = ""
     closing: str = ""
     end: int = 0
@@ -129,7 +129,7 @@ def split_comment(line: str) -> tuple[str, str]:
 
 
 @define(eq=False)
-class Reader:
+class LineReader:
     """Walks over a text; ``position`` and ``number`` are those of the next line.
 
     ``faults`` are those outside of definitions and of definitions that never end.
@@ -140,18 +140,18 @@ class Reader:
     number: int = 1
     faults: list[Fault] = field(factory=list)
     includes: list[Include] = field(factory=list)
-    _names: dict[str, Names] = field(factory=dict)
-    _open: Found | None = None
+    _names: dict[str, AttributeNames] = field(factory=dict)
+    _open: FoundDefinition | None = None
     _skipping: bool = False
 
-    def names(self, kind: str) -> Names:
+    def names(self, kind: str) -> AttributeNames:
         """The attribute names of a type. Raises KeyError for a type that there is not."""
         found = self._names.get(kind)
         if found is None:
-            found = self._names[kind] = Names(OBJECT_TYPES[kind])
+            found = self._names[kind] = AttributeNames(OBJECT_TYPES[kind])
         return found
 
-    def next_definition(self) -> Found | None:
+    def next_definition(self) -> FoundDefinition | None:
         """Read on until a definition is complete; None at the end of the text."""
         while self.position < len(self.text):
             start, number = self.position, self.number
@@ -193,7 +193,7 @@ class Reader:
                 return held.strip(BLANKS)
             held = held[:-1]
 
-    def _line(self, start: int, number: int, line: str) -> Found | None:
+    def _line(self, start: int, number: int, line: str) -> FoundDefinition | None:
         head = _HEAD.match(line) if "define" in line else None
         if head is not None and self._opens(start, number, line, head):
             return None
@@ -216,7 +216,7 @@ class Reader:
             ordinary = self._skipping or (self._open is not None and not self._open.disabled)
             if ordinary or not brace or kind not in OBJECT_TYPES or (rest and rest[0] != ";"):
                 return False
-            self._open = Found(kind, number, start, True, self.names(kind), rest)
+            self._open = FoundDefinition(kind, number, start, True, self.names(kind), rest)
             return True
         wrong = ""
         if self._skipping or (self._open is not None and not self._open.disabled):
@@ -230,7 +230,7 @@ class Reader:
             self._skipping = True
             self.faults.append(Fault(number, f"unknown object type '{kind}'"))
             return True
-        self._open = Found(kind, number, start, False, self.names(kind), rest)
+        self._open = FoundDefinition(kind, number, start, False, self.names(kind), rest)
         if not brace:
             self._open.braceless = True
             wrong = wrong or "the brace is missing on the define line"
@@ -238,7 +238,7 @@ class Reader:
             self._open.faults.append(Fault(number, _invalid(line, wrong)))
         return True
 
-    def _inside(self, number: int, line: str) -> Found | None:
+    def _inside(self, number: int, line: str) -> FoundDefinition | None:
         found = self._open
         body, comment = split_comment(line)
         if body == "}":

@@ -24,7 +24,7 @@ from monrest.base.errors import Conflict
 
 
 @frozen(kw_only=True)
-class Entry:
+class JournalEntry:
     """One file of a save: where it is, and the SHA-256 it had and will have; None is no file.
 
     ``temporary`` is the name of the new content in the same folder; ``emptied``: its folder goes
@@ -46,25 +46,25 @@ class Journal:
 
     state: Literal["prepare", "commit"]
     backup: str
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     made: tuple[str, ...] = ()
 
 
 @frozen
-class Room:
+class SaveRoom:
     """The folder in which a site's saves keep journal, lock and the last version."""
 
     folder: Path
 
     @classmethod
-    def of(cls, var_dir: Path, site: str) -> Room:
+    def of(cls, var_dir: Path, site: str) -> SaveRoom:
         """Make the room of a site, if it is not there yet, for the daemon's eyes only."""
         folder = var_dir / "objectconfig" / f"site-{quote(site, safe='')}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(folder)
 
     @classmethod
-    def all(cls, var_dir: Path) -> list[Room]:
+    def all(cls, var_dir: Path) -> list[SaveRoom]:
         """Give the rooms of all sites that were ever saved."""
         return [cls(folder) for folder in sorted(var_dir.glob("objectconfig/site-*"))]
 
@@ -86,7 +86,7 @@ class Room:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    raise BusyError from None
+                    raise SaveRunningError from None
             yield
 
     def journal(self) -> Journal | None:
@@ -122,7 +122,7 @@ class Room:
                 shutil.rmtree(folder)
 
 
-class BusyError(Conflict):
+class SaveRunningError(Conflict):
     """Another save of the site is going on."""
 
     def __init__(self) -> None:

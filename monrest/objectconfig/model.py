@@ -23,7 +23,7 @@ from monrest.config import ConfigTool
 from monrest.objectconfig.document import Block, ConfigFile, place
 from monrest.objectconfig.files import FileSet, discover, files_in, has_readonly_comment
 from monrest.objectconfig.identity import Claim, Marks, align, assign
-from monrest.objectconfig.names import Names
+from monrest.objectconfig.names import NameIndex
 from monrest.objectconfig.parser import core_text
 from monrest.objectconfig.resolve import Resolver
 from monrest.objectconfig.services import ServiceHosts
@@ -156,9 +156,9 @@ class SiteModel:
         return {item.id: item for item in self.objects}
 
     @cached_property
-    def names(self) -> Names[ConfigObject]:
+    def names(self) -> NameIndex[ConfigObject]:
         """Objects and templates by name."""
-        return Names(self.objects)
+        return NameIndex(self.objects)
 
     @cached_property
     def resolver(self) -> Resolver[ConfigObject]:

@@ -85,7 +85,7 @@ def is_registered(attributes: Mapping[str, str]) -> bool:
     return text is None or text.strip()[:1] != "0"
 
 
-class Named(Protocol):
+class NamedObject(Protocol):
     """An object that names can be looked up for."""
 
     @property
@@ -101,11 +101,11 @@ class Named(Protocol):
         """Whether it is commented out."""
 
 
-Item = TypeVar("Item", bound=Named)
+Item = TypeVar("Item", bound=NamedObject)
 
 
 @define(eq=False)
-class Names(Generic[Item]):
+class NameIndex(Generic[Item]):
     """Lookup by name within a type; disabled definitions have none."""
 
     objects: Iterable[Item]

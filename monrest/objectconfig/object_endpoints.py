@@ -23,7 +23,7 @@ from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
 from monrest.objectconfig.changes import (
     ANSWER,
-    Chosen,
+    Choose,
     Make,
     Tool,
     always,
@@ -97,7 +97,7 @@ def _asked(request: RestRequest) -> tuple[tuple[str, str], ...]:
     return without(request.parameters, REFRESH.name)
 
 
-def _chosen_list(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
+def _chosen_list(choose: Callable[[tuple[str, ...]], Choose]) -> Handler:
     """A handler that lists the objects that the path means."""
 
     async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
@@ -114,7 +114,7 @@ def _chosen_list(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
     return handler
 
 
-def _rows(chosen: Chosen, tool: Tool) -> list[Record]:
+def _rows(chosen: Choose, tool: Tool) -> list[Record]:
     model = tool.view.model
     return [model.row(item, tool.config) for item in chosen(model, tool.config)]
 
@@ -216,7 +216,7 @@ def _replacing(values: dict[str, Any]) -> Make:
 
 
 def _change_one(
-    choose: Callable[[tuple[str, ...]], Chosen], making: Callable[[dict[str, Any]], Make]
+    choose: Callable[[tuple[str, ...]], Choose], making: Callable[[dict[str, Any]], Make]
 ) -> Handler:
     """A handler for the objects that the path means, with attributes in the body."""
 
@@ -228,7 +228,7 @@ def _change_one(
     return handler
 
 
-def _remove_one(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
+def _remove_one(choose: Callable[[tuple[str, ...]], Choose]) -> Handler:
     async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
         no_filters(request)
         no_body(request)
@@ -241,7 +241,7 @@ def _remove_one(choose: Callable[[tuple[str, ...]], Chosen]) -> Handler:
 # -------------------------------------------------------------------- which objects
 
 
-def _by_id(names: tuple[str, ...]) -> Chosen:
+def _by_id(names: tuple[str, ...]) -> Choose:
     def chosen(model: SiteModel, _: ConfigSite) -> list[ConfigObject]:
         found = model.by_id.get(names[0])
         return [] if found is None else [found]
@@ -249,11 +249,11 @@ def _by_id(names: tuple[str, ...]) -> Chosen:
     return chosen
 
 
-def _by_name(kind: str) -> Callable[[tuple[str, ...]], Chosen]:
+def _by_name(kind: str) -> Callable[[tuple[str, ...]], Choose]:
     return lambda names: lambda model, _: model.find(kind, names[0])
 
 
-def _of_service(names: tuple[str, ...]) -> Chosen:
+def _of_service(names: tuple[str, ...]) -> Choose:
     return lambda model, _: model.service_definitions(names[0], names[1])
 
 
@@ -276,7 +276,7 @@ _STAGED = "It is staged: see `/config/diff`, `/config/save` and `/config/revert`
 
 
 def _endpoints_of(
-    path: str, what: str, choose: Callable[[tuple[str, ...]], Chosen], text: str = ""
+    path: str, what: str, choose: Callable[[tuple[str, ...]], Choose], text: str = ""
 ) -> Iterator[Endpoint]:
     yield Endpoint(
         path=path,

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.document import Block, ConfigFile, Problem
+from monrest.objectconfig.document import Block, ConfigFile, FileProblem
 from monrest.objectconfig.files import find_in
 
 __all__ = [
     "Definition",
     "Directive",
+    "FileProblem",
     "ObjectConfigError",
     "ObjectFile",
-    "Problem",
     "core_text",
     "find_files",
     "parse",
@@ -29,7 +29,7 @@ __all__ = [
 class ObjectConfigError(Exception):
     """Object files that a core would refuse; ``problems`` holds at least one."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[FileProblem]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = problems
 
@@ -98,7 +98,7 @@ class ObjectFile:
     path: str
     definitions: list[Definition] = field(factory=list)
     trailer: list[str] = field(factory=list)
-    problems: list[Problem] = field(factory=list)
+    problems: list[FileProblem] = field(factory=list)
 
 
 def core_text(value: str) -> str:
@@ -108,7 +108,7 @@ def core_text(value: str) -> str:
 
 def unreadable(error: OSError) -> ObjectConfigError:
     """Say which file or folder could not be read."""
-    return ObjectConfigError([Problem(str(error.filename), 0, error.strerror or str(error))])
+    return ObjectConfigError([FileProblem(str(error.filename), 0, error.strerror or str(error))])
 
 
 def find_files(folder: Path) -> list[Path]:

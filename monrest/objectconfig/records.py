@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from attrs import define
 
 from monrest.objectconfig.attributes import OBJECT_TYPES, Attribute
-from monrest.objectconfig.parser import Problem
+from monrest.objectconfig.parser import FileProblem
 from monrest.objectconfig.templates import Resolved
 
-Report = Callable[[Problem], None]
+Report = Callable[[FileProblem], None]
 """Where problems go; reading continues with a harmless value."""
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -31,7 +31,7 @@ def number_of(text: str) -> float:
 
 
 @define(eq=False)
-class Record:
+class ObjectRecord:
     """A registered object by name; ``name`` of a service is its description."""
 
     name: str

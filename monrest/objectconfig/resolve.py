@@ -14,7 +14,7 @@ from typing import Generic
 from attrs import define, field, frozen
 
 from monrest.objectconfig.attributes import OBJECT_TYPES
-from monrest.objectconfig.names import MOST_TEMPLATES, Item, Names, uses
+from monrest.objectconfig.names import MOST_TEMPLATES, Item, NameIndex, uses
 from monrest.objectconfig.values import elements
 
 _NOT_INHERITED = frozenset({"name", "register", "use"})
@@ -39,7 +39,7 @@ class Full:
 class Resolver(Generic[Item]):
     """Resolves templates by name; what a template gives is kept. Threads may share it."""
 
-    names: Names[Item]
+    names: NameIndex[Item]
     _merged: dict[Item, dict[str, str]] = field(init=False, factory=dict)
 
     def resolve(self, item: Item) -> Full:

@@ -22,9 +22,9 @@ from monrest.query.finish import finish
 from monrest.query.model import Item, Pushed, Query, Ref
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, TableSchema
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 
 Record = Mapping[str, Any]
@@ -111,7 +111,7 @@ def _bound(context: Context, query: Query, names: Iterable[str]) -> Bound:
     schema = TableSchema(
         name="objects", table="", columns=columns, order=_ORDER, folded=True, mixed=True
     )
-    return bind(query, Names(schema), View(), context.moment())
+    return bind(query, ColumnNames(schema), View(), context.moment())
 
 
 def _shape(bound: Bound) -> Layout:
@@ -123,8 +123,8 @@ def _shape(bound: Bound) -> Layout:
     )
 
 
-def _part(rows: list[Row]) -> Part:
-    return Part(plan=SitePlan(pushed=Pushed(table="")), rows=rows, constants={})
+def _part(rows: list[Row]) -> SitePart:
+    return SitePart(plan=SitePlan(pushed=Pushed(table="")), rows=rows, constants={})
 
 
 def _row(record: Record, shape: Layout) -> Row:

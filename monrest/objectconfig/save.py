@@ -22,8 +22,15 @@ from twisted.logger import Logger
 
 from monrest.base.errors import Conflict, Forbidden, RestError, Unavailable
 from monrest.objectconfig import targets
-from monrest.objectconfig.journal import BusyError, Entry, Journal, Room, put, sync
-from monrest.objectconfig.targets import Target, digest, locate, obstacle, opened
+from monrest.objectconfig.journal import (
+    Journal,
+    JournalEntry,
+    SaveRoom,
+    SaveRunningError,
+    put,
+    sync,
+)
+from monrest.objectconfig.targets import TargetFile, digest, locate, obstacle, opened
 
 log = Logger()
 
@@ -44,7 +51,7 @@ class Write:
 
 
 @frozen(kw_only=True)
-class Allowed:
+class Writable:
     """Where may be written: below ``folders``, and ``files`` that are named one by one."""
 
     folders: tuple[str, ...]
@@ -65,9 +72,9 @@ class ChangedOnDiskError(Conflict):
 
 
 def write(
-    room: Room,
+    room: SaveRoom,
     writes: Sequence[Write],
-    allowed: Allowed,
+    allowed: Writable,
     *,
     note: dict[str, object],
 ) -> tuple[str, ...]:
@@ -119,7 +126,7 @@ def write(
     return warnings
 
 
-def check(writes: Iterable[Write], allowed: Allowed) -> list[Target]:
+def check(writes: Iterable[Write], allowed: Writable) -> list[TargetFile]:
     """Find where the files are; Forbidden when one of them is not for us to write."""
     found = [locate(one.path, allowed.folders, allowed.files) for one in writes]
     if len({(target.folder, target.name) for target in found}) < len(found):
@@ -129,7 +136,7 @@ def check(writes: Iterable[Write], allowed: Allowed) -> list[Target]:
     return found
 
 
-def _present(target: Target) -> tuple[bytes, os.stat_result] | None:
+def _present(target: TargetFile) -> tuple[bytes, os.stat_result] | None:
     try:
         with opened(target.folder) as handle:
             return targets.read(handle, target.name)
@@ -139,10 +146,10 @@ def _present(target: Target) -> tuple[bytes, os.stat_result] | None:
         raise meaning(error) from None
 
 
-def _journal(writes: Sequence[Write], found: Sequence[Target], configured: set[str]) -> Journal:
+def _journal(writes: Sequence[Write], found: Sequence[TargetFile], configured: set[str]) -> Journal:
     token = secrets.token_hex(8)
     entries = [
-        Entry(
+        JournalEntry(
             path=one.path,
             folder=target.folder,
             name=target.name,
@@ -165,7 +172,7 @@ def _journal(writes: Sequence[Write], found: Sequence[Target], configured: set[s
 
 
 def _prepare(
-    room: Room,
+    room: SaveRoom,
     journal: Journal,
     writes: Sequence[Write],
     before: Sequence[tuple[bytes, os.stat_result] | None],
@@ -196,7 +203,7 @@ def _prepare(
 
 
 def _write_beside(
-    handle: int, entry: Entry, content: bytes, state: os.stat_result | None
+    handle: int, entry: JournalEntry, content: bytes, state: os.stat_result | None
 ) -> list[str]:
     """Write a temporary file with the owner and rights of the one that it will replace.
 
@@ -215,7 +222,7 @@ def _write_beside(
     return warnings
 
 
-def _like(handle: int, entry: Entry, state: os.stat_result, file: int) -> list[str]:
+def _like(handle: int, entry: JournalEntry, state: os.stat_result, file: int) -> list[str]:
     """Give a new file the owner, group, mode and attributes of the old one, as far as we may."""
     for wanted in ((state.st_uid, state.st_gid), (-1, state.st_gid)):
         with suppress(OSError):
@@ -257,12 +264,12 @@ def _check_again(journal: Journal) -> None:
         raise ChangedOnDiskError(stale)
 
 
-def _hash_of(entry: Entry) -> str | None:
-    present = _present(Target(path=entry.path, folder=entry.folder, name=entry.name))
+def _hash_of(entry: JournalEntry) -> str | None:
+    present = _present(TargetFile(path=entry.path, folder=entry.folder, name=entry.name))
     return digest(present and present[0])
 
 
-def roll_back(room: Room, journal: Journal) -> None:
+def roll_back(room: SaveRoom, journal: Journal) -> None:
     """Take away what a save prepared; the files themselves were never touched."""
     for entry in journal.entries:
         with suppress(FileNotFoundError), opened(entry.folder) as handle:
@@ -275,7 +282,7 @@ def roll_back(room: Room, journal: Journal) -> None:
     room.forget()
 
 
-def finish(room: Room, journal: Journal) -> tuple[str, ...]:
+def finish(room: SaveRoom, journal: Journal) -> tuple[str, ...]:
     """Put what was prepared in its place, as much as is not there yet; may be done again.
 
     A file that somebody else changed since is left alone; gives the paths of those.
@@ -301,7 +308,7 @@ def finish(room: Room, journal: Journal) -> tuple[str, ...]:
     return tuple(left)
 
 
-def _replace(handle: int, entry: Entry) -> bool:
+def _replace(handle: int, entry: JournalEntry) -> bool:
     """Put one file in its place; False when what is there now is neither the old nor the new."""
     try:
         present = targets.read(handle, entry.name)
@@ -323,7 +330,7 @@ def _replace(handle: int, entry: Entry) -> bool:
     return current == entry.new
 
 
-def recover(room: Room) -> None:
+def recover(room: SaveRoom) -> None:
     """End a save that was interrupted, forwards or backwards; the caller has the lock.
 
     Raises Unavailable or Forbidden when that cannot be done yet.
@@ -348,11 +355,11 @@ def recover(room: Room) -> None:
 
 def recover_all(var_dir: Path) -> None:
     """End all interrupted saves but those that another process is busy with; at the start."""
-    for room in Room.all(var_dir):
+    for room in SaveRoom.all(var_dir):
         try:
             with room.locked():
                 recover(room)
-        except BusyError:
+        except SaveRunningError:
             continue
         except (OSError, RestError):
             log.failure("an interrupted save cannot be completed yet")

@@ -20,10 +20,10 @@ from monrest.objectconfig import stash
 from monrest.objectconfig.disks import Disk
 from monrest.objectconfig.files import readonly_file
 from monrest.objectconfig.hooks import Hooks
-from monrest.objectconfig.journal import BusyError, Room
-from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, check, recover, write
-from monrest.objectconfig.stash import StagedFile, Written, packed, packed_marks
-from monrest.objectconfig.views import View
+from monrest.objectconfig.journal import SaveRoom, SaveRunningError
+from monrest.objectconfig.save import ChangedOnDiskError, Writable, Write, check, recover, write
+from monrest.objectconfig.stash import StagedFile, WrittenFile, packed, packed_marks
+from monrest.objectconfig.views import PersonalView
 from monrest.store.database import Database
 
 log = Logger()
@@ -64,7 +64,7 @@ async def save(
     var_dir: Path,
     user: str,
     hooks: Hooks,
-    look: Callable[[], Awaitable[View]],
+    look: Callable[[], Awaitable[PersonalView]],
 ) -> Saved:
     """Save what ``look`` shows. Without any change nothing is done, and no hook is run.
 
@@ -75,7 +75,7 @@ async def save(
     as of ``save.write``.
     """
     async with disk.saving:
-        room = await threads.run(lambda: Room.of(var_dir, disk.site))
+        room = await threads.run(lambda: SaveRoom.of(var_dir, disk.site))
         with ExitStack() as stack:
             tool = disk.tool
             shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
@@ -101,7 +101,7 @@ async def save(
             return evolve(saved, problem=problem)
 
 
-async def lock(reactor: Any, stack: ExitStack, room: Room, shared: Sequence[str]) -> None:
+async def lock(reactor: Any, stack: ExitStack, room: SaveRoom, shared: Sequence[str]) -> None:
     """Take the locks of other processes too; they have no queue, so ask again and again.
 
     ``stack`` gives them back. Raises BusyError after half a minute.
@@ -110,7 +110,7 @@ async def lock(reactor: Any, stack: ExitStack, room: Room, shared: Sequence[str]
     while True:
         try:
             stack.enter_context(room.locked(shared))
-        except BusyError:
+        except SaveRunningError:
             if reactor.seconds() + _AGAIN > end:
                 raise
             await pause(reactor, _AGAIN)
@@ -118,7 +118,7 @@ async def lock(reactor: Any, stack: ExitStack, room: Room, shared: Sequence[str]
             return
 
 
-def _check(view: View) -> None:
+def _check(view: PersonalView) -> None:
     """Look for what the stash alone tells: conflicts, and files that became read-only since."""
     if view.conflicts:
         raise ChangedOnDiskError(view.conflicts)
@@ -134,10 +134,10 @@ class _Writing:
 
     staged: tuple[StagedFile, ...]
     writes: tuple[Write, ...]
-    allowed: Allowed
+    allowed: Writable
 
     @classmethod
-    def of(cls, view: View) -> _Writing:
+    def of(cls, view: PersonalView) -> _Writing:
         staged = tuple(view.staged[path] for path in sorted(view.staged))
         files = view.disk.files
         return cls(
@@ -146,7 +146,7 @@ class _Writing:
                 Write(path=file.path, base_hash=file.base_hash, content=file.content)
                 for file in staged
             ),
-            Allowed(
+            Writable(
                 folders=files.folders,
                 files=frozenset(found.path for found in files.files if not found.readonly),
             ),
@@ -156,7 +156,7 @@ class _Writing:
 async def _write(
     database: Database,
     threads: Threads,
-    room: Room,
+    room: SaveRoom,
     disk: Disk,
     work: _Writing,
     note: dict[str, object],
@@ -168,10 +168,10 @@ async def _write(
         if file.content_hash is not None
     }
 
-    def prepared() -> tuple[dict[str, tuple[str, bytes]], list[Written]]:
+    def prepared() -> tuple[dict[str, tuple[str, bytes]], list[WrittenFile]]:
         ids = {path: (sha256, packed_marks(found)) for (path, sha256), found in marks.items()}
         return ids, [
-            Written(
+            WrittenFile(
                 path=file.path,
                 base_hash=file.base_hash,
                 content_hash=file.content_hash,

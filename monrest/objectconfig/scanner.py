@@ -14,7 +14,7 @@ from types import MappingProxyType
 from attrs import define
 
 from monrest.objectconfig.block import Block
-from monrest.objectconfig.grammar import BLANKS, Reader
+from monrest.objectconfig.grammar import BLANKS, LineReader
 
 _HEAD = re.compile(r"define[ \t]+([a-z]+)[ \t]*\{\Z")
 _LINE = re.compile(r"[ \t]*([^ \t\n]+)[ \t]*(.*)")
@@ -37,7 +37,7 @@ _Parts = tuple[dict[str, str], Mapping[str, str], Sequence[str]]
 class Scanner:
     """Yields the blocks of a text; ``end`` is where the last of them ended."""
 
-    reader: Reader
+    reader: LineReader
     end: int = 0
 
     def blocks(self) -> Iterator[Block]:

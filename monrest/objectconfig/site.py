@@ -25,13 +25,13 @@ from monrest.objectconfig.expand import (
 )
 from monrest.objectconfig.parser import (
     Definition,
+    FileProblem,
     ObjectConfigError,
-    Problem,
     find_files,
     read_file,
     unreadable,
 )
-from monrest.objectconfig.records import Record
+from monrest.objectconfig.records import ObjectRecord
 from monrest.objectconfig.templates import Resolved, resolve
 from monrest.objectconfig.timeperiods import Timeperiod, TimeperiodError, timeperiod
 
@@ -48,14 +48,14 @@ class ConfiguredSite:
     and ``contact_groups_of_*`` group names, after the inheritance of services from their hosts.
     """
 
-    commands: dict[str, Record] = field(factory=dict)
+    commands: dict[str, ObjectRecord] = field(factory=dict)
     timeperiods: dict[str, Timeperiod] = field(factory=dict)
-    contacts: dict[str, Record] = field(factory=dict)
-    contactgroups: dict[str, Record] = field(factory=dict)
-    hosts: dict[str, Record] = field(factory=dict)
-    hostgroups: dict[str, Record] = field(factory=dict)
-    services: dict[Pair, Record] = field(factory=dict)
-    servicegroups: dict[str, Record] = field(factory=dict)
+    contacts: dict[str, ObjectRecord] = field(factory=dict)
+    contactgroups: dict[str, ObjectRecord] = field(factory=dict)
+    hosts: dict[str, ObjectRecord] = field(factory=dict)
+    hostgroups: dict[str, ObjectRecord] = field(factory=dict)
+    services: dict[Pair, ObjectRecord] = field(factory=dict)
+    servicegroups: dict[str, ObjectRecord] = field(factory=dict)
     contactgroup_members: dict[str, tuple[str, ...]] = field(factory=dict)
     hostgroup_members: dict[str, tuple[str, ...]] = field(factory=dict)
     servicegroup_members: dict[str, tuple[Pair, ...]] = field(factory=dict)
@@ -66,14 +66,14 @@ class ConfiguredSite:
     host_escalations: list[Escalation[str]] = field(factory=list)
     service_escalations: list[Escalation[Pair]] = field(factory=list)
 
-    def contacts_of(self, record: Record) -> tuple[str, ...]:
+    def contacts_of(self, record: ObjectRecord) -> tuple[str, ...]:
         """Contacts that ``contacts`` and ``contact_groups`` of an object name, sorted."""
         found = set(record.names("contacts"))
         for group in record.names("contact_groups"):
             found.update(self.contactgroup_members.get(group, ()))
         return tuple(sorted(found & self.contacts.keys()))
 
-    def contact_source(self, key: Pair) -> Record:
+    def contact_source(self, key: Pair) -> ObjectRecord:
         """The object whose contact lists count for a service: itself or its host (18.4)."""
         record = self.services[key]
         if record.is_set("contacts") or record.is_set("contact_groups"):
@@ -94,11 +94,13 @@ def load(path: Path) -> ConfiguredSite:
         raise unreadable(error) from None
     problems = [problem for item in files for problem in item.problems]
     if not files:
-        problems.append(Problem(str(path), 0, "no object files (*.cfg) found"))
+        problems.append(FileProblem(str(path), 0, "no object files (*.cfg) found"))
     return build([item for file in files for item in file.definitions], problems)
 
 
-def build(definitions: Iterable[Definition], problems: Iterable[Problem] = ()) -> ConfiguredSite:
+def build(
+    definitions: Iterable[Definition], problems: Iterable[FileProblem] = ()
+) -> ConfiguredSite:
     """Register definitions. Raises ObjectConfigError with everything a core would refuse."""
     builder = _Builder(list(problems))
     site = builder.build(definitions)
@@ -109,7 +111,7 @@ def build(definitions: Iterable[Definition], problems: Iterable[Problem] = ()) -
 
 @define(eq=False)
 class _Builder:
-    problems: list[Problem]
+    problems: list[FileProblem]
     site: ConfiguredSite = field(factory=ConfiguredSite)
 
     def build(self, definitions: Iterable[Definition]) -> ConfiguredSite:
@@ -146,12 +148,12 @@ class _Builder:
         self._relations(by_type, on_host)
         return site
 
-    def _record(self, item: Resolved, name: str) -> Record:
-        return Record(name, item, self.problems.append)
+    def _record(self, item: Resolved, name: str) -> ObjectRecord:
+        return ObjectRecord(name, item, self.problems.append)
 
-    def _named(self, items: Iterable[Resolved], kind: str) -> dict[str, Record]:
+    def _named(self, items: Iterable[Resolved], kind: str) -> dict[str, ObjectRecord]:
         key = OBJECT_TYPES[kind].key[0]
-        found: dict[str, Record] = {}
+        found: dict[str, ObjectRecord] = {}
         for item in items:
             name = item.values.get(key)
             if not name:
@@ -162,7 +164,7 @@ class _Builder:
                 found[name] = self._record(item, name)
         return found
 
-    def _timeperiods(self, records: Mapping[str, Record]) -> None:
+    def _timeperiods(self, records: Mapping[str, ObjectRecord]) -> None:
         known = OBJECT_TYPES["timeperiod"].attributes
         for name, record in records.items():
             values = record.source.values
@@ -180,8 +182,8 @@ class _Builder:
                     record.wrong(f"exclude: {other} is not known", "exclude")
 
     def _services(self, items: Iterable[Resolved]) -> None:
-        direct: dict[Pair, Record] = {}
-        grouped: dict[Pair, Record] = {}
+        direct: dict[Pair, ObjectRecord] = {}
+        grouped: dict[Pair, ObjectRecord] = {}
         order: dict[Pair, None] = {}
         for item in items:
             name = item.values.get("service_description")
@@ -255,7 +257,7 @@ class _Builder:
             for attribute in ("host_notification_period", "service_notification_period"):
                 self._known(record, attribute, record.text(attribute), site.timeperiods)
 
-    def _check_forms(self, record: Record) -> None:
+    def _check_forms(self, record: ObjectRecord) -> None:
         """Report flags and options that are none, whether anybody reads them or not."""
         for name, attribute in OBJECT_TYPES[record.type].attributes.items():
             if record.source.values.get(name) is None:
@@ -265,7 +267,7 @@ class _Builder:
             elif attribute.kind == "options":
                 record.options(name)
 
-    def _check_references(self, record: Record, site: ConfiguredSite) -> None:
+    def _check_references(self, record: ObjectRecord, site: ConfiguredSite) -> None:
         for attribute in _HOST_COMMANDS:
             command = record.text(attribute).split("!")[0]
             self._known(record, attribute, command, site.commands)
@@ -275,7 +277,7 @@ class _Builder:
         select(record, "contact_groups", site.contactgroups)
 
     def _known(
-        self, record: Record, attribute: str, name: str, known: Mapping[str, object]
+        self, record: ObjectRecord, attribute: str, name: str, known: Mapping[str, object]
     ) -> None:
         if name and name not in known:
             record.wrong(f"{attribute}: {name} is not known", attribute)

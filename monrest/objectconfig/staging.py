@@ -32,8 +32,8 @@ from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.hooks import Hooks
 from monrest.objectconfig.save import meaning, recover_all
 from monrest.objectconfig.saving import Saved, save
-from monrest.objectconfig.stash import Change, OvertakenError, StagedBy, Stash
-from monrest.objectconfig.views import View, edited, view_of
+from monrest.objectconfig.stash import Change, StagedBy, Stash, StashOvertakenError
+from monrest.objectconfig.views import PersonalView, edited, view_of
 from monrest.store.database import Database
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class Staging(Service):
     _desks: WeakValueDictionary[tuple[str, str], _Desk] = field(
         init=False, factory=WeakValueDictionary
     )
-    _views: OrderedDict[tuple[str, str], View] = field(init=False, factory=OrderedDict)
+    _views: OrderedDict[tuple[str, str], PersonalView] = field(init=False, factory=OrderedDict)
     _running: set[Deferred[None]] = field(init=False, factory=set)
 
     def __attrs_post_init__(self) -> None:
@@ -104,7 +104,7 @@ class Staging(Service):
         await DeferredList(list(self._running))
         await self.threads.stopService()
 
-    async def view(self, site: ConfigSite, user: str) -> View:
+    async def view(self, site: ConfigSite, user: str) -> PersonalView:
         """What ``user`` sees of a site: files on disk as they are now, with his changes."""
         version = await self.database.run(stash.version_of(site.id, user))
         return await self._view(site, user, version)
@@ -209,7 +209,7 @@ class Staging(Service):
         async with desk.lock:
             return await work()
 
-    async def _view(self, site: ConfigSite, user: str, version: str) -> View:
+    async def _view(self, site: ConfigSite, user: str, version: str) -> PersonalView:
         disk = await self._disk(site).read()
         known = self._views.get((site.id, user))
         if known is not None and known.version == version and known.disk is disk:
@@ -221,13 +221,13 @@ class Staging(Service):
         view = await self.threads.run(lambda: view_of(disk, staged))
         if view.settled is not None:
             # Left behind, it would come back as a change when somebody takes the file back.
-            with suppress(OvertakenError):
+            with suppress(StashOvertakenError):
                 version = await self.database.change(stash.store(site.id, user, view.settled))
                 view = view.when_settled(version)
         self._remember(site, user, view)
         return view
 
-    def _remember(self, site: ConfigSite, user: str, view: View) -> None:
+    def _remember(self, site: ConfigSite, user: str, view: PersonalView) -> None:
         if not view.version:
             self._views.pop((site.id, user), None)
             return
@@ -249,7 +249,7 @@ class Staging(Service):
 
     async def _change(
         self, site: ConfigSite, user: str, changes: Sequence[Callable[[Editor], Any]]
-    ) -> tuple[View, Sequence[Any]]:
+    ) -> tuple[PersonalView, Sequence[Any]]:
         """Make changes and store them with what was merged; the view then, and their results."""
         for attempt in range(_ATTEMPTS):
             view = await self.view(site, user)
@@ -258,7 +258,7 @@ class Staging(Service):
             if done.change is not None:
                 try:
                     version = await self.database.change(stash.store(site.id, user, done.change))
-                except OvertakenError:
+                except StashOvertakenError:
                     await pause(self.reactor, 0.002 * attempt)
                     continue
                 view = view.after(done.model, done.staged, version)
@@ -267,7 +267,7 @@ class Staging(Service):
         raise _overtaken()
 
     async def _save(self, site: ConfigSite, user: str, hooks: Hooks) -> Saved:
-        async def look() -> View:
+        async def look() -> PersonalView:
             view, _ = await self._change(site, user, ())
             return view
 
@@ -281,7 +281,7 @@ class Staging(Service):
         site: ConfigSite,
         user: str,
         hooks: Hooks,
-        look: Callable[[], Coroutine[Any, Any, View]],
+        look: Callable[[], Coroutine[Any, Any, PersonalView]],
     ) -> Saved:
         return await save(
             reactor=self.reactor,
@@ -306,7 +306,7 @@ class Staging(Service):
                 dropped = Change(version=view.version, forgotten=view.conflicts)
                 try:
                     await self.database.change(stash.store(site.id, user, dropped))
-                except OvertakenError:
+                except StashOvertakenError:
                     # What was staged anew meanwhile may be no conflict any more.
                     await pause(self.reactor, 0.002 * attempt)
                     continue

@@ -22,7 +22,7 @@ from monrest.store.tables import config_ids, config_stash, config_stashes
 _FAST = 1
 
 
-class OvertakenError(Exception):
+class StashOvertakenError(Exception):
     """The stash is not the one any more that was read."""
 
 
@@ -169,7 +169,7 @@ def store(site: str, user: str, change: Change) -> Callable[[Connection], str]:
 
     def work(connection: Connection) -> str:
         if _version(connection, site, user) != change.version:
-            raise OvertakenError
+            raise StashOvertakenError
         for row in change.rows:
             where = and_(_whose(site, user), config_stash.c.path == row["path"])
             if not connection.execute(update(config_stash).where(where).values(row)).rowcount:
@@ -201,7 +201,7 @@ def _renewed(connection: Connection, site: str, user: str) -> str:
 
 
 @frozen(kw_only=True)
-class Written:
+class WrittenFile:
     """A file of a save: the hashes before and after it, and the packed content."""
 
     path: str
@@ -210,7 +210,7 @@ class Written:
     content: bytes | None = field(repr=False)
 
 
-def saved(site: str, user: str, files: Iterable[Written]) -> Callable[[Connection], None]:
+def saved(site: str, user: str, files: Iterable[WrittenFile]) -> Callable[[Connection], None]:
     """Work: what was saved is staged no more.
 
     What another process staged on top meanwhile stays. It moves to the saved text only from the

@@ -26,7 +26,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @frozen(kw_only=True)
-class Target:
+class TargetFile:
     """A file to write: ``path`` as people know it, and where it is without any links."""
 
     path: str
@@ -34,7 +34,7 @@ class Target:
     name: str
 
 
-def locate(path: str, folders: Iterable[str], files: Collection[str]) -> Target:
+def locate(path: str, folders: Iterable[str], files: Collection[str]) -> TargetFile:
     """Find the real place of ``path``; Forbidden when that is not for us to write.
 
     It is when it lies below one of ``folders`` or is one of ``files``. Those may be configured
@@ -46,10 +46,10 @@ def locate(path: str, folders: Iterable[str], files: Collection[str]) -> Target:
         within = f"{folder.rstrip('/')}/"
         if path.startswith(within):
             real = Path(os.path.realpath(folder), path[len(within) :])
-            return Target(path=path, folder=str(real.parent), name=real.name)
+            return TargetFile(path=path, folder=str(real.parent), name=real.name)
     if path in files:
         named = Path(path)
-        return Target(path=path, folder=os.path.realpath(named.parent), name=named.name)
+        return TargetFile(path=path, folder=os.path.realpath(named.parent), name=named.name)
     raise Forbidden(
         "cannot write file", f"{path} is not inside the folders of the object configuration"
     )
@@ -105,7 +105,7 @@ def digest(data: bytes | None) -> str | None:
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
-def obstacle(target: Target) -> str:
+def obstacle(target: TargetFile) -> str:
     """Say why a file cannot be written, or nothing. Nothing is changed."""
     missing = missing_folders(target.folder)
     place = str(Path(missing[0]).parent) if missing else target.folder
@@ -120,7 +120,7 @@ def obstacle(target: Target) -> str:
     return ""
 
 
-def _file_obstacle(target: Target, handle: int) -> str:
+def _file_obstacle(target: TargetFile, handle: int) -> str:
     try:
         state = os.stat(target.name, dir_fd=handle, follow_symlinks=False)
     except FileNotFoundError:

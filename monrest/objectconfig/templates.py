@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import define, field
 
 from monrest.objectconfig.attributes import OBJECT_TYPES, ObjectType
-from monrest.objectconfig.parser import Definition, Problem, core_text
+from monrest.objectconfig.parser import Definition, FileProblem, core_text
 
 
 @define(eq=False)
@@ -32,15 +32,15 @@ class Resolved:
         """The object type."""
         return self.definition.type
 
-    def problem(self, text: str, attribute: str = "") -> Problem:
+    def problem(self, text: str, attribute: str = "") -> FileProblem:
         """A problem at the line of an attribute, or of the definition."""
-        return Problem(self.definition.file, self.definition.line_of(attribute), text)
+        return FileProblem(self.definition.file, self.definition.line_of(attribute), text)
 
 
-def resolve(definitions: Iterable[Definition]) -> tuple[list[Resolved], list[Problem]]:
+def resolve(definitions: Iterable[Definition]) -> tuple[list[Resolved], list[FileProblem]]:
     """Resolve all templates; disabled definitions are left out. Order is kept."""
     objects = [_own(item) for item in definitions if not item.disabled]
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     templates: dict[tuple[str, str], Resolved] = {}
     for item in objects:
         name = item.values.get("name")
@@ -76,7 +76,7 @@ def _inherit(
     item: Resolved,
     templates: Mapping[tuple[str, str], Resolved],
     done: set[int],
-    problems: list[Problem],
+    problems: list[FileProblem],
 ) -> None:
     """Give an object what its templates have, after theirs; chains may be of any length."""
     if id(item) in done:

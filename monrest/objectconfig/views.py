@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @frozen(kw_only=True)
-class View:
+class PersonalView:
     """A site as one person sees it.
 
     ``model``: the files with the staged changes. ``disk``: the same site without them.
@@ -68,12 +68,14 @@ class View:
         gone = tuple(path for path in self._stored if path not in self.staged)
         return Change(version=self.version, forgotten=gone) if gone else None
 
-    def when_settled(self, version: str) -> View:
+    def when_settled(self, version: str) -> PersonalView:
         """Give the view when that is stored as ``version``."""
         stored = {path: file for path, file in self._stored.items() if path in self.staged}
         return evolve(self, version=version, stored=stored)
 
-    def after(self, model: SiteModel, staged: Mapping[str, StagedFile], version: str) -> View:
+    def after(
+        self, model: SiteModel, staged: Mapping[str, StagedFile], version: str
+    ) -> PersonalView:
         """Give the view when ``staged`` is stored as ``version``."""
         return evolve(self, model=model, staged=staged, version=version, stored=staged)
 
@@ -111,7 +113,7 @@ class View:
         return None if file is None else file.document.data()
 
 
-def view_of(disk: SiteModel, stash: Stash) -> View:
+def view_of(disk: SiteModel, stash: Stash) -> PersonalView:
     """Put staged files over the disk's: as they are, merged, or as a conflict."""
     texts: dict[str, Overlay | None] = {}
     staged: dict[str, StagedFile] = {}
@@ -146,7 +148,7 @@ def view_of(disk: SiteModel, stash: Stash) -> View:
         staged |= {path: stash.files[path] for path in broken}
         mine = {path: stash.files[path] for path in broken}
         model = disk.overlay({**texts, **{path: _overlay(file) for path, file in mine.items()}})
-    return View(
+    return PersonalView(
         model=model,
         disk=disk,
         staged=staged,
@@ -193,7 +195,7 @@ class Edited(Generic[T]):
     change: Change | None
 
 
-def edited(view: View, changes: tuple[Callable[[Editor], T], ...], now: int) -> Edited[T]:
+def edited(view: PersonalView, changes: tuple[Callable[[Editor], T], ...], now: int) -> Edited[T]:
     """Make changes one after the other; one that fails leaves nothing behind."""
     model = view.model
     results: list[T | Failure] = []

@@ -13,16 +13,16 @@ from monrest.base.values import Row
 from monrest.query.access import labels
 from monrest.query.bind import Bound, Check, CheckTree
 from monrest.query.plan import Layout
-from monrest.query.resolve import PerfValue
-from monrest.query.stages import Part
+from monrest.query.resolve import PerfValueSource
+from monrest.query.stages import SitePart
 from monrest.query.steps import CAREFUL, Steps
 
 
-def absent_labels(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[tuple[str, ...]]:
+def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[tuple[str, ...]]:
     """Labels of performance data that a filter names and that no fetched row has."""
-    wanted: dict[str, PerfValue] = {}
+    wanted: dict[str, PerfValueSource] = {}
     for check in _checks(bound.row_filter):
-        if isinstance(check.source, PerfValue):
+        if isinstance(check.source, PerfValueSource):
             wanted[check.source.key] = check.source
     if not wanted:
         return ()

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 from monrest.base.values import Row
 from monrest.query import customvars, perfdata
 from monrest.query.resolve import (
-    Core,
+    ColumnSource,
+    CoreSource,
     Derived,
-    Peer,
     PerfList,
-    PerfValue,
-    Source,
+    PerfValueSource,
+    SiteSource,
     Variable,
     View,
     of_contact,
@@ -39,11 +39,11 @@ request in Unix time, and the address of the site where the asker may see it.
 """
 
 
-def needs(source: Source, view: View) -> tuple[str, ...]:
+def needs(source: ColumnSource, view: View) -> tuple[str, ...]:
     """Names that must be in the index before ``getter`` can read the source under ``view``."""
-    if isinstance(source, Core):
+    if isinstance(source, CoreSource):
         return (source.name, *_beside(source.name)) if view.masks(source.name) else (source.name,)
-    if isinstance(source, Peer):
+    if isinstance(source, SiteSource):
         return (source.column.name,)
     if isinstance(source, Derived):
         return source.spec.sources
@@ -52,12 +52,12 @@ def needs(source: Source, view: View) -> tuple[str, ...]:
     return tuple(name for name, _ in source.sources)
 
 
-def getter(source: Source, index: Index, view: View) -> Getter:
+def getter(source: ColumnSource, index: Index, view: View) -> Getter:
     """A function that reads the source from a row, masked for what the identity may not see."""
-    if isinstance(source, Core):
+    if isinstance(source, CoreSource):
         read: Getter = itemgetter(index[source.name])
         return mask(source.name, read, index, view) if view.masks(source.name) else read
-    if isinstance(source, Peer):
+    if isinstance(source, SiteSource):
         return itemgetter(index[source.column.name])
     if isinstance(source, Derived):
         return _derived(source, index, view)
@@ -177,7 +177,7 @@ def _variable(source: Variable, index: Index, view: View) -> Getter:
     return read
 
 
-def _perf_value(source: PerfValue, index: Index) -> Getter:
+def _perf_value(source: PerfValueSource, index: Index) -> Getter:
     key = source.key
     pairs = [(index[name], prefix) for name, prefix in source.sources]
     if len(pairs) == 1:

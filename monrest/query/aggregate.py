@@ -17,7 +17,7 @@ from monrest.query.bind import Bound, Selected
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Pushed, Ref, Stat
 from monrest.query.order import in_order
-from monrest.query.resolve import Core
+from monrest.query.resolve import CoreSource
 from monrest.query.select import Reader
 from monrest.query.steps import Steps
 
@@ -119,10 +119,10 @@ class Groups:
             if at % _TURN == 0:
                 yield
 
-    def _core(self, one: Selected) -> Core:
+    def _core(self, one: Selected) -> CoreSource:
         assert isinstance(one.inner, Ref)
         source = self.bound.names.find(one.inner.name)
-        assert isinstance(source, Core)
+        assert isinstance(source, CoreSource)
         return source
 
     def _stats_key(self, one: Selected, at: Mapping[str, int], constants: Mapping[str, Any]) -> Any:
@@ -134,7 +134,7 @@ class Groups:
             value = constants[name]
             return lambda _row: value
         position = at[name]
-        if isinstance(source, Core) and source.core_type in ("int", "time"):
+        if isinstance(source, CoreSource) and source.core_type in ("int", "time"):
             # Naemon gives group values as text whatever their type.
             return lambda row: _whole(row[position])
         return lambda row: row[position]

@@ -38,7 +38,15 @@ from monrest.query.model import (
 )
 from monrest.query.q import MOST_CONDITIONS
 from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
-from monrest.query.resolve import Core, Derived, Names, PerfValue, Source, Variable, View
+from monrest.query.resolve import (
+    ColumnNames,
+    ColumnSource,
+    CoreSource,
+    Derived,
+    PerfValueSource,
+    Variable,
+    View,
+)
 from monrest.query.scan import printable
 from monrest.query.states import conditions, meant
 from monrest.query.times import parse_duration, parse_time
@@ -63,7 +71,7 @@ class Check:
 
     condition: Condition
     stage: Stage
-    source: Source | None = None
+    source: ColumnSource | None = None
     expression: Expression | None = None
     operand: Operand = ""
     item: int = -1
@@ -103,7 +111,7 @@ class BoundSort:
 
 
 @frozen
-class Named:
+class NamedColumn:
     """A column that a client named in ``parameter``, which is ``columns`` or ``sort``.
 
     ``whole`` is the calculation that names it, for a label such as ``used-pct`` looks like one.
@@ -124,7 +132,7 @@ class Bound:
     """A query ready to be planned and finished. ``needed`` are core and constant columns."""
 
     query: Query
-    names: Names
+    names: ColumnNames
     view: View
     moment: Moment
     selected: tuple[Selected, ...] | None
@@ -140,14 +148,14 @@ class Bound:
     """Whether the selection aggregates."""
     timeless: bool = False
     """Whether it means the same at any moment, so that it may be used again."""
-    unknown: tuple[Named, ...] = ()
+    unknown: tuple[NamedColumn, ...] = ()
     """Names in ``columns`` and ``sort`` that nothing on this collection has."""
-    doubtful: tuple[Named, ...] = ()
+    doubtful: tuple[NamedColumn, ...] = ()
     """Those that only the rows can tell: labels of performance data and custom variables."""
 
 
 def bind(
-    query: Query, names: Names, view: View, moment: Moment, extra: tuple[FilterTree, ...] = ()
+    query: Query, names: ColumnNames, view: View, moment: Moment, extra: tuple[FilterTree, ...] = ()
 ) -> Bound:
     """Resolve all of ``query``; ``extra`` are conditions that the path adds.
 
@@ -159,12 +167,12 @@ def bind(
 @define
 class _Binder:
     query: Query
-    names: Names
+    names: ColumnNames
     view: View
     moment: Moment
     needed: dict[str, None] = field(factory=dict)
-    unknown: dict[Named, None] = field(factory=dict)
-    doubtful: dict[Named, None] = field(factory=dict)
+    unknown: dict[NamedColumn, None] = field(factory=dict)
+    doubtful: dict[NamedColumn, None] = field(factory=dict)
     timeless: bool = True
     weight: int = 0
     states: int = 0
@@ -247,10 +255,10 @@ class _Binder:
         for ref in references(expression):
             source = self.names.find(ref.name)
             if source is None:
-                self.unknown.setdefault(Named(parameter, ref.name))
+                self.unknown.setdefault(NamedColumn(parameter, ref.name))
                 continue
-            if isinstance(source, PerfValue | Variable):
-                self.doubtful.setdefault(Named(parameter, ref.name, whole))
+            if isinstance(source, PerfValueSource | Variable):
+                self.doubtful.setdefault(NamedColumn(parameter, ref.name, whole))
             for name in needs(source, self.view):
                 self.needed.setdefault(name)
 
@@ -280,7 +288,7 @@ class _Binder:
         if position is not None:
             return self._on_item(condition, position, (self.query.items or ())[position])
         source = self.names.find(condition.column, in_q=condition.parameter == "q")
-        if source is None or isinstance(source, PerfValue):
+        if source is None or isinstance(source, PerfValueSource):
             item = self._by_alias.get(condition.column)
             if item is not None:
                 raise BadRequest(
@@ -288,12 +296,12 @@ class _Binder:
                     "alias column names cannot be used in filter, use "
                     f"'{item.text}' instead of '{item.key}'",
                 )
-        if condition.column == "duration" and not isinstance(source, Core):
+        if condition.column == "duration" and not isinstance(source, CoreSource):
             return self._duration(condition)
-        if source is None or (isinstance(source, PerfValue) and "(" in condition.column):
+        if source is None or (isinstance(source, PerfValueSource) and "(" in condition.column):
             unknown.append(condition.column)
             return CheckGroup("and", ())
-        if isinstance(source, Core):
+        if isinstance(source, CoreSource):
             named = meant(condition, source, self.names)
             if named is not None:
                 self.states += conditions(named)
@@ -376,7 +384,7 @@ class _Binder:
         source = self.names.find("last_state_change")
         seconds = parse_duration(condition.value)
         flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-        if not isinstance(source, Core):
+        if not isinstance(source, CoreSource):
             raise typo([condition.column])
         if condition.op not in flipped or seconds is None:
             raise BadRequest(
@@ -415,16 +423,16 @@ class _Binder:
                 yield BoundSort(item=found, descending=key.descending)
             elif aggregates:
                 # Groups have the selected columns and no others.
-                self.unknown.setdefault(Named("sort", key.name))
+                self.unknown.setdefault(NamedColumn("sort", key.name))
             else:
                 expression = Ref(key.name, quoted=True)
                 self._use(expression, "sort")
                 yield BoundSort(expression=expression, descending=key.descending)
 
 
-def _numeric(source: Source) -> bool:
+def _numeric(source: ColumnSource) -> bool:
     """Whether a column holds numbers and nothing else."""
-    if isinstance(source, Core):
+    if isinstance(source, CoreSource):
         return source.core_type in ("int", "float", "time")
     return isinstance(source, Derived) and source.column.type in ("number", "time")
 

@@ -60,13 +60,13 @@ def _letter(number: int | float | None) -> str:
 
 
 @frozen
-class Template:
+class FormatTemplate:
     """A parsed format; ``fill`` may be called for any number of rows."""
 
     pieces: tuple[str | _Conversion, ...]
 
     @classmethod
-    def parse(cls, text: str) -> Template:
+    def parse(cls, text: str) -> FormatTemplate:
         """Cut ``text`` at its conversions ``s d i u f e E g G x X o c`` and ``%%``.
 
         Other conversions stay as they are, except that ``%n`` raises BadRequest, as do a width

@@ -50,11 +50,11 @@ _SIGN = re.compile(r"[-+*/]")
 _OPERAND = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,4})?")
 
-Kind: TypeAlias = Literal["value", "text", "number"]
+ValueKind: TypeAlias = Literal["value", "text", "number"]
 
 
 @frozen
-class Signature:
+class FunctionSignature:
     """How a function is called.
 
     ``kinds`` are those of its arguments in order, the last one repeated: a value of the row
@@ -62,40 +62,40 @@ class Signature:
     ``most`` bound how many there are; ``usage`` is the parameter list for error texts.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ValueKind, ...]
     least: int
     most: int
     usage: str
 
-    def kind(self, position: int) -> Kind:
+    def kind(self, position: int) -> ValueKind:
         """The kind of the argument at ``position``."""
         return self.kinds[min(position, len(self.kinds) - 1)]
 
 
-_OF_COLUMN = Signature(("value",), 1, 1, "column")
-_OF_TIME = Signature(("value", "text"), 1, 2, "column[, format]")
+_OF_COLUMN = FunctionSignature(("value",), 1, 1, "column")
+_OF_TIME = FunctionSignature(("value", "text"), 1, 2, "column[, format]")
 
-SIGNATURES: dict[str, Signature] = {
+SIGNATURES: dict[str, FunctionSignature] = {
     "lower": _OF_COLUMN,
     "upper": _OF_COLUMN,
-    "substr": Signature(("value", "number"), 2, 3, "column, start[, length]"),
-    "calc": Signature(("value", "text", "number"), 3, 3, "column, 'operator', 'value'"),
-    "s": Signature(("value", "text"), 3, 3, "column, 'regexp', 'replacement'"),
-    "concat": Signature(("value",), 1, MOST_ITEMS, "column or 'text', ..."),
-    "fmt": Signature(("text", "value"), 2, MOST_ITEMS, "format_string, arg1, arg2, ..."),
-    "unit": Signature(("value", "text"), 1, 2, "column, unit"),
+    "substr": FunctionSignature(("value", "number"), 2, 3, "column, start[, length]"),
+    "calc": FunctionSignature(("value", "text", "number"), 3, 3, "column, 'operator', 'value'"),
+    "s": FunctionSignature(("value", "text"), 3, 3, "column, 'regexp', 'replacement'"),
+    "concat": FunctionSignature(("value",), 1, MOST_ITEMS, "column or 'text', ..."),
+    "fmt": FunctionSignature(("text", "value"), 2, MOST_ITEMS, "format_string, arg1, arg2, ..."),
+    "unit": FunctionSignature(("value", "text"), 1, 2, "column, unit"),
     "age": _OF_COLUMN,
     "duration": _OF_COLUMN,
     "utc": _OF_TIME,
     "date": _OF_TIME,
     "hoststate": _OF_COLUMN,
     "servicestate": _OF_COLUMN,
-    "count": Signature(("value",), 0, 1, "*"),
+    "count": FunctionSignature(("value",), 0, 1, "*"),
     "sum": _OF_COLUMN,
     "avg": _OF_COLUMN,
     "min": _OF_COLUMN,
     "max": _OF_COLUMN,
-    "uniq": Signature(("value",), 0, MOST_ITEMS, ""),
+    "uniq": FunctionSignature(("value",), 0, MOST_ITEMS, ""),
     "to_rows": _OF_COLUMN,
 }
 """Every function by its canonical name."""
@@ -292,7 +292,7 @@ class _Reader:
             start = end + 1
         return [] if len(spans) == 1 and spans[0][0] == spans[0][1] else spans
 
-    def _argument(self, span: tuple[int, int], kind: Kind, depth: int) -> Expression:
+    def _argument(self, span: tuple[int, int], kind: ValueKind, depth: int) -> Expression:
         text = self.text[span[0] : span[1]]
         literal = quoted(text, "'\"")
         if kind == "value":

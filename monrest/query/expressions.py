@@ -9,7 +9,7 @@ from attrs import evolve
 
 from monrest.base.values import Column
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
-from monrest.query.resolve import Core, Names
+from monrest.query.resolve import ColumnNames, CoreSource
 
 
 def references(expression: Expression) -> Iterable[Ref]:
@@ -54,7 +54,7 @@ def uses_clock(expression: Expression) -> bool:
     return False
 
 
-def blanks_as_plus(expression: Expression, names: Names) -> Expression:
+def blanks_as_plus(expression: Expression, names: ColumnNames) -> Expression:
     """``up down`` of numbers is what is left of an unescaped ``up+down``, wherever it stands."""
     if isinstance(expression, Ref):
         return _sum(expression, names)
@@ -67,14 +67,14 @@ def blanks_as_plus(expression: Expression, names: Names) -> Expression:
     return expression
 
 
-def _sum(ref: Ref, names: Names) -> Expression:
+def _sum(ref: Ref, names: ColumnNames) -> Expression:
     parts = ref.name.split() if not ref.quoted and " " in ref.name else []
     operands: list[Expression] = []
     for part in parts:
         source = names.find(part)
         if _DIGITS.fullmatch(part) and operands:
             operands.append(Literal_(int(part)))
-        elif isinstance(source, Core) and source.core_type in ("int", "float", "time"):
+        elif isinstance(source, CoreSource) and source.core_type in ("int", "float", "time"):
             operands.append(Ref(part))
         else:
             return ref

@@ -19,13 +19,13 @@ from monrest.query.order import by_columns
 from monrest.query.plan import Layout
 from monrest.query.select import Reader, items_of
 from monrest.query.sitegroups import merge_groups
-from monrest.query.stages import Doubts, Part, Unpacking
+from monrest.query.stages import Doubts, SitePart, Unpacking
 from monrest.query.steps import Steps
 
 _TURN = 500
 
 
-def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
+def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[Rows | Document]:
     """The answer: a Document for an aggregation without groups, Rows for everything else."""
     if bound.names.schema.merge == "logs":
         return (yield from _of_lines(bound, shape, parts))
@@ -55,7 +55,9 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | D
     return evolve(answer, warnings=doubts.warnings)
 
 
-def _base(bound: Bound, shape: Layout, reader: Reader, parts: Sequence[Part]) -> Steps[list[Row]]:
+def _base(
+    bound: Bound, shape: Layout, reader: Reader, parts: Sequence[SitePart]
+) -> Steps[list[Row]]:
     """All rows that pass the filters, in default order, elements unpacked."""
     filtering = reader.place(items_of(bound.row_filter))
     order = stages.order_of(bound, shape.index)
@@ -75,7 +77,7 @@ def _base(bound: Bound, shape: Layout, reader: Reader, parts: Sequence[Part]) ->
     return rows
 
 
-def _of_lines(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Steps[Rows | Document]:
+def _of_lines(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[Rows | Document]:
     """The answer made of log lines that are all there."""
     lines = Lines(bound, shape, len(parts))
     sites = []

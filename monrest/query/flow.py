@@ -12,13 +12,13 @@ from monrest.query import stages
 from monrest.query.bind import Bound
 from monrest.query.plan import Layout
 from monrest.query.select import Reader
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 from monrest.query.steps import Steps, finished
 
 _TURN = 500
 
 
-def flows(bound: Bound, shape: Layout, parts: Sequence[Part]) -> bool:
+def flows(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> bool:
     """Whether each row of the answer is one row of a core, in the order in which they came.
 
     Then no row needs another one, and nothing can go wrong with one but what went wrong before.
@@ -33,7 +33,7 @@ def flows(bound: Bound, shape: Layout, parts: Sequence[Part]) -> bool:
     )
 
 
-def flow(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Rows:
+def flow(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Rows:
     """The answer that ``flows``; its rows may be gone through more than once."""
     first = bound.query.offset
     count = sum(part.count for part in parts)
@@ -53,7 +53,7 @@ def flow(bound: Bound, shape: Layout, parts: Sequence[Part]) -> Rows:
     return evolve(selected([]), rows=LateRows(make, end - first), warnings=warnings)
 
 
-def _batches(shape: Layout, parts: Sequence[Part], first: int, end: int) -> Iterator[list[Row]]:
+def _batches(shape: Layout, parts: Sequence[SitePart], first: int, end: int) -> Iterator[list[Row]]:
     """Copies of the rows from ``first`` to before ``end``, with the constants of their sites."""
     at = 0
     for part in parts:
@@ -69,7 +69,7 @@ def _batches(shape: Layout, parts: Sequence[Part], first: int, end: int) -> Iter
                 yield [row + values for row in wanted]
 
 
-def unpacked(parts: Sequence[Part]) -> Steps[list[Part]]:
+def unpacked(parts: Sequence[SitePart]) -> Steps[list[SitePart]]:
     """Make all parts parts of rows in memory."""
     whole = []
     for part in parts:

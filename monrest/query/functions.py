@@ -16,7 +16,7 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.query.cformat import Template
+from monrest.query.cformat import FormatTemplate
 from monrest.query.model import Literal_
 from monrest.query.regex import Pattern, compile_pattern
 from monrest.query.scalars import number_of, text_of, within
@@ -52,8 +52,8 @@ SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING")
 MOST_MADE = 65_536
 """Characters by which a function may make a text longer than its longest argument."""
 
-Reader: TypeAlias = Callable[[Row], Any]
-Argument: TypeAlias = Literal_ | Reader
+RowReader: TypeAlias = Callable[[Row], Any]
+CallArgument: TypeAlias = Literal_ | RowReader
 
 _MOST_FORMAT = 1_024
 
@@ -66,7 +66,7 @@ class Moment:
     zone: tzinfo
 
 
-def build(name: str, arguments: Sequence[Argument], moment: Moment) -> Reader:
+def build(name: str, arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
     """The row function ``name``, canonical or not, as a function of a row.
 
     Raises BadRequest for an unknown function, for missing arguments and for literals that it
@@ -82,14 +82,14 @@ def _refused(description: str) -> BadRequest:
     return BadRequest("error during request", description)
 
 
-def _reader(argument: Argument) -> Reader:
+def _reader(argument: CallArgument) -> RowReader:
     if isinstance(argument, Literal_):
         value = argument.value
         return lambda _row: value
     return argument
 
 
-def _literal(arguments: Sequence[Argument], at: int, usage: str) -> str | int | float:
+def _literal(arguments: Sequence[CallArgument], at: int, usage: str) -> str | int | float:
     """The value of an argument that has to be a literal."""
     if at >= len(arguments):
         raise _refused(f"usage: {usage}")
@@ -99,7 +99,7 @@ def _literal(arguments: Sequence[Argument], at: int, usage: str) -> str | int | 
     return argument.value
 
 
-def _first(arguments: Sequence[Argument], usage: str) -> Reader:
+def _first(arguments: Sequence[CallArgument], usage: str) -> RowReader:
     if not arguments:
         raise _refused(f"usage: {usage}")
     return _reader(arguments[0])
@@ -115,11 +115,11 @@ def _too_long(function: str) -> BadRequest:
 
 def _of_text(
     usage: str, change: Callable[[str], Any]
-) -> Callable[[Sequence[Argument], Moment], Reader]:
+) -> Callable[[Sequence[CallArgument], Moment], RowReader]:
     return lambda arguments, _moment: _on_text(_first(arguments, usage), change)
 
 
-def _on_text(read: Reader, change: Callable[[str], Any]) -> Reader:
+def _on_text(read: RowReader, change: Callable[[str], Any]) -> RowReader:
     def apply(row: Row) -> Any:
         value = read(row)
         return None if value is None else change(text_of(value))
@@ -127,7 +127,7 @@ def _on_text(read: Reader, change: Callable[[str], Any]) -> Reader:
     return apply
 
 
-def _on_number(read: Reader, change: Callable[[int | float], Any]) -> Reader:
+def _on_number(read: RowReader, change: Callable[[int | float], Any]) -> RowReader:
     """``change`` for what looks like a number; everything else passes as it is."""
 
     def apply(row: Row) -> Any:
@@ -143,7 +143,7 @@ def _on_number(read: Reader, change: Callable[[int | float], Any]) -> Reader:
 # -------------------------------------------------------------------- texts
 
 
-def _substr(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+def _substr(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     usage = "substr(column, start[, length])"
     offset = _whole(_literal(arguments, 1, usage))
     length = _whole(_literal(arguments, 2, usage)) if len(arguments) > 2 else None
@@ -168,7 +168,7 @@ def _whole(value: Any) -> int:
 _OF_S = "s(column, 'regexp', 'replacement')"
 
 
-def pattern_of(arguments: Sequence[Argument]) -> Pattern:
+def pattern_of(arguments: Sequence[CallArgument]) -> Pattern:
     """The pattern among the arguments of ``s``, compiled."""
     text = text_of(_literal(arguments, 1, _OF_S))
     if len(text) > 1 and text[0] == text[-1] == "/":
@@ -181,7 +181,7 @@ def pattern_of(arguments: Sequence[Argument]) -> Pattern:
 Substitution: TypeAlias = Callable[[str, Budget], Steps[str]]
 
 
-def substitution(arguments: Sequence[Argument]) -> Substitution:
+def substitution(arguments: Sequence[CallArgument]) -> Substitution:
     """What ``s`` does with a text, in steps, because a text may have thousands of matches.
 
     Raises BadRequest for a wrong pattern, and in a step for a text that grows beyond
@@ -200,7 +200,7 @@ def substitution(arguments: Sequence[Argument]) -> Substitution:
     return replaced
 
 
-def _replace(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+def _replace(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     """``s`` in one go, for texts that are known to be short."""
     replaced = substitution(arguments)
     return _on_text(
@@ -209,7 +209,7 @@ def _replace(arguments: Sequence[Argument], _moment: Moment) -> Reader:
     )
 
 
-def _concat(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+def _concat(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     if not arguments:
         raise _refused("usage: concat(column or 'text', ...)")
     reads = [_reader(argument) for argument in arguments]
@@ -224,9 +224,9 @@ def _concat(arguments: Sequence[Argument], _moment: Moment) -> Reader:
     return apply
 
 
-def _fmt(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+def _fmt(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     usage = "fmt(format_string, arg1, arg2, ...)"
-    template = Template.parse(text_of(_literal(arguments, 0, usage)))
+    template = FormatTemplate.parse(text_of(_literal(arguments, 0, usage)))
     if len(arguments) < 2:
         raise _refused(f"usage: {usage}")
     reads = [_reader(argument) for argument in arguments[1:]]
@@ -246,7 +246,7 @@ def _fmt(arguments: Sequence[Argument], _moment: Moment) -> Reader:
 # -------------------------------------------------------------------- numbers and times
 
 
-def _calc(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+def _calc(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     usage = "calc(column, 'operator', 'value')"
     op = text_of(_literal(arguments, 1, usage)).strip() or "+"
     right = number_of(_literal(arguments, 2, usage)) or 0
@@ -256,24 +256,24 @@ def _calc(arguments: Sequence[Argument], _moment: Moment) -> Reader:
     return _on_number(_first(arguments, usage), lambda left: operation(left, right))
 
 
-def _unit(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+def _unit(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     """The value itself; the unit concerns the declaration of the column only."""
     return _first(arguments, "unit(column, unit)")
 
 
-def _age(arguments: Sequence[Argument], moment: Moment) -> Reader:
+def _age(arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
     now = moment.now
     return _on_number(_first(arguments, "age(column)"), lambda value: within(floor(now - value)))
 
 
-def _duration(arguments: Sequence[Argument], _moment: Moment) -> Reader:
+def _duration(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     return _on_number(_first(arguments, "duration(column)"), format_duration)
 
 
-def _dated(name: str) -> Callable[[Sequence[Argument], Moment], Reader]:
+def _dated(name: str) -> Callable[[Sequence[CallArgument], Moment], RowReader]:
     usage = f"{name}(column[, format])"
 
-    def make(arguments: Sequence[Argument], moment: Moment) -> Reader:
+    def make(arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
         fmt = text_of(_literal(arguments, 1, usage)) if len(arguments) > 1 else None
         if fmt is not None and len(fmt) > _MOST_FORMAT:
             raise _refused(f"{name}: the format has at most {_MOST_FORMAT} characters")
@@ -285,14 +285,16 @@ def _dated(name: str) -> Callable[[Sequence[Argument], Moment], Reader]:
     return make
 
 
-def _state(name: str, words: Sequence[str]) -> Callable[[Sequence[Argument], Moment], Reader]:
+def _state(
+    name: str, words: Sequence[str]
+) -> Callable[[Sequence[CallArgument], Moment], RowReader]:
     by_number: Mapping[int | float, str] = dict(enumerate(words))
     return lambda arguments, _moment: _on_number(
         _first(arguments, f"{name}(column)"), by_number.get
     )
 
 
-_MAKERS: Mapping[str, Callable[[Sequence[Argument], Moment], Reader]] = {
+_MAKERS: Mapping[str, Callable[[Sequence[CallArgument], Moment], RowReader]] = {
     "lower": _of_text("lower(column)", str.lower),
     "upper": _of_text("upper(column)", str.upper),
     "substr": _substr,
@@ -342,7 +344,7 @@ _OPERATIONS: Mapping[str, Callable[[int | float, int | float], int | float | Non
 }
 
 
-def calculate(first: Argument, steps: Sequence[tuple[str, Argument]]) -> Reader:
+def calculate(first: CallArgument, steps: Sequence[tuple[str, CallArgument]]) -> RowReader:
     """``first op operand …`` from left to right without precedence.
 
     What is no number counts as 0, null included. The result is an integer when all operands are

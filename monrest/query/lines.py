@@ -24,9 +24,9 @@ from monrest.query.functions import number_of, text_of
 from monrest.query.model import Ref
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout
-from monrest.query.resolve import Core
+from monrest.query.resolve import CoreSource
 from monrest.query.select import Cell, Reader, items_of
-from monrest.query.stages import Doubts, Part, Unpacking
+from monrest.query.stages import Doubts, SitePart, Unpacking
 from monrest.query.steps import Steps
 
 FEW = 20_000
@@ -40,7 +40,7 @@ MOST_GROUPS = 200_000
 
 _TURN = 500
 
-Run: TypeAlias = Iterable[Row]
+RowRun: TypeAlias = Iterable[Row]
 """Rows in their order, which may be gone through more than once."""
 
 _Manner: TypeAlias = Literal["groups", "first", "whole", "stored"]
@@ -49,16 +49,16 @@ _Manner: TypeAlias = Literal["groups", "first", "whole", "stored"]
 class Store(Protocol):
     """Keeps rows until an answer is written."""
 
-    def keep(self, rows: list[Row]) -> Steps[Run]:
+    def keep(self, rows: list[Row]) -> Steps[RowRun]:
         """Give the same rows again later."""
         ...  # the body of a protocol
 
 
 @frozen
-class Memory:
+class HeldRows:
     """Keeps rows where they are."""
 
-    def keep(self, rows: list[Row]) -> Steps[Run]:
+    def keep(self, rows: list[Row]) -> Steps[RowRun]:
         """See ``Store``."""
         yield
         return rows
@@ -76,7 +76,7 @@ class Lines:
     bound: Bound
     shape: Layout
     number: int
-    store: Callable[[], Store] = Memory
+    store: Callable[[], Store] = HeldRows
     reader: Reader = field(init=False)
     doubts: Doubts = field(init=False)
     manner: _Manner = field(init=False)
@@ -174,7 +174,7 @@ class Lines:
         start, end = self._page(sum(one.count for one in sites))
         runs = [run for one in sites for run in one.runs]
         # What a site told later is later; only an order of one's own mixes that.
-        chains: list[Run] = runs if self.bound.sort else [_Chain(one.runs) for one in sites]
+        chains: list[RowRun] = runs if self.bound.sort else [_Chain(one.runs) for one in sites]
         key = _merging(self.bound)
 
         def again() -> Iterator[Row]:
@@ -199,13 +199,13 @@ class SiteLines:
     _store: Store
     groups: Groups = field(init=False)
     rows: list[Row] = field(init=False, factory=list)
-    runs: list[Run] = field(init=False, factory=list)
+    runs: list[RowRun] = field(init=False, factory=list)
     count: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         self.groups = Groups(self.of.bound)
 
-    def take(self, part: Part) -> Steps[None]:
+    def take(self, part: SitePart) -> Steps[None]:
         """Take the next lines, or what a store of lines has made groups of.
 
         Raise BadRequest when that is more than is held at once.
@@ -258,7 +258,7 @@ class SiteLines:
 class _Chain:
     """Runs one after the other."""
 
-    runs: Sequence[Run]
+    runs: Sequence[RowRun]
 
     def __iter__(self) -> Iterator[Row]:
         return chain.from_iterable(self.runs)
@@ -279,7 +279,7 @@ def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:
     source = bound.names.find(expression.name)
     if source is None:  # null in every row
         return "number"
-    number = isinstance(source, Core) and source.core_type in ("int", "time", "float")
+    number = isinstance(source, CoreSource) and source.core_type in ("int", "time", "float")
     return "number" if number and not bound.view.masks(source.column.name) else None
 
 

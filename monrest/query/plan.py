@@ -18,7 +18,7 @@ from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
 from monrest.query.pushdown import both, push_all, push_log_times
-from monrest.query.resolve import Core, Peer, core_word
+from monrest.query.resolve import CoreSource, SiteSource, core_word
 from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, TableSchema
 from monrest.query.sendable import Use, uses
 
@@ -128,7 +128,7 @@ def offered(table: str, column: str, cores: Sequence[Capabilities]) -> bool:
 def core_type(bound: Bound, name: str) -> CoreType:
     """The core type of a column by its declaration, else by what the cores say."""
     source = bound.names.find(name)
-    if isinstance(source, Core):
+    if isinstance(source, CoreSource):
         return source.core_type
     # A derived column may carry the name of the core column that it is computed from.
     return core_word(bound.names.known.get(name, "string"))
@@ -206,7 +206,7 @@ def sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool
             expression = bound.selected[key.item].inner
         source = bound.names.find(expression.name) if isinstance(expression, Ref) else None
         if (
-            not isinstance(source, Core)
+            not isinstance(source, CoreSource)
             or bound.view.masks(source.name)
             or "sort" not in uses(capabilities, schema.table, source.name)
         ):
@@ -266,10 +266,10 @@ def stats_of(
         if source is None:
             return None
         if one.kind == "value":
-            if isinstance(source, Core):
+            if isinstance(source, CoreSource):
                 groups[source.name] = None
             continue
-        if not isinstance(source, Core):
+        if not isinstance(source, CoreSource):
             return None
         if one.kind in ("sum", "avg"):
             counters[Stat("sum", source.name)] = None
@@ -278,15 +278,17 @@ def stats_of(
     return tuple(groups), tuple(counters)
 
 
-def _plain_source(bound: Bound, one: Selected, capabilities: Capabilities) -> Core | Peer | None:
+def _plain_source(
+    bound: Bound, one: Selected, capabilities: Capabilities
+) -> CoreSource | SiteSource | None:
     """The column of a group or an aggregate that the core can do, or one constant for its site."""
     expression = one.inner
     if not isinstance(expression, Ref):
         return None
     source = bound.names.find(expression.name)
-    if isinstance(source, Peer) and not source.listed:
+    if isinstance(source, SiteSource) and not source.listed:
         return source
-    if not isinstance(source, Core) or bound.view.masks(source.name):
+    if not isinstance(source, CoreSource) or bound.view.masks(source.name):
         return None
     use: Use = "group" if one.kind == "value" else "stats"
     return source if use in uses(capabilities, bound.names.schema.table, source.name) else None

@@ -18,7 +18,7 @@ from monrest.query.bind import Check, CheckGroup, CheckTree
 from monrest.query.functions import number_of
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 from monrest.query.regex import pushability
-from monrest.query.resolve import Core, Variable, View, secret
+from monrest.query.resolve import CoreSource, Variable, View, secret
 from monrest.query.sendable import MOST, TELLS_EMPTY, uses
 
 _LONGEST = 10_000
@@ -61,7 +61,7 @@ def _push(tree: CheckTree, table: str, capabilities: Capabilities, view: View) -
             tree.connector, [_push(item, table, capabilities, view) for item in tree.items]
         )
     source = tree.source
-    if table == "log" and isinstance(source, Core) and source.name == "time":
+    if table == "log" and isinstance(source, CoreSource) and source.name == "time":
         # Time bounds decide which files a core reads; inside an or they become an intersection
         # there, so only the plain ones are pushed, by the caller.
         return NOTHING
@@ -104,7 +104,7 @@ def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
         if (
             not isinstance(tree, Check)
             or number is None
-            or not isinstance(tree.source, Core)
+            or not isinstance(tree.source, CoreSource)
             or tree.source.name != "time"
             or tree.condition.op not in (">", "<", ">=", "<=", "=")
         ):
@@ -139,7 +139,7 @@ def _since(tree: CheckTree) -> int:
             return earliest(tree.items)
         return min((_since(item) for item in tree.items), default=0)
     number = number_of(tree.operand)
-    if not isinstance(tree.source, Core) or tree.source.name != "time" or number is None:
+    if not isinstance(tree.source, CoreSource) or tree.source.name != "time" or number is None:
         return 0
     return int(min(max(number, 0), MOST)) if tree.condition.op in (">", ">=", "=") else 0
 
@@ -165,7 +165,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
     source = check.source
     if isinstance(source, Variable):
         return _push_variable(check, source, table, capabilities, view)
-    if not isinstance(source, Core) or "filter" not in uses(capabilities, table, source.name):
+    if not isinstance(source, CoreSource) or "filter" not in uses(capabilities, table, source.name):
         return NOTHING
     if view.masks(source.name):
         return _push_cut(check, source)
@@ -197,7 +197,7 @@ def _clean(text: str) -> bool:
     )
 
 
-def _push_text(check: Check, source: Core) -> Pushable:
+def _push_text(check: Check, source: CoreSource) -> Pushable:
     op, value = check.condition.op, check.condition.value
     if not _clean(value):
         return NOTHING
@@ -212,7 +212,7 @@ def _push_text(check: Check, source: Core) -> Pushable:
     return NOTHING
 
 
-def _push_cut(check: Check, source: Core) -> Pushable:
+def _push_cut(check: Check, source: CoreSource) -> Pushable:
     """A pattern found in a log line whose end is cut off is found in the whole line as well."""
     if secret(source.name) != "event" or check.condition.op not in ("~", "~~"):
         return NOTHING
@@ -221,7 +221,7 @@ def _push_cut(check: Check, source: Core) -> Pushable:
     return Pushable(_push_text(check, source).filter, exact=False)
 
 
-def _push_integer(check: Check, source: Core) -> Pushable:
+def _push_integer(check: Check, source: CoreSource) -> Pushable:
     op = check.condition.op
     number = number_of(check.operand)
     if op not in ("=", "!=", ">", "<", ">=", "<=") or number is None:
@@ -231,7 +231,7 @@ def _push_integer(check: Check, source: Core) -> Pushable:
     return Pushable(Test(source.name, op, str(int(number))), exact=True)
 
 
-def _push_float(check: Check, source: Core) -> Pushable:
+def _push_float(check: Check, source: CoreSource) -> Pushable:
     op = check.condition.op
     number = number_of(check.operand)
     if number is None or op not in (">", "<", ">=", "<=") or abs(number) >= 2**53:
@@ -241,7 +241,7 @@ def _push_float(check: Check, source: Core) -> Pushable:
     return Pushable(Test(source.name, f"{op[0]}=", f"{bound:.12f}"), exact=False)
 
 
-def _push_list(check: Check, source: Core, table: str) -> Pushable:
+def _push_list(check: Check, source: CoreSource, table: str) -> Pushable:
     op, value = check.condition.op, check.condition.value
     if value == "":
         if op in ("=", "!=") and (table, source.name) in TELLS_EMPTY:
@@ -283,7 +283,7 @@ def _push_variable(
     return NOTHING
 
 
-def _push_icinga_state(check: Check, source: Core) -> Pushable:
+def _push_icinga_state(check: Check, source: CoreSource) -> Pushable:
     number = number_of(check.operand)
     op = check.condition.op
     if op not in ("=", "!=") or number is None or number != int(number):

@@ -95,7 +95,7 @@ class View:
 
 
 @frozen
-class Core:
+class CoreSource:
     """A column asked from the cores."""
 
     column: Column
@@ -108,7 +108,7 @@ class Core:
 
 
 @frozen
-class Peer:
+class SiteSource:
     """A column that is constant for a site: its identity, or the start time of its core."""
 
     column: Column
@@ -156,7 +156,7 @@ class PerfList:
 
 
 @frozen
-class PerfValue:
+class PerfValueSource:
     """A label of performance data (or its ``_unit``), known only once rows are there."""
 
     sources: tuple[tuple[str, str], ...]
@@ -168,11 +168,11 @@ class PerfValue:
         return Column(self.key)
 
 
-Source: TypeAlias = Core | Peer | Derived | Variable | PerfList | PerfValue
+ColumnSource: TypeAlias = CoreSource | SiteSource | Derived | Variable | PerfList | PerfValueSource
 
 
 @frozen
-class Names:
+class ColumnNames:
     """The names of one collection over the selected sites.
 
     ``known``: further core columns that at least one selected core has, with their types.
@@ -190,7 +190,7 @@ class Names:
             self.made.clear()
         self.made[key] = value
 
-    def find(self, name: str, *, in_q: bool = False) -> Source | None:
+    def find(self, name: str, *, in_q: bool = False) -> ColumnSource | None:
         """The source of ``name``, or None when nothing on this collection can have it."""
         schema = self.schema
         source = self._declared(name)
@@ -201,24 +201,24 @@ class Names:
         if source is None and in_q and name in schema.q_aliases:
             source = self._declared(schema.q_aliases[name])
         if source is None and name in self.known:
-            return Core(Column(name), core_word(self.known[name]))
+            return CoreSource(Column(name), core_word(self.known[name]))
         return source or self._expanded(name)
 
-    def _declared(self, name: str) -> Source | None:
+    def _declared(self, name: str) -> ColumnSource | None:
         found = self.schema.columns.get(name)
         if isinstance(found, CoreColumn):
-            return Core(found.column, found.core_type)
+            return CoreSource(found.column, found.core_type)
         if isinstance(found, DerivedColumn):
             return Derived(found)
         if name in PEER_COLUMNS and self.schema.table:  # records of the front end have no site
             listed = self.schema.merge == "groups"
             described = _PEER_DESCRIPTIONS[name]
             if listed:
-                return Peer(Column(name, "array_of_strings", "", described), listed=True)
-            return Peer(Column(name, "string", "", described))
+                return SiteSource(Column(name, "array_of_strings", "", described), listed=True)
+            return SiteSource(Column(name, "string", "", described))
         return None
 
-    def _expanded(self, name: str) -> Source | None:
+    def _expanded(self, name: str) -> ColumnSource | None:
         if name.startswith("_"):
             for source, prefix in sorted(self.schema.custom, key=lambda pair: -len(pair[1])):
                 if name.startswith(prefix) and len(name) > len(prefix):
@@ -227,7 +227,7 @@ class Names:
             if name == f"{prefix}perf_data_expanded":
                 return PerfList(source, name)
         if self.schema.perf:
-            return PerfValue(self.schema.perf, name)
+            return PerfValueSource(self.schema.perf, name)
         return None
 
 

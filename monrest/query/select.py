@@ -18,7 +18,7 @@ from monrest.query.expressions import calls, references
 from monrest.query.functions import build, calculate, substitution, text_of
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 from monrest.query.regex import QUICK, Pattern
-from monrest.query.resolve import Core, Peer, PerfList, PerfValue, Variable
+from monrest.query.resolve import CoreSource, PerfList, PerfValueSource, SiteSource, Variable
 from monrest.query.steps import A_CALL, CAREFUL, TURN, Budget, Steps
 
 ELEMENT = "\0element"
@@ -93,12 +93,14 @@ class Reader:
         read = getter(source, self.index, self.bound.view)
         if isinstance(source, PerfList):
             return self._list(read)
-        if isinstance(source, PerfValue | Variable) or not self._computed(source):
+        if isinstance(source, PerfValueSource | Variable) or not self._computed(source):
             return read
         return self.budget.metered(read)
 
     def _computed(self, source: Any) -> bool:
-        return not isinstance(source, Core | Peer) or self.bound.view.masks(source.column.name)
+        return not isinstance(source, CoreSource | SiteSource) or self.bound.view.masks(
+            source.column.name
+        )
 
     def _list(self, read: Getter) -> Getter:
         """All performance data of a row, at the price of taking every piece apart."""
@@ -128,7 +130,8 @@ class Reader:
     def _labelled(self, expression: Calculation, text: str, compute: Getter) -> Getter:
         """``compute`` unless a row has a label of exactly this text."""
         if not any(
-            isinstance(self.bound.names.find(ref.name), PerfValue) for ref in references(expression)
+            isinstance(self.bound.names.find(ref.name), PerfValueSource)
+            for ref in references(expression)
         ):
             return compute
         # A label such as `used-pct` is a column of exactly that name and no subtraction.
@@ -301,8 +304,8 @@ class Reader:
         test = value_test(
             check.condition,
             check.operand,
-            listed=(isinstance(source, Core) and source.core_type == "list")
-            or (isinstance(source, Peer) and source.listed),
+            listed=(isinstance(source, CoreSource) and source.core_type == "list")
+            or (isinstance(source, SiteSource) and source.listed),
             folded=self.bound.names.schema.folded,
         )
         return lambda row: test(read(row))

@@ -15,12 +15,12 @@ from attrs import define, field, frozen
 from monrest.base.values import Column, Document, Expand, Row, Rows
 from monrest.query.access import Getter, expander, getter, mask
 from monrest.query.aggregate import Groups
-from monrest.query.bind import Bound, BoundSort, CheckTree, Named, Selected
+from monrest.query.bind import Bound, BoundSort, CheckTree, NamedColumn, Selected
 from monrest.query.expressions import described, references
 from monrest.query.model import Ref
 from monrest.query.order import by_value
 from monrest.query.plan import Layout, SitePlan
-from monrest.query.resolve import Core, Peer, PerfValue
+from monrest.query.resolve import CoreSource, PerfValueSource, SiteSource
 from monrest.query.schema import PEER_COLUMNS, CoreColumn
 from monrest.query.select import ELEMENT, Cell, Reader, items_of
 from monrest.query.steps import CAREFUL, Steps
@@ -42,7 +42,7 @@ class Packed(Protocol):
 
 
 @frozen(kw_only=True)
-class Part:
+class SitePart:
     """The rows of one site in the common layout (or its Stats) and what is constant for it.
 
     ``packed`` are rows that come before ``rows``; only ``flow`` takes them as they are.
@@ -59,7 +59,7 @@ class Part:
         return len(self.rows) + (self.packed.count if self.packed is not None else 0)
 
 
-def forgotten(parts: Sequence[Part], kept: object) -> Steps[None]:
+def forgotten(parts: Sequence[SitePart], kept: object) -> Steps[None]:
     """Let all rows go but the list that is ``kept``: in one go it takes as long as to make them."""
     for part in parts:
         if part.rows is not kept:
@@ -76,7 +76,7 @@ class Doubts:
     """
 
     reader: Reader
-    _left: dict[Named, list[Getter]] | None = field(init=False, default=None)
+    _left: dict[NamedColumn, list[Getter]] | None = field(init=False, default=None)
 
     def look(self, rows: list[Row]) -> Steps[None]:
         """Take back the doubt about what these rows have."""
@@ -115,7 +115,7 @@ class Doubts:
 
 
 def filtered(
-    reader: Reader, shape: Layout, part: Part, filtering: Sequence[Cell] = ()
+    reader: Reader, shape: Layout, part: SitePart, filtering: Sequence[Cell] = ()
 ) -> Steps[list[Row]]:
     """The rows of one site that pass the row filter, with the constants of the site behind.
 
@@ -234,7 +234,9 @@ def textual(bound: Bound, key: BoundSort) -> bool:
     if not isinstance(expression, Ref):
         return False
     source = bound.names.find(expression.name)
-    return isinstance(source, Peer) or (isinstance(source, Core) and source.core_type == "string")
+    return isinstance(source, SiteSource) or (
+        isinstance(source, CoreSource) and source.core_type == "string"
+    )
 
 
 def sorting(reader: Reader) -> tuple[Cell, ...]:
@@ -309,12 +311,12 @@ def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> C
 
     def column_of(name: str) -> Column | None:
         source = bound.names.find(name)
-        if not isinstance(source, PerfValue):
+        if not isinstance(source, PerfValueSource):
             return None if source is None else source.column
         return _label(reader, name, rows[:_MEASURED])
 
     labels = (bound.names.find(ref.name) for ref in references(one.inner))
-    if not rows or not any(isinstance(source, PerfValue) for source in labels):
+    if not rows or not any(isinstance(source, PerfValueSource) for source in labels):
         return one.column
     return described(one.inner, one.item.key, column_of)
 
@@ -340,9 +342,9 @@ def _position(bound: Bound, index: Mapping[str, int], expression: Any) -> int | 
     if not isinstance(expression, Ref):
         return None
     source = bound.names.find(expression.name)
-    if isinstance(source, Core) and not bound.view.masks(source.name):
+    if isinstance(source, CoreSource) and not bound.view.masks(source.name):
         return index[source.name]
-    if isinstance(source, Peer):
+    if isinstance(source, SiteSource):
         return index[source.column.name]
     return None
 

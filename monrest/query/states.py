@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias
 
 from monrest.base.errors import BadRequest
 from monrest.query.model import Condition, FilterTree, Group, Operator
-from monrest.query.resolve import Core, Names
+from monrest.query.resolve import ColumnNames, CoreSource
 from monrest.query.scalars import number_of
 from monrest.query.scan import printable
 
-Kind: TypeAlias = Literal["host", "service", "both"]
+StateKind: TypeAlias = Literal["host", "service", "both"]
 
 NUMBERS: Mapping[str, Mapping[str, int]] = {
     "host": {"up": 0, "down": 1, "unreachable": 2},
@@ -29,11 +29,11 @@ _STATES = r"(?:(?:last_)?(?:hard_)?state|initial_state)"
 _COLUMN = re.compile(rf"(current_)?(host_|service_)?{_STATES}")
 _WORST = re.compile(r"(?:host_)?worst_(host|service)_(?:hard_)?state")
 _WITH_PENDING = re.compile(r"((?:host_|service_)?)(?:hard_)?state")
-_TABLES: Mapping[str, Kind] = {"hosts": "host", "services": "service", "log": "both"}
+_TABLES: Mapping[str, StateKind] = {"hosts": "host", "services": "service", "log": "both"}
 _ALTERNATIVES = re.compile(r"\^?\(?([a-z]+(?:\|[a-z]+)*)\)?\$?")
 
 
-def kind_of(names: Names, column: str) -> Kind | None:
+def kind_of(names: ColumnNames, column: str) -> StateKind | None:
     """Whose state a column is, None for a column that is none."""
     worst = _WORST.fullmatch(column)
     if worst:
@@ -48,7 +48,7 @@ def kind_of(names: Names, column: str) -> Kind | None:
     return _TABLES.get(names.schema.table)
 
 
-def meant(condition: Condition, source: Core, names: Names) -> FilterTree | None:
+def meant(condition: Condition, source: CoreSource, names: ColumnNames) -> FilterTree | None:
     """What a condition on a state column means in numbers; None where it has no names.
 
     Several names or numbers are joined with commas, in patterns with ``|``. Raises BadRequest
@@ -72,7 +72,7 @@ def conditions(tree: FilterTree) -> int:
     return sum(map(conditions, tree.items)) if isinstance(tree, Group) else 1
 
 
-def _words(condition: Condition, kind: Kind) -> list[str] | None:
+def _words(condition: Condition, kind: StateKind) -> list[str] | None:
     text = condition.value.strip().lower()
     if condition.op.endswith("~"):
         match = _ALTERNATIVES.fullmatch(text)
@@ -90,19 +90,25 @@ def _words(condition: Condition, kind: Kind) -> list[str] | None:
     return words
 
 
-def _numbers(kind: Kind) -> dict[str, int]:
+def _numbers(kind: StateKind) -> dict[str, int]:
     kinds = ("host", "service") if kind == "both" else (kind,)
     return {word: number for one in kinds for word, number in NUMBERS[one].items()}
 
 
 def _one(
-    condition: Condition, source: Core, names: Names, kind: Kind, word: str, *, negated: bool
+    condition: Condition,
+    source: CoreSource,
+    names: ColumnNames,
+    kind: StateKind,
+    word: str,
+    *,
+    negated: bool,
 ) -> FilterTree:
     op: Operator = "!=" if negated else "="
     if word == PENDING:
         match = _WITH_PENDING.fullmatch(source.name)
         checked = f"{match[1]}has_been_checked" if match else ""
-        if not isinstance(names.find(checked), Core):
+        if not isinstance(names.find(checked), CoreSource):
             raise _wrong(condition, kind, word, pending=False)
         return Condition(checked, op, "0", condition.parameter)
     if number_of(word) is not None:
@@ -123,14 +129,14 @@ def _one(
     return Group("or" if negated else "and", (test, own))
 
 
-def _ordered(condition: Condition, kind: Kind, words: list[str]) -> Condition:
+def _ordered(condition: Condition, kind: StateKind, words: list[str]) -> Condition:
     number = _numbers(kind).get(words[0]) if len(words) == 1 else None
     if number is None:
         raise _wrong(condition, kind, ",".join(words), pending=False)
     return Condition(condition.column, condition.op, str(number), condition.parameter)
 
 
-def _wrong(condition: Condition, kind: Kind, word: str, *, pending: bool = True) -> BadRequest:
+def _wrong(condition: Condition, kind: StateKind, word: str, *, pending: bool = True) -> BadRequest:
     words = [*_numbers(kind), *([PENDING] if pending else [])]
     return BadRequest(
         "error during request",

@@ -37,7 +37,7 @@ _WRAPPED = re.compile(r"(?:\A|&)q=([^&])\1\1", re.DOTALL)
 
 
 @frozen
-class Target:
+class PathTarget:
     """What the path says: the rest after all prefixes, a format and a site selection.
 
     ``slashed``: it ended with a slash, after which a name may be missing.
@@ -50,7 +50,7 @@ class Target:
     slashed: bool = field(default=False, eq=False)
 
 
-def target(path: str) -> Target:
+def target(path: str) -> PathTarget:
     """Read a path from which the API's root is gone: ``/v1/csv/sites/a,b/hosts/``.
 
     Raises BadRequest for percent-encoded bytes that are no UTF-8 and for control characters.
@@ -58,7 +58,7 @@ def target(path: str) -> Target:
     return _cached_target(path) if len(path) <= _CACHED_LENGTH else _target(path)
 
 
-def _target(path: str) -> Target:
+def _target(path: str) -> PathTarget:
     path = path.lstrip("/")
     head, _, rest = path.partition("/")
     if head == "v1":
@@ -82,7 +82,7 @@ def _target(path: str) -> Target:
                 path = rest
                 continue
         break
-    return Target(
+    return PathTarget(
         "/" + path,
         tuple(path.split("/")) if path else (),
         chosen,

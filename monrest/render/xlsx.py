@@ -113,7 +113,7 @@ def _write(sheet: Worksheet, number: int, values: list[str | int | float]) -> No
             sheet.write_number(number, column, value)
 
 
-class GivenUpError(Exception):
+class NobodyWaitsError(Exception):
     """Nobody waits for the workbook any more."""
 
 
@@ -158,7 +158,7 @@ def _fill(
             sheet.write_string(0, column, cell_text(name), head)
         for index in range(len(table.rows)):
             if given_up():
-                raise GivenUpError
+                raise NobodyWaitsError
             (row,) = taken(table.rows, index, 1)
             _write(sheet, index + 1, [cell(value) for value in table.values(row)])
         if failed:

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from monrest.base.values import Column, Document, Rows
 from monrest.reports.build import Frame
-from monrest.reports.sheet import CellKind, Grid, Head, Note, Part, Sheet, Spelling
+from monrest.reports.sheet import CellKind, Grid, Head, Note, Sheet, SheetPart, Spelling
 
 _MOST_ROWS = 5000
 """Rows on a page and on paper; the files for programs have all of them."""
@@ -37,7 +37,7 @@ def sheet(frame: Frame, url: str, answer: Rows | Document, kept: Mapping[str, by
         rows=whole.rows[:_MOST_ROWS],
         empty=say("There is nothing to show."),
     )
-    parts: list[Part] = [*frame.warnings(), grid]
+    parts: list[SheetPart] = [*frame.warnings(), grid]
     if count > _MOST_ROWS:
         parts.append(Note(f"{count - _MOST_ROWS} {say('more rows are left out')}"))
     return Sheet(

@@ -16,7 +16,7 @@ from monrest.base.values import RestRequest, SiteProblem
 from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.reports.build import Frame
 from monrest.reports.model import CANCEL, Report
-from monrest.reports.settings import Settings
+from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Spelling
 from monrest.sites.site import Site
 
@@ -36,7 +36,7 @@ class Asking:
     context: Context
     request: RestRequest
     report: Report
-    settings: Settings
+    settings: ReportSettings
     spelling: Spelling
     at: float
     sites: Sequence[Site]

@@ -14,8 +14,8 @@ from monrest.reports import picture
 from monrest.reports.figures import Measured, average
 from monrest.reports.model import Report
 from monrest.reports.parts import TimePart
-from monrest.reports.settings import Settings
-from monrest.reports.sheet import Grid, Head, Note, Part, Sheet, Spelling
+from monrest.reports.settings import ReportSettings
+from monrest.reports.sheet import Grid, Head, Note, Sheet, SheetPart, Spelling
 
 _A_PAGE = 12
 _EVENTS_A_PAGE, _EVENT_PAGES = 22, 100
@@ -30,7 +30,7 @@ class Frame:
     """What stands on every report; ``failed`` are sites that did not answer, with reasons."""
 
     report: Report
-    settings: Settings
+    settings: ReportSettings
     spelling: Spelling
     now: float
     span: Span | None = None
@@ -55,7 +55,7 @@ class Frame:
         found.append((say("Created"), how.time(self.now)))
         return tuple(found)
 
-    def warnings(self) -> list[Part]:
+    def warnings(self) -> list[SheetPart]:
         """What must not be overlooked."""
         if not self.failed:
             return []
@@ -77,7 +77,7 @@ def _named(one: Measured, *, services: bool) -> tuple[str, ...]:
 def availability(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) -> Sheet:
     """The service level of all objects, the worst of them, and their outages."""
     settings, say = frame.settings, frame.spelling.say
-    whole: list[Part] = frame.warnings()
+    whole: list[SheetPart] = frame.warnings()
     if found:
         whole.append(_over_time(frame, found, parts))
         whole += _worst(frame, found)
@@ -98,7 +98,7 @@ def availability(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePa
 def outages(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) -> Sheet:
     """The outages of those objects that are below the target."""
     below = [one for one in found if one.level < frame.settings.sla]
-    whole: list[Part] = frame.warnings()
+    whole: list[SheetPart] = frame.warnings()
     if not found:
         whole.append(Note(frame.spelling.say("No object was found.")))
     else:
@@ -114,7 +114,7 @@ def _sheet(
     kind: str,
     found: Sequence[Measured],
     parts: Sequence[TimePart],
-    whole: Iterable[Part],
+    whole: Iterable[SheetPart],
 ) -> Sheet:
     how, sla = frame.spelling, frame.settings.sla
     below = sum(one.level < sla for one in found)
@@ -147,7 +147,7 @@ def _over_time(
     )
 
 
-def _worst(frame: Frame, found: Sequence[Measured]) -> list[Part]:
+def _worst(frame: Frame, found: Sequence[Measured]) -> list[SheetPart]:
     how, settings = frame.spelling, frame.settings
     pages = settings.max_worst_pages
     ranked = sorted(
@@ -155,7 +155,7 @@ def _worst(frame: Frame, found: Sequence[Measured]) -> list[Part]:
     )
     if pages >= 0:
         ranked = ranked[: pages * _A_PAGE]
-    drawn: list[Part] = []
+    drawn: list[SheetPart] = []
     for at in range(0, min(len(ranked), 50 * _A_PAGE), _A_PAGE):
         rows = [
             (one.name, one.level, how.percent(one.whole.percent))
@@ -216,7 +216,7 @@ def _details(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart])
     )
 
 
-def _outages(frame: Frame, found: Sequence[Measured]) -> list[Part]:
+def _outages(frame: Frame, found: Sequence[Measured]) -> list[SheetPart]:
     settings, say = frame.settings, frame.spelling.say
     pages = settings.max_outages_pages
     if pages == 0:
@@ -253,7 +253,7 @@ def _outages(frame: Frame, found: Sequence[Measured]) -> list[Part]:
     return [grid, *_left_out(frame, len(rows) - most)]
 
 
-def _left_out(frame: Frame, count: int) -> list[Part]:
+def _left_out(frame: Frame, count: int) -> list[SheetPart]:
     if count <= 0:
         return []
     return [Note(f"{count} {frame.spelling.say('more rows are left out')}")]
@@ -307,7 +307,7 @@ def events(frame: Frame, lines: Sequence[tuple[int, str, str]], *, more: bool) -
     """Log lines: time, type, text; ``more``: there are others, which are not shown."""
     say = frame.spelling.say
     kinds = Counter(kind for _, kind, _ in lines)
-    whole: list[Part] = frame.warnings()
+    whole: list[SheetPart] = frame.warnings()
     if kinds:
         whole.append(
             Grid(

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from monrest.availability.account import NODATA, NOTRUNNING, OUTSIDE, Times, words_of
 from monrest.availability.outages import Outage
-from monrest.logs.events import Key
+from monrest.logs.events import ObjectKey
 
 
 @frozen(kw_only=True)
@@ -37,7 +37,7 @@ class Measured:
     ``parts`` are percentages as ``Figures.percent``, one for each part.
     """
 
-    key: Key
+    key: ObjectKey
     host: str
     service: str
     whole: Figures
@@ -56,7 +56,7 @@ class Measured:
         return 100.0 if percent is None else percent
 
 
-def figures(key: Key, times: Times, unavailable: Collection[str]) -> Figures:
+def figures(key: ObjectKey, times: Times, unavailable: Collection[str]) -> Figures:
     """Sum up the times of an object; time in downtimes is judged by ``<state>_downtime``."""
     good = bad = downtime = 0
     for state, word in enumerate(words_of(key)):

@@ -17,7 +17,7 @@ from attrs import field, frozen
 from monrest.config import MailConfig
 from monrest.reports.files import FORMATS, File
 from monrest.reports.model import Report, addresses
-from monrest.reports.settings import Settings
+from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Sheet
 
 # Lines are made as long as headers of mails may be, and what is not ASCII is encoded.
@@ -35,7 +35,7 @@ class Letter:
 
 def letter(
     report: Report,
-    settings: Settings,
+    settings: ReportSettings,
     sheet: Sheet,
     files: Sequence[File],
     config: MailConfig,

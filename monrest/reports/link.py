@@ -6,7 +6,7 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
-from monrest.query.target import Target, parameters, target
+from monrest.query.target import PathTarget, parameters, target
 
 _EXPECTED = "a path of this API, such as /mon/r/csv/hosts?columns=name,state"
 _FORMS = {"csv": "csv", "xls": "xls", "text": "text"}
@@ -18,7 +18,7 @@ class Link:
 
     text: str
     root: str
-    target: Target
+    target: PathTarget
     parameters: Parameters
 
     @property

@@ -13,7 +13,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from monrest.render.csv import csv_field
 from monrest.render.json import well_formed
-from monrest.render.xlsx import MOST_ROWS, GivenUpError, cell_text, nobody_gives_up
+from monrest.render.xlsx import MOST_ROWS, NobodyWaitsError, cell_text, nobody_gives_up
 from monrest.reports.sheet import CellKind, Grid, Sheet, Spelling
 
 _EVERY = 500
@@ -45,7 +45,7 @@ def _csv_lines(sheet: Sheet, given_up: Callable[[], bool]) -> Iterator[str]:
         yield "#" + ";".join(csv_field(head.title) for head in grid.heads) + "\n"
         for at, row in enumerate(grid.rows):
             if at % _EVERY == 0 and given_up():
-                raise GivenUpError
+                raise NobodyWaitsError
             cells = (
                 csv_field(_plain(sheet.spelling, head.kind, value))
                 for head, value in zip(grid.heads, row, strict=True)
@@ -123,7 +123,7 @@ def _fill(
         target.autofilter(0, 0, min(len(grid.rows), MOST_ROWS - 1), len(grid.heads) - 1)
     for at, row in enumerate(grid.rows[: MOST_ROWS - 1]):
         if at % _EVERY == 0 and given_up():
-            raise GivenUpError
+            raise NobodyWaitsError
         for column, (head, value) in enumerate(zip(grid.heads, row, strict=True)):
             _write(target, at + 1, column, sheet.spelling, head.kind, value, formats.get(head.kind))
 

@@ -12,7 +12,7 @@ from monrest.query.model import Condition, FilterTree
 from monrest.reports import build
 from monrest.reports.asking import Asking, any_of
 from monrest.reports.build import MOST_EVENTS
-from monrest.reports.settings import Settings
+from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Sheet
 from monrest.rows.columns import LOGS
 
@@ -56,7 +56,7 @@ def _line(time: object, kind: object, message: object) -> tuple[int, str, str]:
     return int(str(time)), str(kind or "") if str(kind or "").isupper() else "", text
 
 
-def _patterns(settings: Settings) -> list[FilterTree]:
+def _patterns(settings: ReportSettings) -> list[FilterTree]:
     found: list[FilterTree] = []
     if settings.pattern:
         found.append(Condition("message", "~~", settings.pattern, "params.pattern"))

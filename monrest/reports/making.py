@@ -14,15 +14,14 @@ from monrest.api.endpoint import Context
 from monrest.api.visibility import CONFIGURATION, visible_sites
 from monrest.api.zones import zone_of
 from monrest.availability.account import Availability, Times
-from monrest.availability.arguments import Asked, Kind, asked
+from monrest.availability.arguments import ObjectKinds, ReportArguments, asked
 from monrest.availability.objects import Scope, choose
 from monrest.availability.outages import Outages
 from monrest.availability.periods import Span
-from monrest.availability.report import Record, made
-from monrest.availability.report import Report as LogReport
+from monrest.availability.report import AccountRecord, AccountReport, made
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
-from monrest.logs.events import Event, Key
+from monrest.logs.events import Event, ObjectKey
 from monrest.query.customvars import Visibility
 from monrest.reports import build
 from monrest.reports.address import page_of
@@ -34,13 +33,13 @@ from monrest.reports.own import written
 from monrest.reports.parts import TimePart, parts_of, require_room
 from monrest.reports.problems import problems_of
 from monrest.reports.sheet import Sheet, Spelling
-from monrest.reports.templates import Kind as TemplateKind
+from monrest.reports.templates import ReportKind
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch
 from monrest.sites.site import Site
 
 _NO_LIMIT = 31_536_000.0
-_KINDS: dict[str, Kind] = {"Hosts": "hosts", "Services": "services", "Both": "both"}
+_KINDS: dict[str, ObjectKinds] = {"Hosts": "hosts", "Services": "services", "Both": "both"}
 
 
 async def prepare(
@@ -91,7 +90,7 @@ async def prepare(
     return await context.threads.run(lambda: written(template, sheet, params))
 
 
-async def _sheet(asking: Asking, kind: TemplateKind) -> Sheet:
+async def _sheet(asking: Asking, kind: ReportKind) -> Sheet:
     """What the built-in template says."""
     if kind == "events":
         return await events_of(asking)
@@ -126,12 +125,12 @@ class _Accounts:
         self.outages.take(event)
 
 
-def _account(asking: Asking, parts: Sequence[TimePart]) -> LogReport:
+def _account(asking: Asking, parts: Sequence[TimePart]) -> AccountReport:
     planned = any(one.endswith("_downtime") for one in asking.settings.unavailable)
     bounds = [part.start for part in parts]
 
-    def records(accounts: _Accounts, key: Key, _: Any) -> Iterable[Record]:
-        row: Record = {
+    def records(accounts: _Accounts, key: ObjectKey, _: Any) -> Iterable[AccountRecord]:
+        row: AccountRecord = {
             "host": key[0],
             "key": key,
             "whole": accounts.availability.times(key),
@@ -142,7 +141,7 @@ def _account(asking: Asking, parts: Sequence[TimePart]) -> LogReport:
             row["service"] = key[1]
         return (row,)
 
-    return LogReport(
+    return AccountReport(
         account=lambda keys, rules, _: _Accounts(
             Availability(keys, rules, bounds), Outages(keys, rules, planned)
         ),
@@ -173,7 +172,7 @@ async def _of_availability(asking: Asking, *, outages: bool) -> Sheet:
     return await context.threads.run(work)
 
 
-def _measured(row: Record, names: Shown, unavailable: Collection[str]) -> Measured:
+def _measured(row: AccountRecord, names: Shown, unavailable: Collection[str]) -> Measured:
     """What is said of an object; its times are let go of."""
     key = row["key"]
     return Measured(
@@ -186,7 +185,7 @@ def _measured(row: Record, names: Shown, unavailable: Collection[str]) -> Measur
     )
 
 
-def _asked(asking: Asking, span: Span) -> Asked:
+def _asked(asking: Asking, span: Span) -> ReportArguments:
     settings = asking.settings
     kind = _KINDS[settings.filter_type]
     found = asked(
@@ -218,13 +217,13 @@ class Shown:
     """What objects are called in a report, where that is not their name."""
 
     hosts: dict[str, str] = field(factory=dict)
-    services: dict[Key, str] = field(factory=dict)
+    services: dict[ObjectKey, str] = field(factory=dict)
 
-    def host(self, key: Key) -> str:
+    def host(self, key: ObjectKey) -> str:
         """The name of the host of an object."""
         return self.hosts.get(key[0]) or key[0]
 
-    def service(self, key: Key) -> str:
+    def service(self, key: ObjectKey) -> str:
         """The name of a service, empty for a host."""
         return self.services.get(key) or key[1]
 

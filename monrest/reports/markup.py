@@ -17,7 +17,7 @@ from typing import Any, get_args
 from attrs import define, field
 
 from monrest.reports.picture import Picture
-from monrest.reports.sheet import CellKind, Grid, Head, Heading, Note, Part, Sheet
+from monrest.reports.sheet import CellKind, Grid, Head, Heading, Note, Sheet, SheetPart
 
 _KINDS: frozenset[str] = frozenset(get_args(CellKind))
 _TITLES = frozenset({"h1", "h2", "h3"})
@@ -27,7 +27,7 @@ _KNOWN = ", ".join(sorted(_TEXTS | _AROUND | {"part"}))
 _NUMBERS: frozenset[str] = frozenset({"number", "percent", "time", "duration"})
 
 
-def parts_of_markup(text: str, sheet: Sheet) -> list[Part]:
+def parts_of_markup(text: str, sheet: Sheet) -> list[SheetPart]:
     """The parts in their order; ValueError says what cannot be there."""
     reader = _Reader(sheet)
     reader.feed(text)
@@ -77,7 +77,7 @@ class _Reader(HTMLParser):
     def __init__(self, sheet: Sheet) -> None:
         super().__init__(convert_charrefs=True)
         self.sheet = sheet
-        self.parts: list[Part] = []
+        self.parts: list[SheetPart] = []
         self.low = _low(sheet.parts)
         self._inside = ""
         self._kind = ""
@@ -191,6 +191,6 @@ class _Reader(HTMLParser):
         ]
 
 
-def _low(parts: Iterable[Part]) -> float:
+def _low(parts: Iterable[SheetPart]) -> float:
     """Below which percentage the tables of the built-in template show what is bad."""
     return max((one.low for one in parts if isinstance(one, Grid)), default=0.0)

@@ -18,8 +18,8 @@ from monrest.base import schedule
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.base.values import ADMIN, Identity
-from monrest.reports.settings import Settings, completed, read
-from monrest.reports.templates import TEMPLATE_NAME, Template, Templates
+from monrest.reports.settings import ReportSettings, completed, read
+from monrest.reports.templates import TEMPLATE_NAME, ReportTemplate, Templates
 from monrest.store.storable import require_storable
 
 NOT_STORED = frozenset(
@@ -64,7 +64,7 @@ class Report:
         """Its name."""
         return str(self.record["name"])
 
-    def template(self, templates: Templates) -> Template:
+    def template(self, templates: Templates) -> ReportTemplate:
         """Its template; BadRequest where that is not there any more."""
         template = templates.get(str(self.record["template"]))
         if template is None:
@@ -78,7 +78,7 @@ class Report:
         text = self.failure or self.unsent
         return text.partition("\n")[0] if text else None
 
-    def settings(self, templates: Templates) -> Settings:
+    def settings(self, templates: Templates) -> ReportSettings:
         """Its parameters; BadRequest where they cannot be what they are, or the template."""
         return read(self.template(templates), self.record["params"])
 
@@ -170,7 +170,7 @@ def _wrong(name: str, expected: str) -> BadRequest:
     return BadRequest(f"invalid {name}", f"{name}: expected {expected}")
 
 
-def _template(value: Any, templates: Templates) -> Template:
+def _template(value: Any, templates: Templates) -> ReportTemplate:
     if not isinstance(value, str) or not TEMPLATE_NAME.fullmatch(value) or value not in templates:
         known = ", ".join(sorted(templates))
         raise BadRequest("invalid report template", f"template: expected one of {known}")

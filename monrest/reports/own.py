@@ -24,7 +24,7 @@ from monrest.base.errors import BadRequest
 from monrest.reports.markup import parts_of_markup
 from monrest.reports.settings import completed
 from monrest.reports.sheet import Note, Sheet, duration
-from monrest.reports.templates import TEMPLATE_NAME, TEMPLATES, Template, Templates
+from monrest.reports.templates import TEMPLATE_NAME, TEMPLATES, ReportTemplate, Templates
 
 _LARGEST_FILE = 1 << 20
 _LONGEST = 16 << 20
@@ -53,7 +53,7 @@ def templates_in(folder: str) -> tuple[Templates, list[str]]:
     return found, problems
 
 
-def _read(path: Path) -> Template:
+def _read(path: Path) -> ReportTemplate:
     """One template; OSError, or ValueError with what is wrong."""
     if not TEMPLATE_NAME.fullmatch(path.name):
         raise ValueError("expected a name of letters, digits and _ that ends in .tt")
@@ -64,7 +64,7 @@ def _read(path: Path) -> Template:
     return read_template(path.name, path.read_text("utf-8"))
 
 
-def read_template(name: str, text: str) -> Template:
+def read_template(name: str, text: str) -> ReportTemplate:
     """The template that a file holds; ValueError with what is wrong."""
     match = _HEAD.fullmatch(text)
     if match is None:
@@ -138,7 +138,7 @@ def _environment(sheet: Sheet | None) -> ImmutableSandboxedEnvironment:
     return environment
 
 
-def written(template: Template, sheet: Sheet, params: Mapping[str, Any]) -> Sheet:
+def written(template: ReportTemplate, sheet: Sheet, params: Mapping[str, Any]) -> Sheet:
     """The sheet as an operator's template has it, in a thread; BadRequest says what is wrong.
 
     What must not be overlooked stays, whatever the template says.

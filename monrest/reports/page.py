@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from monrest.render.xlsx import GivenUpError, nobody_gives_up
+from monrest.render.xlsx import NobodyWaitsError, nobody_gives_up
 from monrest.reports.picture import STATES, WIDTH, Box, Picture, Shape, Stroke
 from monrest.reports.sheet import Grid, Heading, Note, Sheet
 
@@ -112,7 +112,7 @@ def _rows(sheet: Sheet, grid: Grid, given_up: Callable[[], bool]) -> Iterator[Ma
     """The rows of a table; a template would take several times as long."""
     for number, row in enumerate(grid.rows):
         if number % _EVERY == 0 and given_up():
-            raise GivenUpError
+            raise NobodyWaitsError
         cells = [
             _cell(grid, head.kind, value, sheet.spelling.cell(head.kind, value))
             for head, value in zip(grid.heads, row, strict=True)

@@ -11,7 +11,7 @@ from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.pagesizes import A4, landscape
 from reportlab.pdfgen.canvas import Canvas
 
-from monrest.render.xlsx import GivenUpError, nobody_gives_up
+from monrest.render.xlsx import NobodyWaitsError, nobody_gives_up
 from monrest.reports.columns import pieces
 from monrest.reports.columns import widths as shared
 from monrest.reports.fonts import Font, fonts
@@ -203,7 +203,7 @@ class _Writer:
         striped = False
         for number, row in enumerate(grid.rows):
             if number % _EVERY == 0 and self.given_up():
-                raise GivenUpError
+                raise NobodyWaitsError
             cells = self._cells(grid, row, widths)
             height = max(len(lines) for lines in cells) * _LEADING + _PAD
             if self.room(height):

@@ -13,7 +13,7 @@ from monrest.jobs.keeper import PATIENCE, patiently
 from monrest.reports import store as statements
 from monrest.reports.letter import Letter
 from monrest.reports.runs import AUTHOR
-from monrest.reports.smtp import Delivery
+from monrest.reports.smtp import MailDelivery
 from monrest.reports.store import MAILING, Run
 from monrest.store.duties import DutyLostError, Token
 
@@ -57,7 +57,7 @@ class Post:
         await self.reports.duties.change(token, statements.over(run, MAILING, text, run.recipients))
         self._told(run, text, 0)
 
-    async def _note(self, run: Run, delivery: Delivery) -> None:
+    async def _note(self, run: Run, delivery: MailDelivery) -> None:
         """What was said is stored whoever has the duty by now, because it has happened."""
         attempts = run.attempts + 1
         lines = _refusals(run)

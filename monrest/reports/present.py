@@ -10,11 +10,11 @@ from attrs import frozen
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.reports import picture
 from monrest.reports.build import Frame
-from monrest.reports.sheet import Grid, Head, Part, Sheet
+from monrest.reports.sheet import Grid, Head, Sheet, SheetPart
 
 
 @frozen(kw_only=True)
-class Problem:
+class ObjectProblem:
     """A host (without service) or service that is not well; times are Unix seconds."""
 
     host: str
@@ -30,11 +30,11 @@ def problems(
     frame: Frame,
     hosts: Counter[str] | None,
     services: Counter[str] | None,
-    found: Sequence[Problem],
+    found: Sequence[ObjectProblem],
 ) -> Sheet:
     """How many hosts and services are in which state, and all that are not well."""
     say = frame.spelling.say
-    whole: list[Part] = frame.warnings()
+    whole: list[SheetPart] = frame.warnings()
     for title, words, counts in (
         ("Hosts", (*HOST_WORDS, "pending"), hosts),
         ("Services", (*SERVICE_WORDS, "pending"), services),

@@ -14,7 +14,7 @@ from monrest.base.values import RowList, Rows, SiteProblem
 from monrest.query.schema import TableSchema
 from monrest.reports import present
 from monrest.reports.asking import Asking
-from monrest.reports.present import Problem
+from monrest.reports.present import ObjectProblem
 from monrest.reports.sheet import Sheet
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch
@@ -29,7 +29,7 @@ _WORST_FIRST = ("down", "critical", "unreachable", "unknown", "warning")
 async def problems_of(asking: Asking) -> Sheet:
     """All hosts and services that the owner may see and that have a problem."""
     problems: dict[str, SiteProblem] = {}
-    found: list[Problem] = []
+    found: list[ObjectProblem] = []
     trees, kind = asking.trees(), asking.settings.filter_type
     hosts: Counter[str] | None = None
     services: Counter[str] | None = None
@@ -69,7 +69,7 @@ async def _rows(
 def _count(
     counts: Counter[str],
     words: Sequence[str],
-    found: list[Problem],
+    found: list[ObjectProblem],
     host: str,
     service: str,
     values: Sequence[Any],
@@ -83,7 +83,7 @@ def _count(
     counts[words[state]] += 1
     if state:
         found.append(
-            Problem(
+            ObjectProblem(
                 host=host,
                 service=service,
                 state=words[state],

@@ -20,7 +20,7 @@ from monrest.reports.store import QUEUE, SCHEDULE, WAITING, Run
 from monrest.store.duties import Token
 
 if TYPE_CHECKING:
-    from monrest.reports.service import Made, Reports
+    from monrest.reports.service import MadeReport, Reports
 
 AUTHOR = "(reports)"
 """Who it is in the audit log."""
@@ -103,7 +103,7 @@ class Runs:
         await reports.duties.change(token, work)
         self._note(run, "ok")
 
-    def _letter(self, run: Run, made: Made) -> Letter | None:
+    def _letter(self, run: Run, made: MadeReport) -> Letter | None:
         """The mail that follows; None where there is nobody to get it, or nothing to be told."""
         record = run.report.record
         if run.purpose == QUEUE or not (record["to"] or record["cc"]):

@@ -19,7 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.base.clock import Steps, WallClock
+from monrest.base.clock import ClockSteps, WallClock
 from monrest.base.concurrency import Periodic, Shared, Threads, ended
 from monrest.base.errors import RestError, Unavailable
 from monrest.base.values import (
@@ -32,7 +32,7 @@ from monrest.base.values import (
     part_of,
 )
 from monrest.config import MailConfig, ReportsConfig
-from monrest.jobs.live import Work
+from monrest.jobs.live import JobWork
 from monrest.jobs.model import Job
 from monrest.jobs.service import Jobs
 from monrest.reports import results
@@ -64,7 +64,7 @@ Owner = Callable[[Report], Awaitable[Identity]]
 
 
 @frozen(kw_only=True)
-class Made:
+class MadeReport:
     """A report that is ready."""
 
     sheet: Sheet
@@ -100,14 +100,14 @@ class Reports(Service):
     _again: dict[tuple[int, int, str], float] = field(init=False, factory=dict)
     _leaving: bool = field(init=False, default=False)
     _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
-    _steps: Steps = field(init=False)
+    _steps: ClockSteps = field(init=False)
     _mails: DeferredSemaphore = field(init=False)
     _runs: Runs = field(init=False)
     _post: Post = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._steps = Steps(self.wall, self.clock)
+        self._steps = ClockSteps(self.wall, self.clock)
         self._slots = DeferredSemaphore(self.config.concurrent)
         self._mails = DeferredSemaphore(_MAILS_AT_ONCE)
         self._runs, self._post = Runs(self), Post(self)
@@ -160,7 +160,7 @@ class Reports(Service):
         self._starting.add(report.number)
         try:
             job = await self.jobs.start(
-                Work(
+                JobWork(
                     call=call,
                     cmd=f'mon report "{report.number}"',
                     identity=identity,
@@ -222,7 +222,7 @@ class Reports(Service):
         now = self.wall.now()
         await self.database.change(results.keep(report, made.files, now))
 
-    async def make(self, report: Report, at: float, progress: Progress) -> Made:
+    async def make(self, report: Report, at: float, progress: Progress) -> MadeReport:
         """Make a report for the moment ``at`` as soon as there is room; raises what went wrong."""
         await self._slots.acquire()
         try:
@@ -233,7 +233,7 @@ class Reports(Service):
             files = await self.threads.stoppable(lambda given_up: rendered(sheet, given_up))
         finally:
             self._slots.release()
-        return Made(sheet=sheet, files=files)
+        return MadeReport(sheet=sheet, files=files)
 
     # ---------------------------------------------------------------- times that come
 

@@ -21,7 +21,7 @@ from monrest.base.truth import EXPECTED, truth
 from monrest.query.times import parse_time
 from monrest.reports.link import Link, read_link
 from monrest.reports.search import Search, read_search
-from monrest.reports.templates import LANGUAGES, Template
+from monrest.reports.templates import LANGUAGES, ReportTemplate
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ _LAST_SECOND = 253_402_300_799
 
 
 @frozen(kw_only=True)
-class Settings:
+class ReportSettings:
     """The parameters of one report, understood. Levels are percentages, -1 switches one off.
 
     ``form`` is the form of its file that is meant where nobody asks for another, ``attach`` those
@@ -120,7 +120,7 @@ def _moment(name: str, text: str, now: float, zone: tzinfo) -> int:
     return floor(moment)
 
 
-def completed(template: Template, params: Mapping[str, Any]) -> dict[str, Any]:
+def completed(template: ReportTemplate, params: Mapping[str, Any]) -> dict[str, Any]:
     """``params`` with the defaults of the template, checked; BadRequest that names one."""
     found = dict(params)
     for name, default in template.defaults.items():
@@ -133,14 +133,14 @@ def completed(template: Template, params: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def read(template: Template, params: Mapping[str, Any]) -> Settings:
+def read(template: ReportTemplate, params: Mapping[str, Any]) -> ReportSettings:
     """What the parameters mean; BadRequest that names the one that is wrong."""
     one = _Params({**template.defaults, **params})
     custom = one.choice("timeperiod", NAMED, "last24hours") == "custom"
     objects = template.objects
     url = one.link("url") if template.kind == "url" else None
     form = "pdf" if url is None or one.flag("pdf", default=False) else url.form
-    return Settings(
+    return ReportSettings(
         language=one.choice("language", LANGUAGES, "en"),
         search=one.search() if template.chooses else Search(),
         filter_type=one.choice("filter_type", ("Hosts", "Services", "Both"), objects)  # type: ignore[arg-type]  # one of these

@@ -60,7 +60,7 @@ class Heading:
     text: str
 
 
-Part: TypeAlias = Grid | Picture | Note | Heading
+SheetPart: TypeAlias = Grid | Picture | Note | Heading
 
 
 @frozen(kw_only=True)
@@ -141,7 +141,7 @@ class Sheet:
     title: str
     kind: str
     facts: tuple[tuple[str, str], ...]
-    parts: tuple[Part, ...]
+    parts: tuple[SheetPart, ...]
     spelling: Spelling
     worst: float | None = None
     data: Any = None

@@ -59,7 +59,7 @@ Connect = Callable[[MailConfig], IStreamClientEndpoint]
 
 
 @frozen(kw_only=True)
-class Delivery:
+class MailDelivery:
     """What became of a mail.
 
     ``taken`` have it. ``refused`` never get it, ``later`` may get it at another try, both with
@@ -99,7 +99,7 @@ class _Client(_Base):
         before_text: BeforeText,
     ) -> None:
         super().__init__(password.encode() or None, tls, _own_name())
-        self.done: Deferred[Delivery] = Deferred(lambda _: self._leave())
+        self.done: Deferred[MailDelivery] = Deferred(lambda _: self._leave())
         self.patience, self.clock = config.timeout, clock
         self.requireTransportSecurity = config.security != "none"
         self.requireAuthentication = bool(config.username)
@@ -185,11 +185,11 @@ class _Client(_Base):
         if code in _GOOD and self.text_sent:
             taken = tuple(_text(one) for one in self.successAddresses)
             self.polite = True
-            self._end(Delivery(taken=taken, refused=refused, later=later))
+            self._end(MailDelivery(taken=taken, refused=refused, later=later))
         elif addresses and not self.successAddresses:
-            self._end(Delivery(refused=refused, later=later))
+            self._end(MailDelivery(refused=refused, later=later))
         else:
-            self._end(Delivery(problem=_said(code, resp), final=code in _FOREVER))
+            self._end(MailDelivery(problem=_said(code, resp), final=code in _FOREVER))
 
     def sendError(self, exc: BaseException) -> None:
         """Tell what is wrong before anything was sent, or that no answer came."""
@@ -213,19 +213,19 @@ class _Client(_Base):
 
     # ---------------------------------------------------------------- the end
 
-    def unanswered(self, problem: str, *, final: bool = False) -> Delivery:
+    def unanswered(self, problem: str, *, final: bool = False) -> MailDelivery:
         """Nothing was said about the mail, which the server may have had already."""
         if not self.text_sent:
-            return Delivery(problem=problem, final=final)
+            return MailDelivery(problem=problem, final=final)
         doubtful = tuple(_text(one) for one in self.successAddresses)
-        return Delivery(doubtful=doubtful, problem=problem)
+        return MailDelivery(doubtful=doubtful, problem=problem)
 
     def _failed(self, failure: Failure) -> None:
         if not self.done.called:
             self.done.errback(failure)
         self._leave()
 
-    def _end(self, delivery: Delivery) -> None:
+    def _end(self, delivery: MailDelivery) -> None:
         if not self.done.called:
             self.done.callback(delivery)
         self._leave()
@@ -275,14 +275,14 @@ class Mailer:
 
     async def deliver(
         self, letter: Letter, config: MailConfig, before_text: BeforeText
-    ) -> Delivery:
+    ) -> MailDelivery:
         """Try once. What ``before_text`` raises comes through, and nothing was sent then."""
         if not config.host:
-            return Delivery(problem="no mail server is configured (mail.host)", final=True)
+            return MailDelivery(problem="no mail server is configured (mail.host)", final=True)
         try:
             password, tls = await self.threads.run(lambda: (_password(config), _tls(config)))
         except (OSError, ValueError, SSL.Error) as error:
-            return Delivery(problem=f"a file of [mail] cannot be used: {type(error).__name__}")
+            return MailDelivery(problem=f"a file of [mail] cannot be used: {type(error).__name__}")
         endpoint = self.connect(config)
         if config.security == "tls":
             endpoint = wrapClientTLS(tls, endpoint)
@@ -294,7 +294,7 @@ class Mailer:
                 config.timeout, self.clock
             )
         except (ConnectError, DNSLookupError, NoConnection, TooLate, OSError, SSL.Error) as error:
-            return Delivery(problem=f"{where}: {_reason(error)}")
+            return MailDelivery(problem=f"{where}: {_reason(error)}")
         client.done.addTimeout(_WHOLE, self.clock)
         try:
             return await client.done

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-Kind: TypeAlias = Literal["availability", "outages", "events", "problems", "url"]
+ReportKind: TypeAlias = Literal["availability", "outages", "events", "problems", "url"]
 
 TEMPLATE_NAME = re.compile(r"[0-9a-zA-Z]+\w*\.tt", re.ASCII)
 """What a template may be called, which is the name of its file."""
@@ -22,7 +22,7 @@ SERVICE_UNAVAILABLE = ("critical", "unknown")
 
 
 @frozen(kw_only=True)
-class Template:
+class ReportTemplate:
     """What a report shows: ``kind``, of hosts and services as ``objects`` says.
 
     ``names``: the parameters that name its objects, of which the ``needed`` must be given.
@@ -32,7 +32,7 @@ class Template:
 
     name: str
     title: str
-    kind: Kind
+    kind: ReportKind
     objects: Literal["Hosts", "Services", "Both"] = "Both"
     names: tuple[str, ...] = ("host", "service", "hostgroup", "servicegroup")
     needed: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def _of_availability(
     needed: tuple[str, ...] = (),
     *,
     outages: bool = False,
-) -> Template:
+) -> ReportTemplate:
     defaults: dict[str, Any] = {
         "language": "en",
         "timeperiod": "lastweek" if outages else "last12months",
@@ -77,7 +77,7 @@ def _of_availability(
         defaults |= {"max_worst_pages": 1, "max_pnp_sources": 1}
     if not needed:
         defaults["filter_type"] = "Both"
-    return Template(
+    return ReportTemplate(
         name=name,
         title=title,
         kind="outages" if outages else "availability",
@@ -88,7 +88,7 @@ def _of_availability(
     )
 
 
-Templates: TypeAlias = Mapping[str, Template]
+Templates: TypeAlias = Mapping[str, ReportTemplate]
 
 TEMPLATES: Templates = {
     one.name: one
@@ -106,7 +106,7 @@ TEMPLATES: Templates = {
         _of_availability(
             "sla_business_process.tt", "Service level", "Services", ("businessprocess",)
         ),
-        Template(
+        ReportTemplate(
             name="eventlog.tt",
             title="Event log",
             kind="events",
@@ -114,13 +114,13 @@ TEMPLATES: Templates = {
             searches=False,
             defaults={"language": "en", "timeperiod": "last24hours"},
         ),
-        Template(
+        ReportTemplate(
             name="problems.tt",
             title="Problems",
             kind="problems",
             defaults={"language": "en", "filter_type": "Both", "handled": "yes"},
         ),
-        Template(
+        ReportTemplate(
             name="report_from_url.tt",
             title="Report",
             kind="url",

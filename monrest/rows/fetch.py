@@ -29,7 +29,7 @@ from monrest.query.plan import Layout, SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
 from monrest.query.schema import TableSchema
 from monrest.query.select import Reader
-from monrest.query.stages import Part, filtered, forgotten
+from monrest.query.stages import SitePart, filtered, forgotten
 from monrest.query.totals import (
     StatsSpec,
     batches,
@@ -122,7 +122,7 @@ async def fetch(
         )
         packing.check()
         parts = [
-            Part(
+            SitePart(
                 plan=one,
                 rows=answer.rows,
                 constants=constants_of(context, request.identity, answer.site),
@@ -291,13 +291,13 @@ async def _batch(
 
     gathered = await fan_out(sites, planned, shape.columns, context.clock)
     answers: list[Sequence[Any]] = []
-    rows: list[tuple[SiteAnswer, Part]] = []
+    rows: list[tuple[SiteAnswer, SitePart]] = []
     for answer in gathered.answers:
         pushed = asked.get(answer.site.id)
         if pushed is not None and pushed.stats:
             answers += answer.rows[:1]
         elif pushed is not None:
-            part = Part(
+            part = SitePart(
                 plan=SitePlan(pushed=pushed),
                 rows=answer.rows,
                 constants=constants_of(context, identity, answer.site),

@@ -18,7 +18,7 @@ from monrest.query.bind import Bound, bind
 from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, FilterTree, Query
 from monrest.query.plan import Layout, SitePlan, layout, plan
-from monrest.query.resolve import Names
+from monrest.query.resolve import ColumnNames
 from monrest.query.schema import TableSchema
 from monrest.sites.site import Site
 
@@ -29,10 +29,10 @@ def known_cores(sites: Sequence[Site]) -> tuple[Capabilities, ...]:
     return tuple(found.values())
 
 
-_NAMES: dict[tuple[str, tuple[str, ...]], Names] = {}
+_NAMES: dict[tuple[str, tuple[str, ...]], ColumnNames] = {}
 
 
-def names_of(schema: TableSchema, cores: Sequence[Capabilities]) -> Names:
+def names_of(schema: TableSchema, cores: Sequence[Capabilities]) -> ColumnNames:
     """The names of a collection over these cores; made once for each set of cores."""
     key = (schema.name, tuple(core.key for core in cores))
     names = _NAMES.get(key)
@@ -43,7 +43,7 @@ def names_of(schema: TableSchema, cores: Sequence[Capabilities]) -> Names:
                 known.setdefault(name, kind)
         if len(_NAMES) > 1000:
             _NAMES.clear()
-        names = _NAMES[key] = Names(schema, known)
+        names = _NAMES[key] = ColumnNames(schema, known)
     return names
 
 

@@ -13,11 +13,11 @@ from monrest.livestatus.lql import build
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.federation.questions import question
-from monrest.sites.normalise import Layout, normaliser, with_companions
+from monrest.sites.normalise import RowTypes, normaliser, with_companions
 
 
 @frozen
-class Ask:
+class CoreRequest:
     """One request to one kind of core: its bytes and what its rows look like.
 
     For a core behind another instance these are the path and query below its site.
@@ -38,10 +38,12 @@ class Ask:
 _MOST_KEPT = 512
 _LONGEST_KEPT = 16 * 1024
 """Bytes of a request that is worth keeping; filters of clients may have a megabyte."""
-_known: dict[tuple[Pushed, Capabilities, Layout | None], Ask] = {}
+_known: dict[tuple[Pushed, Capabilities, RowTypes | None], CoreRequest] = {}
 
 
-def prepare(pushed: Pushed, capabilities: Capabilities, layout: Layout | None = None) -> Ask:
+def prepare(
+    pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None = None
+) -> CoreRequest:
     """How to ask a core with these capabilities; of rows of Stats only the numbers are checked.
 
     Raise BadRequest if a value cannot be sent.
@@ -57,19 +59,19 @@ def prepare(pushed: Pushed, capabilities: Capabilities, layout: Layout | None = 
     return ask
 
 
-def _prepared(pushed: Pushed, capabilities: Capabilities, layout: Layout | None) -> Ask:
+def _prepared(pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None) -> CoreRequest:
     if capabilities.kind == "rest":
         asked = question(pushed, capabilities, layout)
-        return Ask(asked.request, asked.width, asked.reading, pushed.waits_long)
+        return CoreRequest(asked.request, asked.width, asked.reading, pushed.waits_long)
     if layout is None or pushed.stats:
         groups = len(pushed.columns)
         numbers = partial(_with_numbers, groups) if pushed.stats else None
         width = groups + len(pushed.stats)
-        return Ask(build(pushed, capabilities), width, numbers, pushed.waits_long)
+        return CoreRequest(build(pushed, capabilities), width, numbers, pushed.waits_long)
     columns = with_companions(pushed.table, pushed.columns, capabilities)
     whole = pushed if columns == pushed.columns else evolve(pushed, columns=columns)
     transform = normaliser(pushed.table, columns, capabilities, layout)
-    return Ask(build(whole, capabilities), len(columns), transform, pushed.waits_long)
+    return CoreRequest(build(whole, capabilities), len(columns), transform, pushed.waits_long)
 
 
 def _with_numbers(groups: int, rows: list[Row]) -> list[Row]:

@@ -18,7 +18,7 @@ from monrest.livestatus.errors import ProtocolError, RefusedError
 from monrest.query.model import Pushed
 from monrest.sites.static import ICINGA2, SHINKEN
 
-Kind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
+CoreKind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
 
 UNKNOWN = Capabilities(kind="mk")
 """What may be assumed of a core before it was asked: the least of all kinds."""
@@ -30,7 +30,7 @@ _TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _FEW = 64
 
-Ask: TypeAlias = Callable[[Pushed], Awaitable[list[Row]]]
+AskCore: TypeAlias = Callable[[Pushed], Awaitable[list[Row]]]
 
 
 @frozen(kw_only=True)
@@ -94,7 +94,7 @@ def _number(value: Any) -> float:
     return value if isinstance(value, (int, float)) else 0
 
 
-async def detect(program: Program, ask: Ask) -> Capabilities:
+async def detect(program: Program, ask: AskCore) -> Capabilities:
     """What the core that gave ``program`` can do; ``ask`` runs a query with what UNKNOWN can.
 
     Raise LivestatusError if the core does not answer; a refusal of the columns table is an
@@ -120,7 +120,7 @@ async def detect(program: Program, ask: Ask) -> Capabilities:
     return _capabilities(program, kind, tables)
 
 
-def _kind(program: Program) -> Kind:
+def _kind(program: Program) -> CoreKind:
     versions = f"{program.program_version} {program.livestatus_version}".lower()
     for kind in _BY_VERSION:
         if kind in versions:
@@ -128,13 +128,13 @@ def _kind(program: Program) -> Kind:
     return "mk"
 
 
-_BY_VERSION: tuple[Kind, ...] = ("icinga2", "shinken", "naemon")
+_BY_VERSION: tuple[CoreKind, ...] = ("icinga2", "shinken", "naemon")
 
 _seen: dict[str, Mapping[str, Mapping[str, str]]] = {}
 
 
 def _capabilities(
-    program: Program, kind: Kind, tables: Mapping[str, Mapping[str, str]]
+    program: Program, kind: CoreKind, tables: Mapping[str, Mapping[str, str]]
 ) -> Capabilities:
     key = _digest(kind, tables)
     if len(_seen) > _FEW:

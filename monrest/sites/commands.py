@@ -34,7 +34,7 @@ MOST_LINES = 100
 
 
 @frozen(kw_only=True)
-class Sent:
+class SentToSite:
     """What became of the commands for one site.
 
     ``lines`` were given to the core, each without its newline, in order: those in ``refused``
@@ -56,7 +56,7 @@ class Sent:
         return bool(self.doubtful)
 
 
-Orders: TypeAlias = Sequence[tuple[Site, tuple[CoreCommand, ...]]]
+SiteCommands: TypeAlias = Sequence[tuple[Site, tuple[CoreCommand, ...]]]
 
 
 def _always() -> bool:
@@ -64,11 +64,11 @@ def _always() -> bool:
 
 
 async def send(
-    orders: Orders,
+    orders: SiteCommands,
     clock: IReactorTime,
     wall: WallClock,
     allowed: Callable[[], bool] = _always,
-) -> tuple[Sent, ...]:
+) -> tuple[SentToSite, ...]:
     """Send to all sites at once, to each in order, and give what became of it in the same order.
 
     Each site has the time-out of its configuration for all of its commands. Equal lines for a
@@ -85,9 +85,9 @@ async def send(
     return await shielded(_all(works))
 
 
-async def _all(works: Sequence[_Sending]) -> tuple[Sent, ...]:
+async def _all(works: Sequence[_Sending]) -> tuple[SentToSite, ...]:
     running = [Deferred.fromCoroutine(work.run()) for work in works]
-    done: list[Sent] = []
+    done: list[SentToSite] = []
     # Waits for all of them, also if one breaks.
     for _, value in await DeferredList(running, consumeErrors=True):
         if isinstance(value, Failure):
@@ -129,13 +129,13 @@ class _Sending:
             lines[line(command, int(self.date), decodes_backslashes=self.decodes)] = None
         return tuple(lines)
 
-    async def run(self) -> Sent:
+    async def run(self) -> SentToSite:
         problem: SiteProblem | None = None
         try:
             await self._transmit()
         except LivestatusError as error:
             problem = self.site.problem(error)
-        return Sent(
+        return SentToSite(
             site=self.site,
             lines=self.lines[: self.written],
             refused=self.refused,

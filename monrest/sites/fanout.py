@@ -16,12 +16,12 @@ from monrest.livestatus.errors import LivestatusError
 from monrest.livestatus.framing import PackedRows
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
-from monrest.sites.asking import Ask, prepare
-from monrest.sites.normalise import Layout
+from monrest.sites.asking import CoreRequest, prepare
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 from monrest.sites.transport import PartialRows
 
-Plan: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
+PlanSite: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
 """What to ask one site; None when its core has nothing to say, such as no such table."""
 
 
@@ -54,8 +54,8 @@ class Gathered:
 
 async def fan_out(
     sites: Sequence[Site],
-    plan: Plan,
-    layout: Layout | None,
+    plan: PlanSite,
+    layout: RowTypes | None,
     clock: IReactorTime,
     progress: Progress = nobody_follows,
     recalls: Callable[[Site], Recall] | None = None,
@@ -82,8 +82,8 @@ def require_sites(sites: Sequence[Site]) -> None:
 @define(eq=False)
 class _Gathering:
     sites: Sequence[Site]
-    plan: Plan
-    layout: Layout | None
+    plan: PlanSite
+    layout: RowTypes | None
     clock: IReactorTime
     progress: Progress
     recalls: Callable[[Site], Recall] | None = None
@@ -92,7 +92,7 @@ class _Gathering:
     answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
     open: dict[int, Deferred[Any]] = field(init=False, factory=dict)
-    asks: dict[tuple[int, str], tuple[Pushed, Ask]] = field(init=False, factory=dict)
+    asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(init=False, factory=dict)
     over: int = field(init=False, default=0)
     began: float = field(init=False, default=0.0)
     ended: bool = field(init=False, default=False)
@@ -147,7 +147,7 @@ class _Gathering:
             errbackArgs=(at, site),
         )
 
-    def _prepared(self, pushed: Pushed, capabilities: Capabilities) -> Ask:
+    def _prepared(self, pushed: Pushed, capabilities: Capabilities) -> CoreRequest:
         # Looking up a big value by its hash for each of a hundred sites costs more than asking.
         key = (id(pushed), capabilities.key)
         known = self.asks.get(key)

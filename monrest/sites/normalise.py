@@ -21,7 +21,7 @@ from monrest.base.values import Capabilities, Row
 from monrest.livestatus.framing import Transform
 from monrest.query.schema import EMPTY, CoreType
 
-Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
+RowTypes: TypeAlias = tuple[tuple[str, CoreType], ...]
 """Names and types of the columns that every row shall have, in order."""
 
 Values: TypeAlias = Sequence[Any]
@@ -106,7 +106,7 @@ def _taken_apart(table: str, name: str, core_type: CoreType) -> bool:
     return core_type == "dict" or name.endswith("perf_data") or table in _ADDED
 
 
-def _checked(layout: Layout, positions: Iterable[int]) -> Transform:
+def _checked(layout: RowTypes, positions: Iterable[int]) -> Transform:
     """Rows as they are, with what is of a wrong type in these columns replaced in place."""
     columns = [(at, itemgetter(at), *_FIX[layout[at][1]]) for at in positions]
     checks = [(at, pick, {wanted}, fix) for at, pick, wanted, fix in columns]
@@ -121,7 +121,7 @@ def _checked(layout: Layout, positions: Iterable[int]) -> Transform:
     return transform
 
 
-def fixed(layout: Layout) -> Transform:
+def fixed(layout: RowTypes) -> Transform:
     """Rows whose values all have the types of the layout, replaced in place where they have not."""
     return _checked(layout, range(len(layout)))
 
@@ -291,7 +291,7 @@ class _Cell:
 
 @lru_cache(maxsize=512)
 def normaliser(
-    table: str, columns: tuple[str, ...], capabilities: Capabilities, layout: Layout
+    table: str, columns: tuple[str, ...], capabilities: Capabilities, layout: RowTypes
 ) -> Transform | None:
     """What turns rows of ``columns`` into rows of ``layout``; None when they are that already."""
     kind = capabilities.kind

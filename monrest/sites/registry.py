@@ -14,7 +14,7 @@ from twisted.logger import Logger
 from monrest.base.errors import BadRequest
 from monrest.sites.federation.remote import Whom
 from monrest.sites.federation.site import FederatedSite, words
-from monrest.sites.federation.source import Source
+from monrest.sites.federation.source import FederationSource
 from monrest.sites.site import Hurry, Site
 
 if TYPE_CHECKING:
@@ -135,18 +135,18 @@ class Registry(Service):
     configs: Sequence[SiteConfig]
     make: Callable[[Any, SiteConfig], Site] = Site
     instance: str = field(factory=lambda: secrets.token_hex(8))
-    _sources: tuple[Site | Source, ...] = field(init=False)
+    _sources: tuple[Site | FederationSource, ...] = field(init=False)
     _list: SiteList = field(init=False)
-    _retired: list[Site | Source] = field(init=False, factory=list)
+    _retired: list[Site | FederationSource] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         self._list = SiteList(())
         self._sources = tuple(self._made(config) for config in self.configs)
         self._relist()
 
-    def _made(self, config: SiteConfig) -> Site | Source:
+    def _made(self, config: SiteConfig) -> Site | FederationSource:
         if config.federated:
-            return Source(self.reactor, config, lambda: self.instance, self._relist)
+            return FederationSource(self.reactor, config, lambda: self.instance, self._relist)
         return self.make(self.reactor, config)
 
     def _relist(self) -> None:
@@ -154,7 +154,7 @@ class Registry(Service):
         configured = {config.id for config in self.configs}
         sites: dict[str, Site] = {}
         for source in self._sources:
-            for site in source.sites if isinstance(source, Source) else (source,):
+            for site in source.sites if isinstance(source, FederationSource) else (source,):
                 taken = site.id in sites or (site.id in configured and site.id != source.config.id)
                 if taken:
                     self.log.warn(
@@ -209,7 +209,7 @@ class Registry(Service):
         waiting = [
             source.sites[0].breaker.verdict()
             for source in self._sources
-            if isinstance(source, Source) and not source.settled
+            if isinstance(source, FederationSource) and not source.settled
         ]
         if waiting:
             await DeferredList(waiting, consumeErrors=True)
@@ -220,7 +220,7 @@ class Registry(Service):
         Removed and changed ones finish what is running on them and then close.
         """
         old = {source.config.id: source for source in self._sources}
-        sources: list[Site | Source] = []
+        sources: list[Site | FederationSource] = []
         for config in configs:
             known = old.get(config.id)
             if known is not None and known.config == config:

@@ -27,13 +27,13 @@ from monrest.livestatus.errors import (
 from monrest.livestatus.framing import Damaged
 from monrest.livestatus.pool import Pool
 from monrest.query.model import Pushed
-from monrest.sites.asking import Ask, prepare
+from monrest.sites.asking import CoreRequest, prepare
 from monrest.sites.capabilities import UNKNOWN, Program, detect, read_status, status_query
 from monrest.sites.health import INTERVAL, Breaker, Health
 from monrest.sites.inflight import InFlight
 from monrest.sites.mend import as_texts, mend
-from monrest.sites.normalise import Layout
-from monrest.sites.transport import Hops, Orders, Queries
+from monrest.sites.normalise import RowTypes
+from monrest.sites.transport import CommandSender, Hops, Queries
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig
@@ -82,7 +82,7 @@ class Site:
     endpoint: Callable[[], IStreamClientEndpoint] | None = None
     hurry: Hurry | None = field(init=False, default=None)
     pool: Queries = field(init=False)
-    commands: Orders = field(init=False)
+    commands: CommandSender = field(init=False)
     breaker: Breaker = field(init=False)
     in_flight: InFlight = field(init=False)
     local: bool = field(init=False, default=False)
@@ -227,7 +227,7 @@ class Site:
 
         return waiting.addTimeout(max(0.0, self.timeout), self.reactor, late)
 
-    async def ask(self, pushed: Pushed, layout: Layout | None = None) -> list[Row]:
+    async def ask(self, pushed: Pushed, layout: RowTypes | None = None) -> list[Row]:
         """Rows of this site alone: of ``layout`` if given, else as the core sends them.
 
         Raise LivestatusError if the site is down or does not answer as it should.
@@ -236,7 +236,7 @@ class Site:
         assert self.capabilities is not None
         return await self.query(prepare(pushed, self.capabilities, layout))
 
-    def query(self, ask: Ask) -> Deferred[list[Row]]:
+    def query(self, ask: CoreRequest) -> Deferred[list[Row]]:
         """Send what was prepared for this site's capabilities; fails with LivestatusError.
 
         Whoever calls this looked at ``breaker.error`` before.
@@ -250,7 +250,7 @@ class Site:
         done = self.in_flight.run(send, timeout, hurried=self.hurry is not None)
         return done.addCallbacks(self._answered, self._failed, callbackArgs=(ask,))
 
-    def _send(self, ask: Ask, core: str, seconds: float) -> Deferred[list[Row]]:
+    def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
         """Send a query that was made for the kind of core with the key ``core``."""
         if self.capabilities is None or self.capabilities.key != core:
             return fail(LostCoreError("another core has taken its place"))
@@ -280,14 +280,14 @@ class Site:
                 reason = reason.replace(text, "…")
         return reason
 
-    def _answered(self, rows: list[Row], ask: Ask) -> list[Row] | Deferred[list[Row]]:
+    def _answered(self, rows: list[Row], ask: CoreRequest) -> list[Row] | Deferred[list[Row]]:
         self.breaker.hear()
         kind = self.capabilities.kind if self.capabilities else ""
         if type(rows) is Damaged and kind == "naemon" and not ask.log:
             return Deferred.fromCoroutine(self._mended(rows, ask))
         return rows
 
-    async def _mended(self, rows: list[Row], ask: Ask) -> list[Row]:
+    async def _mended(self, rows: list[Row], ask: CoreRequest) -> list[Row]:
         """The rows with their emoji; as they are when they cannot be read once more."""
         if ask.packed is not None:
             await ask.packed.admit_again()

@@ -13,7 +13,7 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 
 from monrest.base.values import Row
-from monrest.livestatus.command_channel import Outcome
+from monrest.livestatus.command_channel import TransmissionOutcome
 from monrest.livestatus.errors import LivestatusError
 from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
@@ -58,7 +58,7 @@ class Queries(Protocol):
         """Finish what is running and then close."""
 
 
-class Orders(Protocol):
+class CommandSender(Protocol):
     """Sends commands; see ``livestatus.command_channel.CommandChannel``."""
 
     @property
@@ -71,7 +71,7 @@ class Orders(Protocol):
         kind: str,
         timeout: float,
         allowed: Callable[[], bool] = ...,
-    ) -> Deferred[Outcome]:
+    ) -> Deferred[TransmissionOutcome]:
         """Send lines and say what became of each; never fails."""
 
     def keep(self, idle: float) -> None:

@@ -22,7 +22,7 @@ _PATIENCE = 3.0
 
 
 @define(eq=False)
-class Health(Service):
+class DatabaseHealth(Service):
     """``trouble`` says why the database cannot be used; empty when it can."""
 
     database: Database

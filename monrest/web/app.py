@@ -36,7 +36,7 @@ from monrest.base.values import (
     Rows,
 )
 from monrest.config import ServerConfig
-from monrest.query.target import FORMATS, Target, parameters, target
+from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 from monrest.web.caller import caller_of
@@ -48,10 +48,10 @@ from monrest.web.site import ApiRequest, HeaderView
 
 log = Logger()
 
-Dispatch: TypeAlias = Callable[[RestRequest], Awaitable[Answer]]
+Answerer: TypeAlias = Callable[[RestRequest], Awaitable[Answer]]
 """Answers a request or raises a RestError."""
 
-Allowed: TypeAlias = Callable[[str, tuple[str, ...]], tuple[str, ...]]
+AllowedMethods: TypeAlias = Callable[[str, tuple[str, ...]], tuple[str, ...]]
 """The methods of a path, given whole and in segments; raises NotFound for an unknown one."""
 
 Public: TypeAlias = Callable[[str, tuple[str, ...]], bool]
@@ -68,9 +68,9 @@ class Api:
     server: ServerConfig
     names: Names
     authenticator: Authenticator
-    dispatch: Dispatch
+    dispatch: Answerer
     proxies: Proxies
-    allowed: Allowed
+    allowed: AllowedMethods
     public: Public
     responder: Responder
     clock: IReactorTime
@@ -153,7 +153,7 @@ class Api:
         request.client_name = caller.client
         return caller
 
-    def _target(self, request: ApiRequest, headers: HeaderView) -> Target:
+    def _target(self, request: ApiRequest, headers: HeaderView) -> PathTarget:
         if len(request.uri) > self.server.max_url:
             raise BadRequest(
                 "URL too long",
@@ -177,7 +177,7 @@ class Api:
         return where
 
     async def _read(
-        self, request: ApiRequest, caller: Caller, where: Target, identity: Identity
+        self, request: ApiRequest, caller: Caller, where: PathTarget, identity: Identity
     ) -> RestRequest:
         method = caller.method
         query = parameters(request.query)

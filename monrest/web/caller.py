@@ -18,7 +18,7 @@ from monrest.base.values import Caller
 
 
 @frozen(kw_only=True)
-class Peer:
+class RemoteEnd:
     """The other end of a connection: an address, or the user of a Unix socket."""
 
     address: str = ""
@@ -26,21 +26,21 @@ class Peer:
     secure: bool = False
 
 
-def peer_of(transport: Any) -> Peer:
+def peer_of(transport: Any) -> RemoteEnd:
     """Look at a connection that was just made."""
     other = transport.getPeer()
     if isinstance(other, (IPv4Address, IPv6Address)):
         # An IPv4 client of a listener for both families comes as ::ffff:192.0.2.1.
         address = other.host.removeprefix("::ffff:") if "." in other.host else other.host
-        return Peer(address=address, secure=ISSLTransport.providedBy(transport))
+        return RemoteEnd(address=address, secure=ISSLTransport.providedBy(transport))
     known = credentials(transport)
-    return Peer(uid=known.uid if known else None)
+    return RemoteEnd(uid=known.uid if known else None)
 
 
 def caller_of(
     method: str,
     headers: Mapping[str, str],
-    peer: Peer,
+    peer: RemoteEnd,
     *,
     forwarded_for: str,
     proxies: Proxies,

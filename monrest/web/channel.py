@@ -20,7 +20,7 @@ from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
-from monrest.web.caller import Peer, peer_of
+from monrest.web.caller import RemoteEnd, peer_of
 from monrest.web.intake import HEAD_SECONDS, LEAST, UNKNOWN, WINDOW, no_room
 from monrest.web.pace import Pace
 
@@ -48,7 +48,7 @@ class ApiChannel(HTTPChannel):
     """One connection; known to its site from first to last byte."""
 
     site: ApiSite
-    peer = Peer()
+    peer = RemoteEnd()
     _refused = False
     _ignored = 0
     _received = 0

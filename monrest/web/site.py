@@ -25,7 +25,7 @@ from monrest.base.clock import WallClock
 from monrest.base.errors import BadRequest
 from monrest.base.log import ACCESS
 from monrest.render.formats import RenderOptions
-from monrest.web.caller import Peer
+from monrest.web.caller import RemoteEnd
 from monrest.web.channel import ApiChannel
 from monrest.web.intake import Intake, no_room
 
@@ -103,7 +103,7 @@ class ApiRequest(Request):
     error = ""
     options = RenderOptions()
     request_id = ""
-    peer = Peer()
+    peer = RemoteEnd()
     client_name = "-"
     asking = "-"
     body = BytesIO()

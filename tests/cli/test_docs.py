@@ -10,14 +10,14 @@ import pytest
 from monrest.api.endpoint import Endpoint
 from monrest.cli.completion import paths, script
 from monrest.cli.manpage import manpage
-from monrest.cli.options import MONREST, SECTIONS, Command
+from monrest.cli.options import MONREST, SECTIONS, Subcommand
 from monrest.cli.parsers import help_text
 from monrest.daemon.paths import listing
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def leaves(command: Command = MONREST, path=()):
+def leaves(command: Subcommand = MONREST, path=()):
     for inner in command.commands:
         yield (*path, inner.name), inner
         yield from leaves(inner, (*path, inner.name))

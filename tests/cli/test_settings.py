@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.cli.address import Address, parse
+from monrest.cli.address import ServerAddress, parse
 from monrest.cli.options import DEFAULT_URL
 from monrest.cli.problems import ClientError
 from monrest.cli.settings import settings
@@ -152,13 +152,13 @@ def test_where_the_file_of_the_user_is(tmp_path):
 
 
 URLS = {
-    "unix:/a/b.sock": Address("unix", path="/a/b.sock"),
-    "unix:/a/b.sock:/foo/r": Address("unix", path="/a/b.sock", root="/foo/r"),
-    "http://h": Address("http", host="h"),
-    "http://h:80/": Address("http", host="h", port=80),
-    "https://h:8443/mon/r/": Address("https", host="h", port=8443),
-    "https://h/proxy/foo/r": Address("https", host="h", root="/proxy/foo/r"),
-    "http://[::1]:81": Address("http", host="::1", port=81),
+    "unix:/a/b.sock": ServerAddress("unix", path="/a/b.sock"),
+    "unix:/a/b.sock:/foo/r": ServerAddress("unix", path="/a/b.sock", root="/foo/r"),
+    "http://h": ServerAddress("http", host="h"),
+    "http://h:80/": ServerAddress("http", host="h", port=80),
+    "https://h:8443/mon/r/": ServerAddress("https", host="h", port=8443),
+    "https://h/proxy/foo/r": ServerAddress("https", host="h", root="/proxy/foo/r"),
+    "http://[::1]:81": ServerAddress("http", host="::1", port=81),
 }
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from monrest.cli.lookup import MISSING, look_up, summed
 from monrest.cli.perfdata import label_filter, performance_data, unit
 from monrest.cli.problems import UsageError
-from monrest.cli.template import Result, render
+from monrest.cli.template import Fetched, render
 from monrest.cli.thresholds import threshold
 from tests.table import each
 
@@ -34,7 +34,8 @@ BODIES = [json.dumps(FIRST).encode(), json.dumps(SECOND).encode(), b"[1,2]", b"n
 
 def filled(template, *, status=0):
     results = [
-        Result(body, data) for body, data in zip(BODIES, [FIRST, SECOND, [1, 2], None], strict=True)
+        Fetched(body, data)
+        for body, data in zip(BODIES, [FIRST, SECOND, [1, 2], None], strict=True)
     ]
     return render(template, summed(one.data for one in results), results, status)
 

@@ -11,7 +11,7 @@ from monrest.cluster.seal import key_of, new_number, of_call
 from monrest.cluster.service import Cluster
 from monrest.config import ClusterConfig
 from monrest.store.duties import Duties
-from monrest.store.health import Health
+from monrest.store.health import DatabaseHealth
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
@@ -57,7 +57,7 @@ class Node:
         self.problem = ""
         self.cluster = Cluster(
             database=self.store,
-            health=Health(self.store, self.clock),
+            health=DatabaseHealth(self.store, self.clock),
             clock=self.clock,
             wall=Wall(self.clock),
             duties=self.duties,

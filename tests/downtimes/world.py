@@ -17,7 +17,7 @@ from monrest.downtimes.model import checked
 from monrest.downtimes.service import RecurringDowntimes
 from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
-from monrest.sites.commands import Sent
+from monrest.sites.commands import SentToSite
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
@@ -120,20 +120,22 @@ class World:
                 await site.held
             if not allowed():
                 problem = SiteProblem(site.id, site.name, "withdrawn before it was sent")
-                done.append(Sent(site=site, unsent=lines, problem=problem))
+                done.append(SentToSite(site=site, unsent=lines, problem=problem))
             elif site.down or site.manner == "vanish":
-                done.append(Sent(site=site, unsent=lines, problem=site.problem()))
+                done.append(SentToSite(site=site, unsent=lines, problem=site.problem()))
             elif site.manner == "refuse":
                 refused = dict.fromkeys(range(len(lines)), "no such thing")
-                done.append(Sent(site=site, lines=lines, refused=refused))
+                done.append(SentToSite(site=site, lines=lines, refused=refused))
             elif site.manner in ("lose", "swallow"):
                 if site.manner == "lose":
                     site.obeyed += commands
                 doubtful = dict.fromkeys(range(len(lines)), "connection lost")
-                done.append(Sent(site=site, lines=lines, doubtful=doubtful, problem=site.problem()))
+                done.append(
+                    SentToSite(site=site, lines=lines, doubtful=doubtful, problem=site.problem())
+                )
             else:
                 site.obeyed += commands
-                done.append(Sent(site=site, lines=lines))
+                done.append(SentToSite(site=site, lines=lines))
         return tuple(done)
 
     async def in_effect(self, site, orders, downtime, at, until, clock):

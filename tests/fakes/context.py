@@ -10,9 +10,9 @@ from attrs import fields, frozen
 from twisted.internet.defer import succeed
 
 from monrest.api.endpoint import Context
-from monrest.base.metrics import Figures
+from monrest.base.metrics import Metrics
 from monrest.base.names import Names
-from monrest.base.spool import Room, Spools
+from monrest.base.spool import RowRoom, Spools
 from monrest.config import Config
 from monrest.daemon.families import dispatch_of
 from monrest.sites.registry import SiteList
@@ -68,10 +68,10 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "started": 0.0,
         "version": "1",
         "config_path": "",
-        "figures": Figures(clock),
+        "figures": Metrics(clock),
         "threads": NoThreads(),
         "users": NoUsers(),
         "spools": Spools(Reactor(), Path("not started, so nothing is written")),
-        "room": Room(Reactor()),
+        "room": RowRoom(Reactor()),
     }
     return Context(**{**known, **given})

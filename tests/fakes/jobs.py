@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 
 from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
-from monrest.jobs.live import Work
+from monrest.jobs.live import JobWork
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions
 from monrest.web.errors import describe
@@ -88,7 +88,7 @@ class Held:
     def __init__(self, identity=ANN, **more):
         self.answer, self.began, self.canceled = Deferred(self.cancel), False, False
         self.progress = None
-        self.work = Work(call=self.call, cmd="POST /x", identity=identity, changes=True, **more)
+        self.work = JobWork(call=self.call, cmd="POST /x", identity=identity, changes=True, **more)
 
     def cancel(self, _):
         self.canceled = True
@@ -107,7 +107,7 @@ def at_once(answer, identity=ANN, **options):
             raise answer
         return answer
 
-    return Work(call=call, cmd="GET /x", identity=identity, options=RenderOptions(**options))
+    return JobWork(call=call, cmd="GET /x", identity=identity, options=RenderOptions(**options))
 
 
 def start(jobs, held):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from monrest.base.spool import Room, Spools
+from monrest.base.spool import RowRoom, Spools
 from monrest.livestatus import framing
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.framing import AnswerReader, PackedRows, parse_rows
@@ -21,7 +21,7 @@ VALUES = st.text() | st.integers() | st.lists(st.text(), max_size=3) | st.just("
 
 def packed_rows(most=0, free=100):
     reactor = Reactor()
-    return PackedRows(Room(reactor, most=most, free=free).share(), Spools(reactor, Path()))
+    return PackedRows(RowRoom(reactor, most=most, free=free).share(), Spools(reactor, Path()))
 
 
 @pytest.fixture(autouse=True, scope="module")

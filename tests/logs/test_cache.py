@@ -8,7 +8,7 @@ from monrest.config import LogcacheConfig
 from monrest.livestatus.errors import ConnectError
 from monrest.logs import records
 from monrest.logs.cache import LogCache
-from monrest.logs.importer import BusyError
+from monrest.logs.importer import UpdateRunningError
 from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, stored
 
@@ -111,7 +111,7 @@ def test_updates_on_request(cache, clock, database, cores):
     cores[1].before = lambda _: held
     running = Deferred.fromCoroutine(cache.update(cores[1]))
     assert done(cache.update_all(cores)).skipped == ("b: an update is running already",)
-    with pytest.raises(BusyError):
+    with pytest.raises(UpdateRunningError):
         done(cache.update(cores[1]))
     cores[1].before = lambda _: None
     held.callback(None)
@@ -162,7 +162,7 @@ def test_an_import_of_somebody_else_is_followed_and_taken_over(long, clock, data
     long.duty = lambda: False
     long.startService()
     other = done(database.change(records.acquire("a", "dies", "update", NOW)))
-    lease = records.Lease(id=other.id, owner="dies")
+    lease = records.UpdateLease(id=other.id, owner="dies")
     covered = {"covered_from": NOW - DAY, "covered_until": NOW, "wanted_from": NOW - 30 * DAY}
     done(database.change(records.write(lease, NOW, (), **covered)))
     told = Told()

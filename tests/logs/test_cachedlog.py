@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from monrest.base.errors import Unavailable
 from monrest.logs import thinning
-from monrest.logs.cachedlog import CachedLog, Reader
+from monrest.logs.cachedlog import CachedLog, CacheReader
 from monrest.logs.importer import DRIFT
 from monrest.logs.source import Wanted
 from tests.fakes.clocks import Wall
@@ -63,7 +63,7 @@ def core(site):
 @pytest.fixture
 def read(site, core, failing, clock):
     """A function that reads everything; what is done between two slices."""
-    source = CachedLog(reader=Reader(failing, clock), wall=Wall(clock), core=core, most=10)
+    source = CachedLog(reader=CacheReader(failing, clock), wall=Wall(clock), core=core, most=10)
 
     def read(between=lambda count: None, wanted=WANTED):
         async def collected():
@@ -140,7 +140,7 @@ def test_reading_is_given_up(site, core, database, clock):
             held.append(Deferred())
             return held[-1] if len(held) > 2 else database.run(work)
 
-    source = CachedLog(reader=Reader(Held(), clock), wall=Wall(clock), core=core, most=10)
+    source = CachedLog(reader=CacheReader(Held(), clock), wall=Wall(clock), core=core, most=10)
 
     async def collected():
         async for _ in source.slices(site, WANTED):

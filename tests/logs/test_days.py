@@ -286,7 +286,7 @@ def test_replaced(core, database, clock, update_, monkeypatch, many):
     assert written.removed == invented > 0
     assert len(after) == len(before) + written.added - written.removed
     assert record(database).items == len(whole) + written.added - written.removed
-    assert update_(Again(**SPAN, exactly=True)) == records.Written()
+    assert update_(Again(**SPAN, exactly=True)) == records.LinesWritten()
 
 
 def test_merged(core, database, clock, update_):
@@ -305,7 +305,7 @@ def test_nothing_is_removed_by_a_core_that_gives_less_than_it_counts(
     update_()
     whole = stored(database)
     core.unread = of_day(FIRST + 2 * DAY)
-    assert update_(Again(**SPAN, exactly=True)) == records.Written()
+    assert update_(Again(**SPAN, exactly=True)) == records.LinesWritten()
     assert stored(database) == whole
 
 

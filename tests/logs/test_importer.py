@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from monrest.livestatus.errors import ConnectError
 from monrest.logs import importer as importing
 from monrest.logs import records, thinning
-from monrest.logs.importer import BusyError
+from monrest.logs.importer import UpdateRunningError
 from monrest.logs.leases import Leases
 from tests.examples import examples
 from tests.fakes.store import inline_database, sqlite_url
@@ -132,11 +132,11 @@ def test_one_updater_at_a_time(core, database, clock):
     held = Deferred()
     core.before = lambda _: held
     running = Deferred.fromCoroutine(importer(core, database, clock, owner="one").update())
-    with pytest.raises(BusyError):
+    with pytest.raises(UpdateRunningError):
         done(importer(core, database, clock, owner="two").update())
     # The lease is renewed while the core takes its time.
     clock.pump([5.0] * 20)
-    with pytest.raises(BusyError):
+    with pytest.raises(UpdateRunningError):
         done(importer(core, database, clock, owner="two").update())
     assert record(database).owner == "one"
     core.before = lambda _: None
@@ -149,7 +149,7 @@ def test_one_updater_at_a_time(core, database, clock):
 def test_a_dead_updater_is_followed_and_cannot_write_any_more(core, database, clock):
     core.write(NOW - 10, ALERT)
     sleeping = done(database.change(records.acquire("a", "one", "update", NOW)))
-    lease = records.Lease(id=sleeping.id, owner="one")
+    lease = records.UpdateLease(id=sleeping.id, owner="one")
     leases = Leases(database)
     leases.gone = {sleeping.id: (sleeping.owner, sleeping.owned_until)}
     assert done(importer(core, database, clock, owner="two", leases=leases).update()).added == 1

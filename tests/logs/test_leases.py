@@ -42,7 +42,7 @@ def test_a_dead_one_is_followed(leases, database, clock, wrong):
 
 @pytest.mark.parametrize("wrong", [-DAY, 0, DAY])
 def test_one_that_renews_keeps_it(leases, database, clock, wrong):
-    lease = records.Lease(id=take(database, "one:1", at=NOW + wrong).id, owner="one:1")
+    lease = records.UpdateLease(id=take(database, "one:1", at=NOW + wrong).id, owner="one:1")
 
     def renew():
         done(database.change(records.renew(lease, clock.seconds() + wrong)))
@@ -53,7 +53,7 @@ def test_one_that_renews_keeps_it(leases, database, clock, wrong):
 
 
 def test_one_that_renews_after_it_was_given_up_keeps_it(leases, database, clock):
-    lease = records.Lease(id=take(database, "one:1").id, owner="one:1")
+    lease = records.UpdateLease(id=take(database, "one:1").id, owner="one:1")
     watch(leases, clock, LONG)
     done(database.change(records.renew(lease, clock.seconds())))
     assert take(database, "two:2", leases) is None

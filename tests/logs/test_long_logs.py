@@ -23,7 +23,7 @@ from monrest.query.functions import Moment
 from monrest.query.model import Every, Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.rows.columns import LOGS
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
@@ -254,7 +254,7 @@ def test_what_the_database_counts():
     found = {}
     for pairs in COUNTED:
         moment = Moment(now=NOW, zone=UTC)
-        bound = bind(parse_query((*SPAN, *pairs)), Names(LOGS), View(), moment)
+        bound = bind(parse_query((*SPAN, *pairs)), ColumnNames(LOGS), View(), moment)
         question = reading(bound, layout(bound, ()), None)
         found[pairs] = bool(question.plan.pushed.stats)
     assert found == COUNTED

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import RestError
 from monrest.base.values import Document, Identity, RestRequest
-from monrest.logs.cachedlog import CachedLog, Reader
+from monrest.logs.cachedlog import CachedLog, CacheReader
 from monrest.logs.events import Watched
 from monrest.logs.importer import DRIFT
 from monrest.logs.source import CORES, Wanted
@@ -146,7 +146,7 @@ async def read(source, site, wanted):
 
 def cached(context, **more):
     cache, core = context.logcache, Recorded()
-    reader = Reader(cache.database, cache.clock)
+    reader = CacheReader(cache.database, cache.clock)
     return CachedLog(reader=reader, wall=cache.wall, core=core, **more), core
 
 

@@ -9,7 +9,7 @@ from tests.table import each
 
 def lease_of(database, clock):
     known = done(database.change(records.acquire("a", "thin", "update", clock.seconds(), 3600)))
-    return records.Lease(id=known.id, owner="thin", seconds=3600)
+    return records.UpdateLease(id=known.id, owner="thin", seconds=3600)
 
 
 DOWN = "HOST ALERT: a;DOWN;HARD;1;x"

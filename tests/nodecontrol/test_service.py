@@ -14,7 +14,7 @@ from monrest.base.processes import Lease
 from monrest.base.values import nobody_follows
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.config.values import SiteConfig
-from monrest.nodecontrol.gather import Gathered
+from monrest.nodecontrol.gather import NodeFacts
 from monrest.nodecontrol.model import GatherError
 from monrest.nodecontrol.service import NodeControl
 from monrest.sites.registry import SiteList
@@ -51,7 +51,7 @@ class Gatherer:
             self.world.busy -= 1
         if self.error is not None:
             raise GatherError(self.error)
-        return Gathered({f"{what}_said": len(self.asked)})
+        return NodeFacts({f"{what}_said": len(self.asked)})
 
 
 class World:

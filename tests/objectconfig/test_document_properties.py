@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from monrest.objectconfig.document import ConfigFile, UnwritableError
-from monrest.objectconfig.grammar import Reader
+from monrest.objectconfig.grammar import LineReader
 from monrest.objectconfig.layout import clean
 from monrest.objectconfig.scanner import Scanner
 from tests.examples import examples
@@ -147,7 +147,7 @@ def test_what_is_read_at_once_is_what_is_read_line_by_line(text):
         def _plain(self):
             return None
 
-    scanner = Slow(Reader(text))
+    scanner = Slow(LineReader(text))
     slow = ConfigFile("/x.cfg", blocks=list(scanner.blocks()))
     slow.faults = tuple(scanner.reader.faults)
     assert shape(file) == shape(slow)

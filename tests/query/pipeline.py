@@ -15,9 +15,9 @@ from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 
 NOW = 1_795_242_791.0
@@ -140,12 +140,14 @@ def run(
         (name, value)
         for name, _, value in (part.partition("→") for part in params.split("&") if part)
     )
-    bound = bind(parse_query(pairs), Names(schema, {}), view, Moment(now=NOW, zone=ZoneInfo("UTC")))
+    bound = bind(
+        parse_query(pairs), ColumnNames(schema, {}), view, Moment(now=NOW, zone=ZoneInfo("UTC"))
+    )
     shape = layout(bound, [core])
     made = plan(bound, shape, core, push_down=False)
     assert made is not None
     parts = [
-        Part(
+        SitePart(
             plan=made,
             rows=[[row[name] for name, _ in shape.columns] for row in rows],
             constants={

@@ -19,12 +19,12 @@ from monrest.base.values import Capabilities, Document, Row, Rows
 from monrest.query import lines as module
 from monrest.query.bind import Bound, bind
 from monrest.query.functions import Moment, text_of
-from monrest.query.lines import Lines, Memory
+from monrest.query.lines import HeldRows, Lines
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import PEER_COLUMNS
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 from monrest.rows.columns import LOGS
 from tests.examples import examples
@@ -90,14 +90,14 @@ def questions(draw: Any) -> tuple[tuple[str, str], ...]:
 
 def asked(pairs: tuple[tuple[str, str], ...]) -> tuple[Bound, Layout]:
     moment = Moment(now=NOW, zone=ZoneInfo("UTC"))
-    bound = bind(parse_query(pairs), Names(LOGS, {}), View(), moment)
+    bound = bind(parse_query(pairs), ColumnNames(LOGS, {}), View(), moment)
     return bound, layout(bound, [CORE])
 
 
 def answered(
     pairs: tuple[tuple[str, str], ...],
     sites: list[list[list[Line]]],
-    store: Callable[[], Any] = Memory,
+    store: Callable[[], Any] = HeldRows,
 ) -> Any:
     """The answer when the lines of each site come in these batches."""
     bound, shape = asked(pairs)
@@ -111,7 +111,7 @@ def answered(
         for batch in batches:
             # A core tells its newest lines first.
             rows: list[Row] = [[line.get(name) for name, _ in shape.columns] for line in batch]
-            part = Part(plan=made, rows=rows[::-1], constants=constants)
+            part = SitePart(plan=made, rows=rows[::-1], constants=constants)
             finished(taken[-1].take(part))
     result = finished(whole.answer(taken))
     if isinstance(result, Document):
@@ -142,7 +142,7 @@ def test_batches_make_no_difference(pairs: Any, sites: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for few in (20_000, 7, 0):
             patch.setattr(module, "FEW", few)
-            for store in (Memory, lambda: RowStore(SPOOLS, 3)):
+            for store in (HeldRows, lambda: RowStore(SPOOLS, 3)):
                 found = answered(pairs, batches, store)
                 assert shown(found) == shown(whole)
 

@@ -16,21 +16,23 @@ from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import Names
-from monrest.query.stages import Part, forgotten
+from monrest.query.resolve import ColumnNames
+from monrest.query.stages import SitePart, forgotten
 from monrest.query.steps import Budget, Steps
 from tests.query.pipeline import EVERYBODY, HOSTS, NAEMON, NOW, host, run
 
 
-def many_rows(params: str, row: Mapping[str, Any], count: int) -> tuple[Any, Any, Part]:
+def many_rows(params: str, row: Mapping[str, Any], count: int) -> tuple[Any, Any, SitePart]:
     """The query bound and planned, and ``count`` rows that read like ``row``."""
     pairs = tuple((n, v) for n, _, v in (part.partition("→") for part in params.split("&")))
-    bound = bind(parse_query(pairs), Names(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC")))
+    bound = bind(
+        parse_query(pairs), ColumnNames(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC"))
+    )
     shape = layout(bound, [NAEMON])
     made = plan(bound, shape, NAEMON, push_down=False)
     assert made is not None
     rows = [[row[name] for name, _ in shape.columns] for _ in range(count)]
-    return bound, shape, Part(plan=made, rows=rows, constants={})
+    return bound, shape, SitePart(plan=made, rows=rows, constants={})
 
 
 def turns(steps: Steps[Any]) -> int:
@@ -88,13 +90,15 @@ def test_rows_with_long_lists_are_taken_apart_in_several_turns() -> None:
 
 def test_groups_that_cores_counted_are_added_in_several_turns() -> None:
     pairs = (("columns", "count(*),avg(state),name"),)
-    bound = bind(parse_query(pairs), Names(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC")))
+    bound = bind(
+        parse_query(pairs), ColumnNames(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC"))
+    )
     shape = layout(bound, [NAEMON])
     made = plan(bound, shape, NAEMON)
     assert made is not None
     assert made.pushed.stats
     rows: list[Any] = [[f"h{at}", 2, 3] for at in range(2000)]
-    steps = finish(bound, shape, [Part(plan=made, rows=rows, constants={})])
+    steps = finish(bound, shape, [SitePart(plan=made, rows=rows, constants={})])
     assert turns(steps) >= 2 * 2000 / 500
 
 

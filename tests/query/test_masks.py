@@ -13,7 +13,7 @@ from monrest.query.functions import Moment
 from monrest.query.model import Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import EMPTY, CoreColumn
 from monrest.rows.columns import LOGS
 from tests.query.test_pipeline import EVERYBODY, NOBODY, NOW, run
@@ -146,7 +146,7 @@ def test_others_do_not_show_in_groups_and_functions() -> None:
 
 def pushed(condition: str, view: View) -> str:
     name, _, value = condition.partition("→")
-    bound = bind(parse_query(((name, value),)), Names(LOGS, {}), view, Moment(NOW, UTC))
+    bound = bind(parse_query(((name, value),)), ColumnNames(LOGS, {}), view, Moment(NOW, UTC))
     made = plan(bound, layout(bound, [NAEMON]), NAEMON)
     assert made is not None
     return str(made.pushed.filter)

@@ -14,7 +14,7 @@ from monrest.query.bind import bind
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import Names, secret
+from monrest.query.resolve import ColumnNames, secret
 from monrest.query.schema import TableSchema
 from tests.query.pipeline import (
     DISK,
@@ -259,7 +259,7 @@ def test_groups_of_several_sites_are_one_row_and_filters_see_the_sum() -> None:
 
 def test_plans_need_the_table() -> None:
     bound = bind(
-        parse_query(()), Names(HOSTS, {}), EVERYBODY, Moment(now=NOW, zone=ZoneInfo("UTC"))
+        parse_query(()), ColumnNames(HOSTS, {}), EVERYBODY, Moment(now=NOW, zone=ZoneInfo("UTC"))
     )
     shape = layout(bound, [])
     assert plan(bound, shape, Capabilities(kind="naemon", tables={}, key="x")) is None

@@ -12,7 +12,7 @@ from monrest.query.functions import Moment
 from monrest.query.model import Any_, Every, Not, Stat, Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, TableSchema
 from tests.table import each
 
@@ -67,7 +67,7 @@ def planned(
     )
     bound: Bound = bind(
         parse_query(pairs),
-        Names(table or schema(), {}),
+        ColumnNames(table or schema(), {}),
         View(commands=more.pop("commands", True)),
         Moment(now=NOW, zone=ZoneInfo("UTC")),
     )

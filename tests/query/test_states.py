@@ -9,18 +9,18 @@ import pytest
 from monrest.base.errors import BadRequest
 from monrest.base.values import Column
 from monrest.query.model import Condition, Group
-from monrest.query.resolve import Core, Names
+from monrest.query.resolve import ColumnNames, CoreSource
 from monrest.query.states import meant
 from monrest.rows.columns import SCHEMAS
 
-NAMES = {name: Names(schema, {}) for name, schema in SCHEMAS.items()}
+NAMES = {name: ColumnNames(schema, {}) for name, schema in SCHEMAS.items()}
 
 
 def read(collection: str, column: str, op: str, value: str) -> Any:
     """The condition in numbers, as nested tuples; the text as it is where nothing changes."""
     names = NAMES[collection]
     source = names.find(column)
-    assert isinstance(source, Core), (collection, column)
+    assert isinstance(source, CoreSource), (collection, column)
     found = meant(Condition(column, op, value), source, names)  # type: ignore[arg-type]
     return value if found is None else shape(found)
 
@@ -109,7 +109,7 @@ def test_states_of_comments_and_downtimes_are_those_of_their_objects() -> None:
     for collection in ("comments", "downtimes"):
         names = NAMES[collection]
         for column, word, number in (("host_state", "down", 1), ("service_state", "critical", 2)):
-            source = Core(Column(column, "number"), "int")
+            source = CoreSource(Column(column, "number"), "int")
             found = meant(Condition(column, "=", word), source, names)
             assert found is not None
             assert shape(found) == f"{column} = {number}"

@@ -194,6 +194,6 @@ def test_any_values_make_a_workbook_that_opens(rows):
 def test_work_that_nobody_waits_for_ends():
     rows = [[number] for number in range(1000)]
     asked = iter(range(1000))
-    with pytest.raises(xlsx.GivenUpError):
+    with pytest.raises(xlsx.NobodyWaitsError):
         render(Rows(columns=columns("a"), rows=rows), EXCEL, lambda: next(asked) >= 3)
     assert rows[3:] == [[number] for number in range(3, 1000)]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.render.xlsx import GivenUpError
+from monrest.render.xlsx import NobodyWaitsError
 from monrest.reports import build, present
 from monrest.reports.columns import pieces, widths
 from monrest.reports.files import FORMATS, disposition, file_name, rendered
@@ -104,7 +104,7 @@ def test_all_forms_of_all_kinds():
         build.events(events, [], more=False),
         present.problems(made, Counter(up=1), Counter(), []),
         present.problems(made, None, Counter(critical=1), [
-            present.Problem(host="h", service="s", state="critical", since=5, output=HOSTILE,
+            present.ObjectProblem(host="h", service="s", state="critical", since=5, output=HOSTILE,
                     acknowledged=True, downtime=False)]),
     ]  # fmt: skip
     for one in sheets:
@@ -207,7 +207,7 @@ def test_csv():
 
 def test_nobody_waits_any_more():
     for render in (page, pdf, csv, workbook):
-        with pytest.raises(GivenUpError):
+        with pytest.raises(NobodyWaitsError):
             render(sheet(5), lambda: True)
 
 

@@ -17,7 +17,7 @@ from monrest.reports import build, results
 from monrest.reports import store as statements
 from monrest.reports.model import checked
 from monrest.reports.service import Reports
-from monrest.reports.smtp import Delivery
+from monrest.reports.smtp import MailDelivery
 from monrest.reports.templates import TEMPLATES
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall
@@ -98,7 +98,7 @@ class World:
 
     async def deliver(self, letter, config, before_text):
         manner = self.manner.pop(0) if self.manner else "take"
-        if isinstance(manner, Delivery):
+        if isinstance(manner, MailDelivery):
             return manner
         if manner == "hang before":
             await self.held
@@ -106,7 +106,7 @@ class World:
         self.sent.append(letter)
         if manner == "hang after":
             await self.held
-        return Delivery(taken=letter.recipients)
+        return MailDelivery(taken=letter.recipients)
 
     def kill(self, daemon):
         self.daemons.remove(daemon)
@@ -200,7 +200,7 @@ def test_a_pause_is_made_up_once(world):
 def test_mails_are_tried_again(world):
     world.join()
     world.add()
-    world.manner = [Delivery(problem="connection refused"), Delivery(problem="451 busy")]
+    world.manner = [MailDelivery(problem="connection refused"), MailDelivery(problem="451 busy")]
     world.pass_(80)
     assert world.sent == []
     assert world.error().startswith("not sent yet, tried ")
@@ -213,7 +213,7 @@ def test_mails_are_tried_again(world):
 def test_mails_are_tried_again_soon_when_the_clock_is_put_back(world):
     one = world.join()
     world.add()
-    world.manner = [Delivery(problem="connection refused")]
+    world.manner = [MailDelivery(problem="connection refused")]
     while world.manner:
         world.pass_(1)
     one.wall.jump(-3600)
@@ -225,7 +225,7 @@ def test_mails_are_tried_again_soon_when_the_clock_is_put_back(world):
 def test_after_all_tries_the_failure_stays(world):
     world.join()
     world.add()
-    world.manner = [Delivery(problem="connection refused")] * 9
+    world.manner = [MailDelivery(problem="connection refused")] * 9
     world.pass_(600)
     assert world.error() == "not sent: connection refused"
     assert (len(world.manner), world.left()) == (6, [])
@@ -234,7 +234,7 @@ def test_after_all_tries_the_failure_stays(world):
 def test_a_final_refusal_is_not_tried_again(world):
     world.join()
     world.add()
-    world.manner = [Delivery(problem="554 spam", final=True)]
+    world.manner = [MailDelivery(problem="554 spam", final=True)]
     world.pass_(600)
     assert (world.error(), world.sent) == ("not sent: 554 spam", [])
 
@@ -244,7 +244,9 @@ def test_each_recipient_gets_it_once(world):
     world.join()
     world.add(to="a@x.org, b@x.org, c@x.org")
     world.manner = [
-        Delivery(taken=("a@x.org",), refused={"b@x.org": "550 no"}, later={"c@x.org": "450 wait"})
+        MailDelivery(
+            taken=("a@x.org",), refused={"b@x.org": "550 no"}, later={"c@x.org": "450 wait"}
+        )
     ]
     world.pass_(300)
     assert [one.recipients for one in world.sent] == [("c@x.org",)]
@@ -254,7 +256,7 @@ def test_each_recipient_gets_it_once(world):
 def test_doubtful_mails_are_never_repeated(world):
     world.join()
     world.add()
-    world.manner = [Delivery(doubtful=("a@x.org",), problem="cut")]
+    world.manner = [MailDelivery(doubtful=("a@x.org",), problem="cut")]
     world.pass_(600)
     assert world.sent == []
     assert world.error().startswith("nobody knows whether the mail arrived at a@x.org")

@@ -18,7 +18,7 @@ from monrest.livestatus.external import line
 from monrest.query.model import Any_, Every, Test
 from monrest.query.schema import EMPTY
 from monrest.rows.columns import SCHEMAS
-from monrest.sites.commands import Sent
+from monrest.sites.commands import SentToSite
 from monrest.sites.fanout import Gathered, SiteAnswer
 from tests.fakes.context import make_context
 from tests.fakes.keystore import value_of
@@ -134,11 +134,13 @@ class World:
             )
             self.sending.append((site.id, lines))
             if site.problem is not None:
-                done.append(Sent(site=site, unsent=lines, problem=site.problem))
+                done.append(SentToSite(site=site, unsent=lines, problem=site.problem))
                 continue
             if site.doubtful:
                 doubtful = dict.fromkeys(range(len(lines)), site.doubt.reason)
-                done.append(Sent(site=site, lines=lines, problem=site.doubt, doubtful=doubtful))
+                done.append(
+                    SentToSite(site=site, lines=lines, problem=site.doubt, doubtful=doubtful)
+                )
                 continue
             refused = {}
             for at, order in enumerate(commands):
@@ -147,7 +149,7 @@ class World:
                 else:
                     site.told.append(";".join([order.name, *order.fields]))
                     site.obey(order)
-            done.append(Sent(site=site, lines=lines, refused=refused))
+            done.append(SentToSite(site=site, lines=lines, refused=refused))
         return tuple(done)
 
     @property

@@ -8,7 +8,7 @@ from monrest.api.visibility import SYSTEM
 from monrest.base.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
 from monrest.base.values import Identity, RestRequest, SiteProblem
 from monrest.logs.importer import Again
-from monrest.logs.records import Doubt, Record
+from monrest.logs.records import CachedSite, Doubt
 from monrest.logs.updates import Updated
 from tests.fakes.context import make_context
 from tests.logs.core import LoggingCore, done
@@ -16,7 +16,7 @@ from tests.logs.core import LoggingCore, done
 NOW = 1_700_000_000
 ROOT = Identity(user="root", superuser=True)
 ANN = Identity(user="ann")
-KNOWN = Record(
+KNOWN = CachedSite(
     id=1, site="a", covered_from=NOW - 900, covered_until=NOW - 5, wanted_from=NOW - 900,
     compacted_until=0, firsts_until=None, items=7, data_size=700, index_size=70, last_update=NOW - 9,
     update_duration=0.5, last_compact=None, compact_duration=0.0, mode="", mode_since=NOW - 9,

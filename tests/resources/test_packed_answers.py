@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, Unavailable
-from monrest.base.spool import Room
+from monrest.base.spool import RowRoom
 from monrest.base.values import ADMIN, Document, Identity, LateRows, RestRequest, Rows
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
@@ -79,7 +79,7 @@ def context(tmp_path_factory):
 def packing(context, monkeypatch):
     """The context of a daemon that has no room for any rows."""
     monkeypatch.setattr(framing, "SLICE", 5000)
-    context = evolve(context, room=Room(Reactor(), most=0, free=0))
+    context = evolve(context, room=RowRoom(Reactor(), most=0, free=0))
     yield context
     blockon(pause(reactor))
     assert (context.room.held, context.spools.held) == (0, 0)

@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 
 from monrest.availability import period as reportperiod
 from monrest.availability.account import ALWAYS
-from monrest.availability.period import UnknownPeriodError, period_of, timeperiod_of
+from monrest.availability.period import PeriodUnreadableError, period_of, timeperiod_of
 from monrest.availability.periods import Span
 from monrest.base.values import Capabilities
 from monrest.livestatus.errors import ProtocolError
@@ -178,12 +178,12 @@ def test_periods_that_exclude_each_other_end():
     ],
 )
 def test_unknown_periods(site, reason):
-    with pytest.raises(UnknownPeriodError, match=reason):
+    with pytest.raises(PeriodUnreadableError, match=reason):
         period(site, span=day("2024-03-11"))
 
 
 def test_a_definition_is_not_followed_for_ever():
-    with pytest.raises(UnknownPeriodError, match="at most"):
+    with pytest.raises(PeriodUnreadableError, match="at most"):
         period(FakeSite({"name": "P", "days": FULL}), span=Span(0, 253402300799))
 
 

@@ -18,9 +18,9 @@ from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import EMPTY, CoreColumn, TableSchema
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
@@ -78,7 +78,7 @@ def answered(
     known = core(schema, kind)
     bound = bind(
         parse_query(tuple(parameters.items())),
-        Names(schema, dict(known.tables[schema.table])),
+        ColumnNames(schema, dict(known.tables[schema.table])),
         view,
         Moment(now=NOW, zone=UTC),
     )
@@ -93,7 +93,9 @@ def answered(
             "peer_key": f"s{number}", "peer_name": "S", "peer_section": "X", "program_start": 1,
             "peer_addr": "", "now": NOW,
         }  # fmt: skip
-        parts.append(Part(plan=made, rows=change(read) if change else read, constants=constants))
+        parts.append(
+            SitePart(plan=made, rows=change(read) if change else read, constants=constants)
+        )
     finished(absent_labels(bound, shape, parts))
     result: Rows | Document = finished(finish(bound, shape, parts))
     return result

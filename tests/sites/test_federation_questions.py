@@ -20,9 +20,9 @@ from monrest.query.model import Any_, Every, Not, Pushed, Stat
 from monrest.query.model import Test as Where
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import Names, View
+from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, TableSchema
-from monrest.query.stages import Part
+from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import RecordReader, document, records
@@ -56,11 +56,11 @@ def answered(pushed, rows):
     """What the query engine of the other side makes of the question, for a core with ``rows``."""
     _, parameters = asked(pushed)
     query = parse_query(tuple(parameters))
-    bound = bind(query, Names(SCHEMA), View(), Moment(now=1e9, zone=UTC))
+    bound = bind(query, ColumnNames(SCHEMA), View(), Moment(now=1e9, zone=UTC))
     shape = layout(bound, (CORE,))
     asking = plan(bound, shape, CORE, push_down=False)
     values = [[row[name] for name, _ in shape.columns] for row in rows]
-    part = Part(plan=SitePlan(pushed=asking.pushed), rows=values, constants={})
+    part = SitePart(plan=SitePlan(pushed=asking.pushed), rows=values, constants={})
     result = finished(finish(bound, shape, [part]))
     if isinstance(result, Document):
         return result.value

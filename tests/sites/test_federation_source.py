@@ -14,7 +14,7 @@ from monrest.sites.fanout import fan_out
 from monrest.sites.federation import listing
 from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Whom
 from monrest.sites.federation.site import openly, words
-from monrest.sites.federation.source import Source
+from monrest.sites.federation.source import FederationSource
 from monrest.sites.registry import Registry, SiteList
 from tests.fakes.sites import outcome
 
@@ -85,7 +85,7 @@ class World:
         self.clock = Clock()
         self.far = Far(self.clock, row("x"))
         self.changes = []
-        self.source = Source(
+        self.source = FederationSource(
             self.clock, CONFIG, lambda: "me", lambda: self.changes.append(1), remote=self.far
         )
 

@@ -24,7 +24,7 @@ from monrest.livestatus.framing import (
     parse_texts,
 )
 from monrest.query.model import Pushed
-from monrest.sites.asking import Ask
+from monrest.sites.asking import CoreRequest
 from monrest.sites.mend import as_texts, mend
 from monrest.sites.site import Site
 from tests.fakes.livestatus import Script, body
@@ -188,4 +188,4 @@ def test_what_cannot_be_read_again_stays_as_it_is(town, again, expected):
 
 
 def _ask():
-    return Ask(b"GET hosts\nOutputFormat: json\nColumns: a b\n\n", 2)
+    return CoreRequest(b"GET hosts\nOutputFormat: json\nColumns: a b\n\n", 2)

@@ -10,7 +10,7 @@ from twisted.internet import reactor
 from twisted.internet.task import Clock
 
 from monrest.store.database import Database, StoreError
-from monrest.store.health import Health
+from monrest.store.health import DatabaseHealth
 from tests.fakes.store import InlineThreads, sqlite_url
 from tests.store.test_outages import logged
 
@@ -23,7 +23,7 @@ async def trouble(health):
 
 
 async def test_a_file_that_is_overwritten(opened, tmp_path):
-    health = Health(opened(sqlite_url(tmp_path)), reactor)
+    health = DatabaseHealth(opened(sqlite_url(tmp_path)), reactor)
     file = tmp_path / "monrest.sqlite"
     with sqlite3.connect(file) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -40,7 +40,7 @@ async def test_a_file_that_is_overwritten(opened, tmp_path):
 
 
 async def test_a_file_that_is_taken_away(opened, tmp_path):
-    health = Health(opened(sqlite_url(tmp_path)), reactor)
+    health = DatabaseHealth(opened(sqlite_url(tmp_path)), reactor)
     file, elsewhere = tmp_path / "monrest.sqlite", tmp_path / "elsewhere"
     file.rename(elsewhere)
     assert await trouble(health) == CANNOT
@@ -49,7 +49,7 @@ async def test_a_file_that_is_taken_away(opened, tmp_path):
 
 
 async def test_a_server_that_is_stopped_and_one_that_hangs(opened, own_server):
-    health = Health(opened(own_server.url(own_server.create())), reactor)
+    health = DatabaseHealth(opened(own_server.url(own_server.create())), reactor)
     assert await trouble(health) == ""
     own_server.stop("immediate")
     assert await trouble(health) == "no connection to the database"
@@ -66,7 +66,7 @@ def test_it_is_looked_at_every_two_seconds(tmp_path):
     clock = Clock()
     database = Database(None, sqlite_url(tmp_path), clock, threads=InlineThreads)
     database.startService()
-    health = Health(database, clock)
+    health = DatabaseHealth(database, clock)
     health.startService()
     assert health.trouble == ""
     database.stopService()

@@ -10,7 +10,7 @@ from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from monrest.accounts.proxies import Proxies
 from monrest.base.errors import Forbidden, TooManyRequests
 from monrest.base.values import Document
-from monrest.web.caller import Peer, caller_of, peer_of
+from monrest.web.caller import RemoteEnd, caller_of, peer_of
 from tests.fakes.door import Session
 
 ROOT = "/mon/r"
@@ -102,7 +102,7 @@ class Transport:
     ],
 )
 def test_the_other_end_of_a_connection(peer, address):
-    assert peer_of(Transport(peer)) == Peer(address=address)
+    assert peer_of(Transport(peer)) == RemoteEnd(address=address)
 
 
 def test_the_user_of_a_unix_socket():
@@ -130,7 +130,7 @@ def test_forwarded_headers_count_from_trusted_proxies_only(
     caller = caller_of(
         "GET",
         {"x-forwarded-proto": proto} if proto else {},
-        Peer(address=address),
+        RemoteEnd(address=address),
         forwarded_for=forwarded,
         proxies=Proxies.of(["10.0.0.0/8"]),
     )

@@ -13,14 +13,14 @@ from monrest.base.values import Capabilities
 from monrest.commands.effects.entries import comments, downtimes
 from monrest.commands.effects.events import checks, logged, process
 from monrest.commands.effects.icinga2 import UNKNOWN_TO_ICINGA2
-from monrest.commands.effects.model import Effect, Reading, Sent, Unseen, columns_of
+from monrest.commands.effects.model import Effect, ReadEffect, SentCommand, Unseen, columns_of
 from monrest.commands.effects.switches import settings, switches
-from monrest.livestatus.catalogue import Command, Kind
+from monrest.livestatus.catalogue import Command, CommandKind
 from monrest.livestatus.command import Target
 
 __all__ = ["READINGS", "UNKNOWN_TO_ICINGA2", "Effect", "Unseen", "expected"]
 
-READINGS: Mapping[tuple[Kind, str], Reading] = {
+READINGS: Mapping[tuple[CommandKind, str], ReadEffect] = {
     (kind, name): reading
     for kind, name, reading in chain(
         switches(), settings(), comments(), downtimes(), checks(), logged(), process()
@@ -44,7 +44,9 @@ def expected(
     """
     if core is not None and core.kind == "icinga2" and command.core_name in UNKNOWN_TO_ICINGA2:
         return Unseen("Icinga 2 does not know this command")
-    sent = Sent(command=command, target=target, arguments=arguments, now=now, core=core, ids=ids)
+    sent = SentCommand(
+        command=command, target=target, arguments=arguments, now=now, core=core, ids=ids
+    )
     found = READINGS[command.kind, command.name](sent)
     if core is None or isinstance(found, Unseen):
         return found

@@ -13,11 +13,11 @@ from monrest.commands.effects.model import (
     SERVICES_OF_SERVICEGROUP,
     WITH_CHILDREN,
     Effect,
+    EffectRows,
     Info,
-    Place,
-    Reading,
-    Rows,
-    Sent,
+    ReadEffect,
+    RowSequence,
+    SentCommand,
     Unseen,
     alike,
     infos,
@@ -25,15 +25,15 @@ from monrest.commands.effects.model import (
     number,
 )
 from monrest.commands.effects.switches import Declared
-from monrest.livestatus.catalogue import Kind
+from monrest.livestatus.catalogue import CommandKind
 from monrest.query.model import Any_, CoreFilter, Every, Test
 
 
-def _ids(rows: Rows, at: int = 0) -> set[object]:
+def _ids(rows: RowSequence, at: int = 0) -> set[object]:
     return {info[0] for row in rows for info in infos(row[at])}
 
 
-def _signed(info: Info, sent: Sent) -> bool:
+def _signed(info: Info, sent: SentCommand) -> bool:
     """Whether an element of a ``…_with_info`` column is the comment or downtime that was sent."""
     return alike(info[1], sent.arguments["comment_author"]) and alike(
         info[2], sent.arguments["comment_data"]
@@ -43,9 +43,9 @@ def _signed(info: Info, sent: Sent) -> bool:
 # ---------------------------------------------------------------- comments
 
 
-def _comment(place: Place) -> Reading:
-    def read(sent: Sent) -> Effect:
-        def seen(before: Rows, after: Rows) -> bool:
+def _comment(place: EffectRows) -> ReadEffect:
+    def read(sent: SentCommand) -> Effect:
+        def seen(before: RowSequence, after: RowSequence) -> bool:
             known = _ids(before)
             return any(
                 info[0] not in known and _signed(info, sent)
@@ -66,9 +66,9 @@ def _comment(place: Place) -> Reading:
     return read
 
 
-def _acknowledged(place: Place) -> Reading:
-    def read(sent: Sent) -> Effect:
-        def seen(before: Rows, after: Rows) -> bool:
+def _acknowledged(place: EffectRows) -> ReadEffect:
+    def read(sent: SentCommand) -> Effect:
+        def seen(before: RowSequence, after: RowSequence) -> bool:
             known = _ids(before, 2)
             return any(
                 row[1] == 1
@@ -76,7 +76,7 @@ def _acknowledged(place: Place) -> Reading:
                 for row in after
             )
 
-        def nothing(rows: Rows) -> str:
+        def nothing(rows: RowSequence) -> str:
             if rows and all(row[0] == 0 for row in rows):
                 return f"{place.called(sent.target)} has no problem to acknowledge"
             return none_of(place, sent.target)(rows)
@@ -95,9 +95,9 @@ def _acknowledged(place: Place) -> Reading:
     return read
 
 
-def _unacknowledged(place: Place) -> Reading:
-    def read(sent: Sent) -> Effect:
-        def nothing(rows: Rows) -> str:
+def _unacknowledged(place: EffectRows) -> ReadEffect:
+    def read(sent: SentCommand) -> Effect:
+        def nothing(rows: RowSequence) -> str:
             if rows and all(row[0] == 0 for row in rows):
                 return f"{place.called(sent.target)} is not acknowledged"
             return none_of(place, sent.target)(rows)
@@ -115,13 +115,13 @@ def _unacknowledged(place: Place) -> Reading:
     return read
 
 
-def _no_comments(place: Place) -> Reading:
-    def read(sent: Sent) -> Effect:
-        def seen(before: Rows, after: Rows) -> bool:
+def _no_comments(place: EffectRows) -> ReadEffect:
+    def read(sent: SentCommand) -> Effect:
+        def seen(before: RowSequence, after: RowSequence) -> bool:
             gone = _ids(before)
             return bool(after) and gone.isdisjoint(_ids(after))
 
-        def nothing(rows: Rows) -> str:
+        def nothing(rows: RowSequence) -> str:
             return "" if _ids(rows) else _no("comments", place, sent)
 
         return Effect(
@@ -137,7 +137,7 @@ def _no_comments(place: Place) -> Reading:
     return read
 
 
-def _no(what: str, place: Place, sent: Sent) -> str:
+def _no(what: str, place: EffectRows, sent: SentCommand) -> str:
     return f"{place.called(sent.target)} has no {what}"
 
 
@@ -156,10 +156,10 @@ def comments() -> Declared:
 # ---------------------------------------------------------------- downtimes
 
 
-def _downtime(place: Place) -> Reading:
+def _downtime(place: EffectRows) -> ReadEffect:
     """Every object of the place has a new downtime."""
 
-    def read(sent: Sent) -> Effect:
+    def read(sent: SentCommand) -> Effect:
         start, end = int(sent.arguments["start_time"]), int(sent.arguments["end_time"])
 
         def meant(info: Info) -> bool:
@@ -167,13 +167,13 @@ def _downtime(place: Place) -> Reading:
             span = tuple(info[4:6])
             return _signed(info, sent) and span in ((start, end), (0, 0), ())
 
-        def seen(before: Rows, after: Rows) -> bool:
+        def seen(before: RowSequence, after: RowSequence) -> bool:
             known = _ids(before)
             return bool(after) and all(
                 any(info[0] not in known and meant(info) for info in infos(row[0])) for row in after
             )
 
-        def nothing(rows: Rows) -> str:
+        def nothing(rows: RowSequence) -> str:
             if end <= sent.now:
                 return "the downtime is over already"
             return none_of(place, sent.target)(rows)
@@ -191,10 +191,10 @@ def _downtime(place: Place) -> Reading:
     return read
 
 
-def _gone(table: str) -> Reading:
+def _gone(table: str) -> ReadEffect:
     """The entries that were found before are there no more."""
 
-    def read(sent: Sent) -> Effect | Unseen:
+    def read(sent: SentCommand) -> Effect | Unseen:
         if not sent.ids:
             return Unseen(f"there are no {table} to delete")
         tests = tuple(Test("id", "=", str(one)) for one in sent.ids)
@@ -209,8 +209,8 @@ def _gone(table: str) -> Reading:
     return read
 
 
-def _deleted(table: str, *, service: bool) -> Reading:
-    def read(sent: Sent) -> Effect:
+def _deleted(table: str, *, service: bool) -> ReadEffect:
+    def read(sent: SentCommand) -> Effect:
         wanted = next(iter(sent.arguments.values()))
         what = f"{'service' if service else 'host'} {table.removesuffix('s')} {wanted}"
         tests = (Test("id", "=", wanted), Test("is_service", "=", "1" if service else "0"))
@@ -235,7 +235,7 @@ _FILTERS = (
 )
 
 
-def _matching(sent: Sent) -> Effect:
+def _matching(sent: SentCommand) -> Effect:
     """No downtime is left of those that fit the filters."""
     arguments = sent.arguments
     tests: tuple[CoreFilter, ...] = tuple(
@@ -243,10 +243,10 @@ def _matching(sent: Sent) -> Effect:
     )
     text = arguments["comment"]
 
-    def matching(rows: Rows) -> set[float]:
+    def matching(rows: RowSequence) -> set[float]:
         return {number(row[0]) for row in rows if not text or alike(row[1], text)}
 
-    def nothing(rows: Rows) -> str:
+    def nothing(rows: RowSequence) -> str:
         if not tests and not text:
             return "without any filter no downtime is deleted"
         return "" if matching(rows) else "no downtime matches"
@@ -264,7 +264,7 @@ def _matching(sent: Sent) -> Effect:
 
 def downtimes() -> Declared:
     """schedule_…_downtime and del_…downtime…."""
-    scheduled: tuple[tuple[Kind, str, Place], ...] = (
+    scheduled: tuple[tuple[CommandKind, str, EffectRows], ...] = (
         ("hosts", "host", HOST),
         ("hosts", "host_svc", SERVICES_OF_HOST),
         ("hosts", "and_propagate_host", WITH_CHILDREN),

@@ -12,10 +12,10 @@ from monrest.commands.effects.model import (
     SERVICE,
     SERVICES_OF_HOST,
     Effect,
-    Place,
-    Reading,
-    Rows,
-    Sent,
+    EffectRows,
+    ReadEffect,
+    RowSequence,
+    SentCommand,
     alike,
     none_of,
     number,
@@ -33,21 +33,21 @@ _DAY = 86400
 # ---------------------------------------------------------------- checks
 
 
-def _checked(place: Place, *, forced: bool) -> Reading:
+def _checked(place: EffectRows, *, forced: bool) -> ReadEffect:
     """Every object was checked since, or will be at the time that was asked for.
 
     Times of checks are whole seconds: a check in the second of the request counts.
     """
 
-    def read(sent: Sent) -> Effect:
+    def read(sent: SentCommand) -> Effect:
         start = int(sent.arguments["start_time"])
         now = math.floor(sent.now)
         latest = max(start, now) + 1
 
-        def meant(rows: Rows) -> list[Row]:
+        def meant(rows: RowSequence) -> list[Row]:
             return [row for row in rows if forced or row[3] == 1]
 
-        def seen(before: Rows, after: Rows) -> bool:
+        def seen(before: RowSequence, after: RowSequence) -> bool:
             known = {str(row[0]): number(row[1]) for row in before}
             rows = meant(after)
             return bool(rows) and all(
@@ -57,7 +57,7 @@ def _checked(place: Place, *, forced: bool) -> Reading:
                 for row in rows
             )
 
-        def nothing(rows: Rows) -> str:
+        def nothing(rows: RowSequence) -> str:
             if rows and not meant(rows):
                 return f"active checks are switched off for {place.called(sent.target)}"
             return none_of(place, sent.target)(rows)
@@ -75,8 +75,8 @@ def _checked(place: Place, *, forced: bool) -> Reading:
     return read
 
 
-def _result(place: Place) -> Reading:
-    def read(sent: Sent) -> Effect:
+def _result(place: EffectRows) -> ReadEffect:
+    def read(sent: SentCommand) -> Effect:
         output = re.split(r"\||\\n", sent.arguments["plugin_output"], maxsplit=1)[0]
         state = int(sent.arguments["plugin_state"])
         since = math.floor(sent.now)
@@ -90,7 +90,7 @@ def _result(place: Place) -> Reading:
                 and (not output.strip() or _printed(row[2], output))
             )
 
-        def nothing(rows: Rows) -> str:
+        def nothing(rows: RowSequence) -> str:
             if rows and all(row[0] == 0 for row in rows):
                 return f"{place.called(sent.target)} takes no passive check results"
             return none_of(place, sent.target)(rows)
@@ -131,7 +131,9 @@ def checks() -> Declared:
 # ---------------------------------------------------------------- the log
 
 
-def _logged(sent: Sent, text: str, what: str, *tests: CoreFilter, inside: str = "") -> Effect:
+def _logged(
+    sent: SentCommand, text: str, what: str, *tests: CoreFilter, inside: str = ""
+) -> Effect:
     """One more line of the log that ends in ``text`` and has ``inside`` before it."""
     since = math.floor(sent.now) - _SKEW
     bounds: tuple[CoreFilter, ...] = (Test("time", ">=", str(since)), *tests)
@@ -139,7 +141,7 @@ def _logged(sent: Sent, text: str, what: str, *tests: CoreFilter, inside: str = 
         # The last lower bound decides which files it reads at all.
         bounds += (Test("time", ">=", str(since - _DAY)),)
 
-    def count(rows: Rows) -> int:
+    def count(rows: RowSequence) -> int:
         return sum(inside in str(row[0]) and _ends_in(str(row[0]), text) for row in rows)
 
     return Effect(
@@ -157,13 +159,13 @@ def _ends_in(message: str, text: str) -> bool:
     return alike(tail[max(0, len(tail) - len(wanted)) :], wanted)
 
 
-def _custom_notification(place: Place) -> Reading:
+def _custom_notification(place: EffectRows) -> ReadEffect:
     """The line names contact, object, reason, command, output, author and comment.
 
     By its text only: one core has no host and service in the columns of its log.
     """
 
-    def read(sent: Sent) -> Effect:
+    def read(sent: SentCommand) -> Effect:
         owner = ";".join(filter(None, (sent.target.name, sent.target.service)))
         return _logged(
             sent,
@@ -176,8 +178,8 @@ def _custom_notification(place: Place) -> Reading:
     return read
 
 
-def _note(prefix: str) -> Reading:
-    def read(sent: Sent) -> Effect:
+def _note(prefix: str) -> ReadEffect:
+    def read(sent: SentCommand) -> Effect:
         owner = ";".join(filter(None, (sent.target.name, sent.target.service)))
         start = f"{prefix}: {owner};" if prefix else ""
         return _logged(sent, f"{start}{sent.arguments['log']}", "the line in the log")
@@ -197,7 +199,7 @@ def logged() -> Declared:
 # ---------------------------------------------------------------- the process
 
 
-def _restarted(_sent: Sent) -> Effect:
+def _restarted(_sent: SentCommand) -> Effect:
     return Effect(
         table="status",
         columns=("program_start", "nagios_pid"),

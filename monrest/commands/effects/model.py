@@ -9,11 +9,11 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from monrest.base.values import Capabilities, Row
-from monrest.livestatus.catalogue import Command, Kind
+from monrest.livestatus.catalogue import Command, CommandKind
 from monrest.livestatus.command import Target
 from monrest.query.model import Any_, CoreFilter, Every, Not, Test
 
-Rows: TypeAlias = Sequence[Row]
+RowSequence: TypeAlias = Sequence[Row]
 
 
 @frozen(kw_only=True)
@@ -32,14 +32,14 @@ class Effect:
     what: str
     before: bool = False
     state: bool = False
-    is_seen: Callable[[Rows, Rows], bool] = field(eq=False, repr=False)
-    is_nothing: Callable[[Rows], str] = field(eq=False, repr=False, default=lambda _rows: "")
+    is_seen: Callable[[RowSequence, RowSequence], bool] = field(eq=False, repr=False)
+    is_nothing: Callable[[RowSequence], str] = field(eq=False, repr=False, default=lambda _rows: "")
 
-    def seen(self, before: Rows | None, after: Rows) -> bool:
+    def seen(self, before: RowSequence | None, after: RowSequence) -> bool:
         """Whether ``after`` shows the effect; ``before`` None where it was not asked."""
         return self.is_seen(before or (), after)
 
-    def nothing(self, rows: Rows) -> str:
+    def nothing(self, rows: RowSequence) -> str:
         """Why the command has nothing to act on, empty if it has.
 
         ``rows`` are those from before the command if ``before``, else any.
@@ -55,7 +55,7 @@ class Unseen:
 
 
 @frozen(kw_only=True)
-class Sent:
+class SentCommand:
     """A command with everything that decides about its effect.
 
     ``now`` is the time of the request in Unix time. ``ids`` are the comments or downtimes that
@@ -75,13 +75,13 @@ class Sent:
         return self.core is not None and self.core.kind == "icinga2"
 
 
-Reading: TypeAlias = Callable[[Sent], Effect | Unseen]
+ReadEffect: TypeAlias = Callable[[SentCommand], Effect | Unseen]
 
 # ---------------------------------------------------------------- places
 
 
 @frozen(kw_only=True)
-class Place:
+class EffectRows:
     """The rows on which a command acts: ``prefix`` goes before the columns that are its own.
 
     ``one``: it is a single object.
@@ -107,74 +107,78 @@ def _and_children(target: Target) -> CoreFilter:
     return Any_((Test("name", "=", target.name), Test("parents", ">=", target.name)))
 
 
-HOST = Place(table="hosts", limit=_test("name"), called=lambda one: f"host {one.name}", one=True)
-SERVICE = Place(
+HOST = EffectRows(
+    table="hosts", limit=_test("name"), called=lambda one: f"host {one.name}", one=True
+)
+SERVICE = EffectRows(
     table="services",
     limit=_one_service,
     called=lambda one: f"service {one.service} on host {one.name}",
     key="description",
     one=True,
 )
-SERVICES_OF_HOST = Place(
+SERVICES_OF_HOST = EffectRows(
     table="services",
     limit=_test("host_name"),
     called=lambda one: f"services of host {one.name}",
     key="description",
 )
-WITH_CHILDREN = Place(
+WITH_CHILDREN = EffectRows(
     table="hosts", limit=_and_children, called=lambda one: f"host {one.name} and its children"
 )
-BEYOND = Place(
+BEYOND = EffectRows(
     table="hosts", limit=_test("parents", ">="), called=lambda one: f"hosts behind {one.name}"
 )
-HOSTS_OF_HOSTGROUP = Place(
+HOSTS_OF_HOSTGROUP = EffectRows(
     table="hosts",
     limit=_test("groups", ">="),
     called=lambda one: f"hosts of host group {one.name}",
 )
-SERVICES_OF_HOSTGROUP = Place(
+SERVICES_OF_HOSTGROUP = EffectRows(
     table="services",
     limit=_test("host_groups", ">="),
     called=lambda one: f"services of host group {one.name}",
 )
-HOSTS_OF_SERVICEGROUP = Place(
+HOSTS_OF_SERVICEGROUP = EffectRows(
     table="services",
     limit=_test("groups", ">="),
     called=lambda one: f"hosts of service group {one.name}",
     prefix="host_",
 )
-SERVICES_OF_SERVICEGROUP = Place(
+SERVICES_OF_SERVICEGROUP = EffectRows(
     table="services",
     limit=_test("groups", ">="),
     called=lambda one: f"services of service group {one.name}",
 )
-CONTACT = Place(
+CONTACT = EffectRows(
     table="contacts", limit=_test("name"), called=lambda one: f"contact {one.name}", one=True
 )
-CONTACTS_OF_GROUP = Place(
+CONTACTS_OF_GROUP = EffectRows(
     table="contacts",
     limit=_test("groups", ">="),
     called=lambda one: f"contacts of contact group {one.name}",
 )
-CORE = Place(table="status", limit=lambda _target: None, called=lambda _target: "the core")
+CORE = EffectRows(table="status", limit=lambda _target: None, called=lambda _target: "the core")
 
-KINDS: tuple[tuple[Kind, str, Place], ...] = (
+KINDS: tuple[tuple[CommandKind, str, EffectRows], ...] = (
     ("hosts", "host", HOST),
     ("services", "svc", SERVICE),
 )
 """Kind of a command, the word for it in names of commands, the place that is commanded."""
 
 
-def none_of(place: Place, target: Target) -> Callable[[Rows], str]:
+def none_of(place: EffectRows, target: Target) -> Callable[[RowSequence], str]:
     """The reason when a place has no rows at all."""
     text = f"there {'is' if place.one else 'are'} no {place.called(target)}"
     return lambda rows: "" if rows else text
 
 
-def states(place: Place, column: str, holds: Callable[[object], bool], text: str) -> Reading:
+def states(
+    place: EffectRows, column: str, holds: Callable[[object], bool], text: str
+) -> ReadEffect:
     """Every row of a place has the right value in one column; ``text`` says which."""
 
-    def read(sent: Sent) -> Effect:
+    def read(sent: SentCommand) -> Effect:
         name = place.prefix + column
         return Effect(
             table=place.table,
@@ -189,7 +193,7 @@ def states(place: Place, column: str, holds: Callable[[object], bool], text: str
     return read
 
 
-def unseen(reason: str) -> Reading:
+def unseen(reason: str) -> ReadEffect:
     """Declare that no core shows the effect."""
     return lambda _sent: Unseen(reason)
 

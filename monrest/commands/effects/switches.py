@@ -20,19 +20,19 @@ from monrest.commands.effects.model import (
     SERVICES_OF_SERVICEGROUP,
     WITH_CHILDREN,
     Effect,
-    Place,
-    Reading,
-    Rows,
-    Sent,
+    EffectRows,
+    ReadEffect,
+    RowSequence,
+    SentCommand,
     Unseen,
     alike,
     none_of,
     states,
     variables,
 )
-from monrest.livestatus.catalogue import Kind
+from monrest.livestatus.catalogue import CommandKind
 
-Declared: TypeAlias = Iterator[tuple[Kind, str, Reading]]
+Declared: TypeAlias = Iterator[tuple[CommandKind, str, ReadEffect]]
 
 _COLUMNS = {
     "check": "active_checks_enabled",
@@ -65,7 +65,7 @@ def _is(value: float) -> Callable[[object], bool]:
     return lambda found: isinstance(found, (int, float)) and found == value
 
 
-def _switched(place: Place, column: str, value: int) -> Reading:
+def _switched(place: EffectRows, column: str, value: int) -> ReadEffect:
     return states(place, column, _is(value), f"= {value}")
 
 
@@ -99,7 +99,7 @@ def switches() -> Declared:
 
 
 def _of_groups(verb: str, value: int) -> Declared:
-    places: tuple[tuple[Kind, str, str, Place], ...] = (
+    places: tuple[tuple[CommandKind, str, str, EffectRows], ...] = (
         ("hostgroups", "hostgroup", "host", HOSTS_OF_HOSTGROUP),
         ("hostgroups", "hostgroup", "svc", SERVICES_OF_HOSTGROUP),
         ("servicegroups", "servicegroup", "host", HOSTS_OF_SERVICEGROUP),
@@ -124,30 +124,30 @@ def _of_contacts(verb: str, value: int) -> Declared:
 # ---------------------------------------------------------------- settings
 
 
-def _set(place: Place, column: str, argument: str) -> Reading:
+def _set(place: EffectRows, column: str, argument: str) -> ReadEffect:
     """The column is the number of an argument."""
 
-    def read(sent: Sent) -> Effect | Unseen:
+    def read(sent: SentCommand) -> Effect | Unseen:
         value = int(sent.arguments[argument])
         return states(place, column, _is(value), f"= {value}")(sent)
 
     return read
 
 
-def _named(place: Place, column: str, argument: str) -> Reading:
+def _named(place: EffectRows, column: str, argument: str) -> ReadEffect:
     """The column is the text of an argument."""
 
-    def read(sent: Sent) -> Effect | Unseen:
+    def read(sent: SentCommand) -> Effect | Unseen:
         name = sent.arguments[argument]
         return states(place, column, lambda found: alike(found, name), f"= {name}")(sent)
 
     return read
 
 
-def _variable(place: Place) -> Reading:
+def _variable(place: EffectRows) -> ReadEffect:
     """A custom variable; cores with upper-case names have no new ones at run time."""
 
-    def read(sent: Sent) -> Effect:
+    def read(sent: SentCommand) -> Effect:
         name = sent.arguments["name"].upper()
         value = sent.arguments["value"]
 
@@ -155,7 +155,7 @@ def _variable(place: Place) -> Reading:
             known = variables(row[0])
             return next((text for key, text in known.items() if key.upper() == name), None)
 
-        def nothing(rows: Rows) -> str:
+        def nothing(rows: RowSequence) -> str:
             missing = not sent.on_icinga2 and any(found(row) is None for row in rows)
             if missing:
                 return f"{place.called(sent.target)} has no custom variable {name}"
@@ -181,7 +181,7 @@ def _same(found: object, value: str) -> bool:
 
 def settings() -> Declared:
     """change_…, set_…_notification_number and delay_…_notification."""
-    kinds: tuple[tuple[Kind, str, Place], ...] = (
+    kinds: tuple[tuple[CommandKind, str, EffectRows], ...] = (
         ("hosts", "host", HOST),
         ("services", "svc", SERVICE),
     )

@@ -16,7 +16,7 @@ from monrest.base.values import Column, ColumnType
 from monrest.query.schema import CoreColumn, CoreType, DerivedColumn
 
 AnyColumn: TypeAlias = CoreColumn | DerivedColumn
-Table: TypeAlias = Mapping[str, AnyColumn]
+ColumnTable: TypeAlias = Mapping[str, AnyColumn]
 Described: TypeAlias = Mapping[str, str]
 
 PSEUDO_COLUMNS = ("program_start", "peer_addr", "now")
@@ -110,7 +110,7 @@ def table(*groups: Iterable[AnyColumn]) -> dict[str, AnyColumn]:
 
 
 def joined(
-    prefix: str, of: Table, whose: str, *, default: frozenset[str] = frozenset()
+    prefix: str, of: ColumnTable, whose: str, *, default: frozenset[str] = frozenset()
 ) -> list[AnyColumn]:
     """Declare every column of another table under ``prefix``; ``default`` are in the answer.
 

@@ -17,7 +17,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.concurrency import sliced
 from monrest.livestatus.catalogue import COMMANDS, Command
-from monrest.livestatus.command_channel import Outcome
+from monrest.livestatus.command_channel import TransmissionOutcome
 from monrest.livestatus.errors import (
     ConnectError,
     LivestatusError,
@@ -72,19 +72,19 @@ class RestOrders:
         kind: str,
         timeout: float,
         allowed: Callable[[], bool] = _always,
-    ) -> Deferred[Outcome]:
+    ) -> Deferred[TransmissionOutcome]:
         """Send lines; ``allowed`` is asked right before each request."""
         del kind
         if self.running.stopped:
-            done: Deferred[Outcome] = Deferred()
-            done.callback(Outcome((), 0, StoppedError()))
+            done: Deferred[TransmissionOutcome] = Deferred()
+            done.callback(TransmissionOutcome((), 0, StoppedError()))
             return done
         work = _Transmission(self, tuple(lines), self.remote.reactor.seconds() + timeout, allowed)
         self.under_way.add(work)
         work.done = self.running.begin(work.run())
         return work.done.addBoth(self._over, work)
 
-    def _over(self, outcome: Outcome, work: _Transmission) -> Outcome:
+    def _over(self, outcome: TransmissionOutcome, work: _Transmission) -> TransmissionOutcome:
         self.under_way.discard(work)
         return outcome
 
@@ -114,12 +114,12 @@ class _Transmission:
     until: float
     allowed: Callable[[], bool]
     verdicts: dict[int, Verdict] = field(init=False, factory=dict)
-    done: Deferred[Outcome] = field(init=False)
+    done: Deferred[TransmissionOutcome] = field(init=False)
     ended: LivestatusError | None = field(init=False, default=None)
     sent: bool = field(init=False, default=False)
     """Whether the other side may have executed lines that have no verdict."""
 
-    async def run(self) -> Outcome:
+    async def run(self) -> TransmissionOutcome:
         error: LivestatusError | None = None
         try:
             await self._send()
@@ -129,7 +129,7 @@ class _Transmission:
         while known in self.verdicts:
             known += 1
         written = len(self.lines) if self.sent or known == len(self.lines) else known
-        return Outcome(tuple(self.verdicts[at] for at in range(known)), written, error)
+        return TransmissionOutcome(tuple(self.verdicts[at] for at in range(known)), written, error)
 
     async def _send(self) -> None:
         entries: dict[int, Entry] = {}

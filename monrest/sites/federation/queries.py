@@ -15,7 +15,7 @@ from monrest.livestatus.errors import StoppedError
 from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.recall import Recall
 from monrest.sites.federation.answers import Record, RecordReader
-from monrest.sites.federation.questions import Reading
+from monrest.sites.federation.questions import RemoteReading
 from monrest.sites.federation.remote import FORM, ITSELF, PartialBody, Remote, Whom
 from monrest.sites.transport import PartialRows
 
@@ -102,7 +102,7 @@ class RestQueries:
     ) -> Deferred[list[Row]]:
         """Give the rows of a question (``questions.question``)."""
         del width, urgent, texts, recall  # words of Livestatus
-        assert isinstance(transform, Reading)
+        assert isinstance(transform, RemoteReading)
         # A core gives its newest lines first, an instance its oldest.
         found = _Found(transform, None if log else packed)
         return self.running.begin(self._query(request.decode(), timeout, found, backwards=log))
@@ -142,7 +142,7 @@ class RestQueries:
 class _Found:
     """The rows of an answer that arrives piece by piece; ``packed`` takes those of a large one."""
 
-    reading: Reading
+    reading: RemoteReading
     packed: PackedRows | None
     _rows: list[Row] = field(factory=list, init=False)
     _records: list[Record] = field(factory=list, init=False)

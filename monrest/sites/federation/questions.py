@@ -21,7 +21,7 @@ from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
 from monrest.query.schema import EMPTY, CoreType
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import Record
-from monrest.sites.normalise import Layout, fixed
+from monrest.sites.normalise import RowTypes, fixed
 
 Read = Callable[[Sequence[Record]], list[Row]]
 
@@ -35,7 +35,7 @@ _NEWEST = (("time", True), ("lineno", True))
 
 
 @frozen
-class Reading:
+class RemoteReading:
     """Makes rows of objects, slice by slice; ``whole``: of all of them, because they are added."""
 
     read: Read
@@ -47,15 +47,15 @@ class Reading:
 
 
 @frozen
-class Question:
+class RemoteQuestion:
     """A request below the path of a site, how wide its rows are and how its answer is read."""
 
     request: bytes
     width: int
-    reading: Reading
+    reading: RemoteReading
 
 
-def question(pushed: Pushed, capabilities: Capabilities, layout: Layout | None) -> Question:
+def question(pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None) -> RemoteQuestion:
     """How to ask the other side; raise BadRequest for a value that cannot be written."""
     types = capabilities.tables.get(pushed.table, {})
     given = [*_conditions(pushed, types), *_limits(pushed)]
@@ -63,15 +63,15 @@ def question(pushed: Pushed, capabilities: Capabilities, layout: Layout | None) 
     if pushed.stats:
         counted = _Counted(pushed.columns, pushed.stats)
         columns, width = counted.columns(), len(pushed.columns) + len(pushed.stats)
-        reading = Reading(counted.read, whole=True)
+        reading = RemoteReading(counted.read, whole=True)
     else:
         columns = pushed.columns
         shape = layout or tuple((name, _type(types, name)) for name in pushed.columns)
-        reading, width = Reading(_reader(columns, shape)), len(shape)
+        reading, width = RemoteReading(_reader(columns, shape)), len(shape)
     if columns:
         given.insert(0, ("columns", ",".join(columns)))
     request = f"/{quote(collection)}?{urlencode(given, quote_via=quote)}"
-    return Question(request.encode(), width, reading)
+    return RemoteQuestion(request.encode(), width, reading)
 
 
 def _type(types: Mapping[str, str], name: str) -> CoreType:
@@ -150,7 +150,7 @@ def _quoted(test: Test) -> str:
 # ---------------------------------------------------------------- rows
 
 
-def _reader(columns: Sequence[str], layout: Layout) -> Read:
+def _reader(columns: Sequence[str], layout: RowTypes) -> Read:
     known = frozenset(columns)
     # No object has None for a key, so that a column that was not asked for is missing.
     names: list[Any] = [name if name in known else None for name, _ in layout]

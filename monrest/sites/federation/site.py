@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import LivestatusError
-from monrest.sites.asking import Ask
+from monrest.sites.asking import CoreRequest
 from monrest.sites.capabilities import Program
 from monrest.sites.federation.listing import Facts
 from monrest.sites.federation.orders import RestOrders
@@ -25,7 +25,7 @@ from monrest.sites.transport import Hops
 
 if TYPE_CHECKING:
     from monrest.config.values import SiteConfig
-    from monrest.sites.federation.source import Source
+    from monrest.sites.federation.source import FederationSource
 
 
 S = TypeVar("S", bound="FederatedSite")
@@ -44,7 +44,7 @@ class FederatedSite(Site):
 
     kind: ClassVar[str] = "http"
 
-    source: Source = field(kw_only=True)
+    source: FederationSource = field(kw_only=True)
     facts: Facts | None = field(kw_only=True, default=None)
     _copies: WeakSet[FederatedSite] = field(init=False, factory=WeakSet)
 
@@ -118,7 +118,7 @@ class FederatedSite(Site):
             return fail(self.too_late())
         return self.in_flight.run(send, left, once=not reads, hurried=self.hurry is not None)
 
-    def _send(self, ask: Ask, core: str, seconds: float) -> Deferred[list[Row]]:
+    def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
         return super()._send(ask, core, seconds).addErrback(self._doubt)
 
     def _doubt(self, failure: Failure) -> Failure:

@@ -43,7 +43,7 @@ class NotListedError(LivestatusError):
 
 
 @define(eq=False)
-class Source:
+class FederationSource:
     """``changed`` is called when there are other sites than before."""
 
     log: ClassVar[Logger] = Logger()

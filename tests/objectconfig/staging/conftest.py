@@ -5,8 +5,8 @@ import os
 import pytest
 import pytest_twisted
 
-from monrest.objectconfig.journal import Room
-from monrest.objectconfig.save import Allowed, Write, write
+from monrest.objectconfig.journal import SaveRoom
+from monrest.objectconfig.save import Writable, Write, write
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.objectconfig.staging.files import NOBODY, sha256
 from tests.objectconfig.staging.site import Daemon, Site
@@ -52,7 +52,7 @@ def conf(tmp_path):
 
 @pytest.fixture
 def room(tmp_path):
-    return Room.of(tmp_path / "var", "prod")
+    return SaveRoom.of(tmp_path / "var", "prod")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def saved(conf, room):
             for name, content in contents.items()
         ]
         with room.locked():
-            allowed = Allowed(folders=(str(conf),), files=files)
+            allowed = Writable(folders=(str(conf),), files=files)
             return write(room, writes, allowed, note={"user": "ann"})
 
     return save_

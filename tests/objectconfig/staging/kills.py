@@ -18,8 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path.cwd()))
 
 from monrest.objectconfig import journal, save, targets
-from monrest.objectconfig.journal import Room
-from monrest.objectconfig.save import Allowed, Write, recover_all, write
+from monrest.objectconfig.journal import SaveRoom
+from monrest.objectconfig.save import Writable, Write, recover_all, write
 from monrest.objectconfig.targets import digest
 
 OURS = {module.__file__ for module in (journal, save, targets)}
@@ -39,7 +39,7 @@ def lay_out(folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     # The last version of an earlier save, which this one replaces.
-    room = Room.of(folder / "var", "prod")
+    room = SaveRoom.of(folder / "var", "prod")
     (room.folder / "backup-earlier").mkdir()
     (room.folder / "backup-earlier" / "0").write_bytes(b"earlier")
 
@@ -54,9 +54,9 @@ def save_all(folder):
         )
         for name in names
     ]
-    room = Room.of(folder / "var", "prod")
+    room = SaveRoom.of(folder / "var", "prod")
     with room.locked():
-        write(room, writes, Allowed(folders=(str(folder / "conf"),)), note={})
+        write(room, writes, Writable(folders=(str(folder / "conf"),)), note={})
 
 
 def killed(work, calls):
@@ -96,7 +96,7 @@ def found(folder):
     files = {
         str(path.relative_to(conf)): path.read_bytes() for path in conf.rglob("*") if path.is_file()
     }
-    room = Room.of(folder / "var", "prod")
+    room = SaveRoom.of(folder / "var", "prod")
     rest = {path.name for path in room.folder.iterdir()} - {"lock"}
     empty = [path for path in conf.rglob("*") if path.is_dir() and not any(path.iterdir())]
     return files, rest, empty

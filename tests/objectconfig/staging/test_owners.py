@@ -10,7 +10,7 @@ import stat
 import pytest
 
 from monrest.base.errors import Forbidden
-from monrest.objectconfig.save import Allowed, Write, write
+from monrest.objectconfig.save import Writable, Write, write
 from tests.objectconfig.staging.files import NOBODY, sha256, tree, untouched
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
@@ -36,7 +36,7 @@ def attempt(conf, room, asuser):
 
         def work():
             with room.locked():
-                return write(room, [one], Allowed(folders=(str(conf),)), note={})
+                return write(room, [one], Writable(folders=(str(conf),)), note={})
 
         told = asuser(work, groups)
         after = path.stat()

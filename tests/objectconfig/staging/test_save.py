@@ -12,8 +12,8 @@ from attrs import evolve
 
 from monrest.base.errors import Conflict, Forbidden
 from monrest.objectconfig import journal, save
-from monrest.objectconfig.journal import BusyError, Room
-from monrest.objectconfig.save import Allowed, Write, recover_all, write
+from monrest.objectconfig.journal import SaveRoom, SaveRunningError
+from monrest.objectconfig.save import Writable, Write, recover_all, write
 from tests.objectconfig.staging.files import NOBODY, sha256, tree, untouched
 
 
@@ -106,20 +106,20 @@ def test_a_configured_folder_may_be_a_link_and_a_named_file_may_be_anywhere(conf
         Write(path=f"{link}/a.cfg", base_hash=sha256(b"old a"), content=b"new"),
         Write(path=str(named), base_hash=sha256(b"old"), content=b"new"),
     ]
-    write(room, writes, Allowed(folders=(str(link),), files={str(named)}), note={})
+    write(room, writes, Writable(folders=(str(link),), files={str(named)}), note={})
     assert (conf / "a.cfg").read_bytes() == named.read_bytes() == b"new"
     again = evolve(writes[0], base_hash=sha256(b"new"), content=b"x")
     both = [again, evolve(again, path=str(conf / "a.cfg"))]
     with pytest.raises(Forbidden, match="the same one"):
-        write(room, both, Allowed(folders=(str(link), str(conf))), note={})
+        write(room, both, Writable(folders=(str(link), str(conf))), note={})
 
 
 def test_saves_keep_each_other_out(conf, room, tmp_path):
-    elsewhere = Room.of(tmp_path / "other var", "prod")
+    elsewhere = SaveRoom.of(tmp_path / "other var", "prod")
     with room.locked([str(conf)]):
-        with pytest.raises(BusyError), room.locked():
+        with pytest.raises(SaveRunningError), room.locked():
             pass
-        with pytest.raises(BusyError), elsewhere.locked([str(conf), str(conf / "missing")]):
+        with pytest.raises(SaveRunningError), elsewhere.locked([str(conf), str(conf / "missing")]):
             pass
         with elsewhere.locked():
             recover_all(tmp_path / "var")
@@ -129,9 +129,9 @@ def test_saves_keep_each_other_out(conf, room, tmp_path):
 
 def test_rooms_of_strange_sites_are_inside_the_state_folder(tmp_path):
     for site in ("..", "a/b", "../../x", ".", "\u00e4 \n"):
-        room = Room.of(tmp_path / "var", site)
+        room = SaveRoom.of(tmp_path / "var", site)
         assert room.folder.resolve().parent == (tmp_path / "var/objectconfig").resolve()
-    assert len(Room.all(tmp_path / "var")) == 5
+    assert len(SaveRoom.all(tmp_path / "var")) == 5
 
 
 def test_what_somebody_changed_after_a_kill_is_left_alone(conf, room, saved, monkeypatch):
@@ -146,7 +146,7 @@ def test_what_somebody_changed_after_a_kill_is_left_alone(conf, room, saved, mon
 
 
 def test_the_journal_is_read_back(room):
-    entry = journal.Entry(
+    entry = journal.JournalEntry(
         path="/x/a.cfg", folder="/x", name="a.cfg", temporary=".t", old=None, new="ff"
     )
     written = journal.Journal(state="commit", backup="b", entries=(entry,), made=("/x",))

@@ -9,7 +9,7 @@ import pytest
 
 from monrest.base.errors import Forbidden, Unavailable
 from monrest.objectconfig import save
-from monrest.objectconfig.save import Allowed, ChangedOnDiskError, Write, write
+from monrest.objectconfig.save import ChangedOnDiskError, Writable, Write, write
 from tests.objectconfig.staging.files import sha256, tree, untouched
 
 
@@ -85,7 +85,7 @@ def test_other_places_are_refused(conf, room, path):
         write(
             room,
             [Write(path=path.format(conf=conf), base_hash=None, content=b"x")],
-            Allowed(folders=(str(conf),)),
+            Writable(folders=(str(conf),)),
             note={},
         )
     assert tree(conf.parent) == before
@@ -112,7 +112,7 @@ def test_what_is_not_writable_refuses_before_anything_is_written(
             Write(path=str(conf / "a.cfg"), base_hash=sha256(b"old a"), content=b"x"),
             Write(path=str(conf / "n/c.cfg"), base_hash=None, content=b"x"),
         ]
-        write(room, writes, Allowed(folders=(str(conf),)), note={})
+        write(room, writes, Writable(folders=(str(conf),)), note={})
 
     with pytest.raises(Forbidden, match="not writable"):
         asuser(attempt)

@@ -10,7 +10,7 @@ from twisted.internet.defer import gatherResults
 from monrest.base.errors import Forbidden, Unavailable
 from monrest.objectconfig import saving, stash, targets
 from monrest.objectconfig.hooks import environment
-from monrest.objectconfig.journal import BusyError, Room
+from monrest.objectconfig.journal import SaveRoom, SaveRunningError
 from monrest.objectconfig.save import ChangedOnDiskError
 from tests.objectconfig.staging.site import HOSTS, later
 
@@ -188,11 +188,11 @@ async def test_saves_of_two_people_wait_for_each_other(daemon, site):
 
 async def test_a_save_waits_for_another_process_but_not_for_ever(daemon, tmp_path, monkeypatch):
     await daemon.patch("w1", alias="x")
-    room = Room.of(tmp_path / "var", "prod")
+    room = SaveRoom.of(tmp_path / "var", "prod")
     with room.locked():
         with monkeypatch.context() as patch:
             patch.setattr(saving, "_PATIENCE", 0.15)
-            with pytest.raises(BusyError):
+            with pytest.raises(SaveRunningError):
                 await daemon.save()
         waiting = later(daemon.save())
         await daemon.view("bob")
