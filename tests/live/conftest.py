@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,12 @@ from harness.recorder import Recorder, problems
 
 
 def pytest_collection_modifyitems(config, items):
-    """With a core of the command line: leave out what is not for it, and say why."""
+    """With a core of the command line: leave out what is not for it, and say why.
+
+    Otherwise an Icinga 2 has no part in modules that say why they are ``SAME_FOR_ALL_CORES``.
+    """
     if GIVEN is None:
+        items[:] = [one for one in items if not superfluous(one)]
         return
     core = GivenCore(tempfile.mkdtemp())
     core.start()
@@ -34,6 +39,13 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [one for one in items if not reasons[Path(one.path).stem]]
     for name, reason in sorted(reasons.items()):
         print(f"{name}: {f'left out, {reason}' if reason else 'runs'}")
+
+
+def superfluous(item):
+    """Whether a test asserts of an Icinga 2 what does not depend on the core."""
+    if not hasattr(item, "callspec") or item.callspec.params.get("bench") != "icinga2":
+        return False
+    return hasattr(item.module, "SAME_FOR_ALL_CORES")
 
 
 @pytest.fixture(autouse=True)
@@ -62,16 +74,65 @@ def started(core):
 
 
 KINDS = ["given"] if GIVEN else ["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
+NAMES = ["given"] if GIVEN else ["embedded", "icinga2"]
+
+
+class Bench:
+    """A primed core of a kind, with a daemon before it whose requests are recorded."""
+
+    def __init__(self, kind, factory):
+        self.kind, self.factory, self.ends = kind, factory, []
+
+    @cached_property
+    def core(self):
+        core = made_core(CORES, self.kind, self.factory.mktemp(self.kind))
+        self.ends.append(core.stop)
+        return started(core)
+
+    @cached_property
+    def recorder(self):
+        recorder = Recorder(self.factory.mktemp("recorder") / "live", self.core.socket)
+        self.ends.append(recorder.close)
+        return recorder
+
+    @cached_property
+    def daemon(self):
+        """With the core as its only site ``s1``, connected through the recorder."""
+        daemon = Daemon(
+            self.factory.mktemp("daemon"),
+            [site("s1", f"unix:{self.recorder.path}", name="Site One", section="Europe/Munich")],
+        )
+        self.ends.append(daemon.stop)
+        return daemon.start()
+
+    def close(self):
+        for end in reversed(self.ends):
+            end()
+
+
+@pytest.fixture(scope="session")
+def benches(tmp_path_factory):
+    """One bench for each kind of core; at the end every request of the suite must be clean."""
+    made = {kind: Bench(kind, tmp_path_factory) for kind in NAMES}
+    yield made
+    bad = []
+    for bench in made.values():
+        bench.close()
+        if "recorder" in vars(bench):
+            bad += [(one, found) for one in bench.recorder.requests if (found := problems(one))]
+    assert not bad
 
 
 @pytest.fixture(scope="session", params=KINDS)
-def core(request, tmp_path_factory):
-    """A primed core: the embedded one, and the real Icinga 2; or the one of ``make test-core``."""
-    core = made_core(CORES, request.param, tmp_path_factory.mktemp(request.param))
-    try:
-        yield started(core)
-    finally:
-        core.stop()
+def bench(request, benches):
+    """The embedded core, and the real Icinga 2; or the one of ``make test-core``."""
+    return benches[request.param]
+
+
+@pytest.fixture(scope="session")
+def core(bench):
+    """A primed core, of each kind."""
+    return bench.core
 
 
 def made_core(cores, name, folder):
@@ -99,26 +160,15 @@ def tape(own, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def recorder(core, tmp_path_factory):
-    """The proxy in front of ``core``; at the end every request of the suite must be clean."""
-    recorder = Recorder(tmp_path_factory.mktemp("recorder") / "live", core.socket)
-    yield recorder
-    recorder.close()
-    bad = {request: found for request in recorder.requests if (found := problems(request))}
-    assert not bad
+def recorder(bench):
+    """The proxy in front of ``core``."""
+    return bench.recorder
 
 
 @pytest.fixture(scope="session")
-def daemon(core, recorder, tmp_path_factory):
-    """A daemon with ``core`` as its only site ``s1``, connected through the recorder."""
-    daemon = Daemon(
-        tmp_path_factory.mktemp("daemon"),
-        [site("s1", f"unix:{recorder.path}", name="Site One", section="Europe/Munich")],
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+def daemon(bench):
+    """The daemon of the bench."""
+    return bench.daemon
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ import openpyxl
 import pytest
 from harness.expect import HOSTS, refused
 
+SAME_FOR_ALL_CORES = "rows are written long after they came from a core"
+
 
 def sheet(response):
     """The rows of the only worksheet of a workbook."""

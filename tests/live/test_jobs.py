@@ -19,6 +19,8 @@ from harness.waiting import until
 from tests.forks import REPOSITORY
 from tests.table import each
 
+SAME_FOR_ALL_CORES = "a job is a request that somebody waits for elsewhere"
+
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 
 BEGUN = "0 of 1 sites have answered"

@@ -11,6 +11,8 @@ from harness.waiting import until
 
 from tests.fakes.smtp import MailServer
 
+SAME_FOR_ALL_CORES = "reports ask as anybody does"
+
 PATH = "/mon/reports"
 
 

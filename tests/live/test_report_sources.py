@@ -9,6 +9,8 @@ from harness.daemon import Daemon, site
 from harness.expect import refused
 from harness.waiting import until
 
+SAME_FOR_ALL_CORES = "reports ask as anybody does"
+
 PATH = "/mon/reports"
 URL = "report_from_url.tt"
 OURS = """+++

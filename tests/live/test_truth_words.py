@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+SAME_FOR_ALL_CORES = "words are read before a core is asked"
+
 YES = ["1", "true", "YES", "On"]
 NO = ["0", "False", "no", "OFF", ""]
 

@@ -9,6 +9,8 @@ import sys
 import pytest
 from harness.waiting import until
 
+SAME_FOR_ALL_CORES = "what has no column is not asked for"
+
 NAM = "columns: no row has a column nam"
 
 CASES = [
