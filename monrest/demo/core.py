@@ -16,23 +16,12 @@ from monrest.base.clock import WallClock
 from monrest.demo.inventory import Inventory
 from monrest.demo.logbook import Logbook
 from monrest.demo.objects import Comment, Downtime, Target
+from monrest.query.sendable import COUNTERS
 
 PROGRAM_VERSION = "1.5.2-demo"
 LIVESTATUS_VERSION = "1.5.1-naemon"
 INTERVAL_LENGTH = 60
 """Seconds in one unit of check and notification intervals."""
-
-COUNTERS = (
-    "connections",
-    "forks",
-    "host_checks",
-    "livecheck_overflows",
-    "livechecks",
-    "log_messages",
-    "neb_callbacks",
-    "requests",
-    "service_checks",
-)
 
 
 @define(eq=False, repr=False)

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import re2
 from attrs import frozen
 
-from monrest.demo.columns import Field, Table
 from monrest.demo.objects import MODIFIED
+from monrest.demo.tables import Field, Table
 from monrest.objectconfig.records import number_of
 
 Predicate: TypeAlias = Callable[[Any], bool]

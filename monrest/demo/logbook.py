@@ -153,7 +153,9 @@ class Logbook:
         self.past(moment, f"LOG ROTATION: {kind}")
         self.past(moment, "LOG VERSION: 2.0")
 
-    def newest_first(self, since: float | None, until: float | None) -> list[LogEntry]:
+    def newest_first(
+        self, since: float | None = None, until: float | None = None
+    ) -> list[LogEntry]:
         """Parsed entries with ``since <= time <= until``, newest first."""
         time = attrgetter("time")
         low = 0 if since is None else bisect_left(self.entries, since, key=time)

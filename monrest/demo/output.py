@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from attrs import define, field
 
-from monrest.demo.columns import EMPTY, Column, Field, Part
+from monrest.demo.tables import Column, Field, Part
+from monrest.query.schema import EMPTY
 
 Encode: TypeAlias = Callable[[Any], str]
 Separators: TypeAlias = tuple[str, str, str, str]

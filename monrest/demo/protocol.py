@@ -16,11 +16,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from monrest.demo.columns import Table
 from monrest.demo.core import Core
 from monrest.demo.execute import Steps, execute
 from monrest.demo.filters import CoreDiedError, RequestError
 from monrest.demo.request import Framing, Request, read_request
+from monrest.demo.tables import Table
 from monrest.demo.waiting import Waiting, must_wait
 
 _LONGEST_LINE = 65536

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 from attrs import define, field, frozen
 
-from monrest.demo.columns import Field, Table
 from monrest.demo.filters import (
     CoreDiedError,
     Every,
@@ -17,6 +16,7 @@ from monrest.demo.filters import (
     combine,
     read_test,
 )
+from monrest.demo.tables import Field, Table
 
 FUNCTIONS = frozenset({"sum", "min", "max", "avg", "std", "suminv", "avginv"})
 FORMATS = frozenset({"csv", "json", "wrapped_json", "python"})

@@ -15,11 +15,12 @@ from attrs import define, field
 from twisted.internet.interfaces import IDelayedCall
 
 from monrest.demo.checks import Result, process
-from monrest.demo.core import COUNTERS, INTERVAL_LENGTH, Core
+from monrest.demo.core import INTERVAL_LENGTH, Core
 from monrest.demo.downtimes import advance_all, expire
 from monrest.demo.notifications import dependency_fails
 from monrest.demo.objects import STATE_TYPES, Host, Target, label, state_name
 from monrest.demo.plugins import output_of
+from monrest.query.sendable import COUNTERS
 
 _TICK = 1.0
 _BUDGET = 0.005

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from monrest.demo.columns import Field
 from monrest.demo.filters import compile_filter
 from monrest.demo.output import Encode, Format
 from monrest.demo.request import Request, Stat
+from monrest.demo.tables import Field
 
 _PERF = re.compile(r"('[^']*'|[^\s=']+)=([-+]?[0-9.]+)")
 _SMALLEST = -9223372036854775808

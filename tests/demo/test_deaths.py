@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from monrest.demo.core import COUNTERS
+from monrest.query.sendable import COUNTERS
 from tests.demo.conftest import SITE, START
 
 ALL = sorted([*COUNTERS, *(f"{name}_rate" for name in COUNTERS)])

@@ -241,13 +241,11 @@ RULES = [
 @pytest.mark.parametrize(("text", "kind"), RULES)
 def test_rules_as_the_embedded_core_tells_them(text, kind):
     """What a core says about a rule means the same as the rule."""
-    from monrest.demo import other_columns
+    from monrest.demo.tables import exception_info
 
     made = timeperiod("P", "", {}, [(text, "08:00-09:00")])
     column = reportperiod._EXCEPTIONS[kind - 1]
-    told = timeperiod_of(
-        {"name": "P", "days": [[]] * 7, column: [other_columns._rule(made.rules[0])]}
-    )
+    told = timeperiod_of({"name": "P", "days": [[]] * 7, column: [exception_info(made.rules[0])]})
     start = datetime(2024, 1, 1).date()
     for offset in range(400):
         one = start + timedelta(days=offset)
