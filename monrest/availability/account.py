@@ -1,4 +1,4 @@
-"""How long hosts and services were in which state (availability.md, section 3).
+"""How long hosts and services were in which state (docs/spec/availability.md).
 
 Pure: events in the order of time go in, seconds for every object come out. Nothing is kept of an
 event, so the memory is that of the objects, however long the log is.
@@ -216,7 +216,7 @@ def words_of(key: ObjectKey) -> tuple[str, ...]:
 
 
 def row(key: ObjectKey, times: Times, span: Span) -> dict[str, int | float]:
-    """The fields of section 1.1: seconds, and their percentage of the whole report."""
+    """The fields of a row: seconds, and their percentage of the whole report."""
     values: dict[str, int] = {}
     for state, word in enumerate(words_of(key)):
         values[f"time_{word}"] = times.seconds[state]

@@ -1,4 +1,4 @@
-"""Which objects of a report are in downtime while a log goes by (availability.md, section 3)."""
+"""Which objects of a report are in downtime while a log goes by."""
 
 from __future__ import annotations
 

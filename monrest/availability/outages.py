@@ -1,4 +1,4 @@
-"""From when to when hosts and services were out (availability.md, section 6).
+"""From when to when hosts and services were out (docs/spec/availability.md, "Outages").
 
 Pure like ``availability``: events in the order of time go in, outages of every object come out.
 """
@@ -155,7 +155,7 @@ def outages(
 
 
 def row(key: ObjectKey, outage: Outage) -> dict[str, Any]:
-    """The fields of section 6.1; ``service`` only where there is one."""
+    """The fields of an outage; ``service`` only where there is one."""
     found: dict[str, Any] = {
         "class": words_of(key)[outage.state],
         "type": outage.type,

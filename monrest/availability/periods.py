@@ -1,4 +1,6 @@
-"""From when to when a report goes: named ranges of the calendar (availability.md, section 2.3).
+"""From when to when a report goes: named ranges of the calendar.
+
+Rules: docs/spec/availability.md, "Span of a report".
 
 Days, weeks, months and years are those of a time zone, so that a day may have 23 or 25 hours.
 """

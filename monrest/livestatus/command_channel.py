@@ -1,8 +1,8 @@
 """The way on which one core is told commands: a connection of its own beside those of the pool.
 
-livestatus.md, sections 7.1 and 15. One transmission at a time, in order; nothing is ever sent a
-second time. Whoever stops waiting does not end a transmission, because a command that was cut
-may have been executed or not.
+One transmission at a time, in order; nothing is ever sent a second time. Whoever stops waiting does
+not end a transmission, because a command that was cut may have been executed or not
+(docs/spec/livestatus.md, "Commands on the wire").
 """
 
 from __future__ import annotations

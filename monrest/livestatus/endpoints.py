@@ -1,8 +1,8 @@
 """From a site's configuration to a Twisted endpoint: Unix sockets, TCP, TLS.
 
-livestatus.md, section 9: plain Livestatus is neither encrypted nor authenticated; ``tls:`` is the
-same protocol inside TLS, with the server's certificate checked unless the operator says no. The
-addresses of other instances (section 17) are reached in the same way.
+Plain Livestatus is neither encrypted nor authenticated; ``tls:`` is the same protocol inside TLS,
+with the server's certificate checked unless the operator says no. Addresses of other instances are
+reached in the same way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from monrest.config.values import SiteConfig
 
 CONNECT_TIMEOUT = 5.0
-"""Seconds for connecting, TLS handshake included (livestatus.md, section 7)."""
+"""Seconds for connecting, TLS handshake included."""
 
 _LONGEST_PATH = 107
 _BEGIN = b"-----BEGIN CERTIFICATE-----"

@@ -1,7 +1,6 @@
 """What may go wrong between us and a core, as short reasons without paths and addresses.
 
-The texts are those that a user sees beside the site's id (livestatus.md, section 7: errors to
-tell apart); whoever needs more looks into the log.
+The texts are those that a user sees beside the site's id; whoever needs more looks into the log.
 """
 
 from __future__ import annotations

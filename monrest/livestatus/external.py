@@ -1,8 +1,8 @@
 r"""Building command lines: the only place where something for a core to do is put together.
 
-livestatus.md, section 7.1, and auth-and-commands.md, sections 1.4 and 1.5: a newline inside a line
-would start a command of its own, a semicolon in any field but a last free text would shift the
-fields behind it. Both are refused here once more, whoever checked before.
+A newline inside a line would start a command of its own, a semicolon in any field but a last free
+text would shift the fields behind it. Both are refused here once more, whoever checked before
+(docs/spec/commands.md, "What goes into a line").
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _refused(command: CoreCommand, why: str) -> BadRequest:
 
 
 def decodes_backslashes(capabilities: Capabilities) -> bool:
-    """Whether the core reads a backslash as the beginning of an escape (section 7.1).
+    """Whether the core reads a backslash as the beginning of an escape.
 
     An LMD passes lines on as they are; its first site tells what stands behind it.
     """

@@ -1,7 +1,7 @@
 """Reading answers: the fixed16 header, rows while they arrive, everything cores do wrong.
 
-Pure functions over bytes; the rules are those of livestatus.md, sections 5, 6, 10 and 12. Rows
-are parsed in slices as the bytes come in, so that no single step holds up the reactor.
+Pure functions over bytes. Rows are parsed in slices as the bytes come in, so that no single step
+holds up the reactor. Rules: docs/spec/livestatus.md, "Answers".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DAMAGE = re.compile(rb"\\u0[7fF][c-fC-F]")
 
 
 class Damaged(list[Row]):
-    """Rows with letters that a Naemon writes instead of emoji (livestatus.md, section 10)."""
+    """Rows with letters that a Naemon writes instead of emoji."""
 
 
 def parse_header(data: bytes) -> tuple[int, int]:

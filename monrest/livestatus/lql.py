@@ -163,7 +163,7 @@ def simplified(tree: CoreFilter) -> CoreFilter | bool:
 def opposite(tree: CoreFilter) -> CoreFilter:
     """The negation of ``tree`` with inverse operators in the place of Negate.
 
-    For cores whose StatsNegate does nothing (livestatus.md, section 12).
+    For cores whose StatsNegate does nothing.
     """
     if isinstance(tree, Test):
         if tree.op.startswith("!") and tree.op not in _OPPOSITE:

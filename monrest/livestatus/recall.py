@@ -1,7 +1,7 @@
 """Rows of an answer that was asked for before: only the lines that are new are parsed.
 
 Whoever reads the same big table every minute gets mostly what is known already. A Naemon writes
-each row in a line of its own (livestatus.md, section 6), so that equal lines are equal rows; they
+each row in a line of its own, so that equal lines are equal rows; they
 are given as the very same objects, which tells the reader at no cost that nothing has changed.
 """
 

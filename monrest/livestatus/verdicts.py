@@ -1,6 +1,6 @@
 """What cores say about commands, read as it arrives: one verdict for each command, in order.
 
-livestatus.md, section 7.1. Nothing here knows connections.
+Nothing here knows connections. Rules: docs/spec/livestatus.md, "Commands on the wire".
 """
 
 from __future__ import annotations

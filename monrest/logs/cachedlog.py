@@ -2,7 +2,7 @@
 
 A time is read in up to three pieces: what is older than the cache from the core, then from the
 cache, then the newest lines from the core again. The numbers of a report are the same whichever
-piece a line is in (availability.md, section 8.1).
+piece a line is in (docs/spec/logcache.md, "What is sure").
 """
 
 from __future__ import annotations

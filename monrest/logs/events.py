@@ -1,4 +1,4 @@
-"""Log lines as events of hosts and services (availability.md, sections 3.1, 3.6 and 7.3).
+"""Log lines as events of hosts and services (docs/spec/availability.md, "Which states count").
 
 Only the text of a line is read, because the parsed columns differ from core to core. What a line
 says is a claim: anybody who may send the LOG command can write one.
@@ -183,7 +183,7 @@ _EARLY = 30
 def transition(time: int, message: str, period: str) -> tuple[int, bool] | None:
     """When ``period`` began (true) or ended by this line; None if it says nothing about it.
 
-    Cores write these lines up to a minute late, so their times are rounded (section 3.7).
+    Cores write these lines up to a minute late, so their times are rounded.
     """
     kind, _, rest = message.partition("] ")[2].partition(": ")
     if kind != _TRANSITION or not rest.startswith(f"{period};"):

@@ -1,7 +1,7 @@
 """A log line as the cache keeps it: its values, its identity, what of it repeats another one.
 
 Values are kept as the cores tell them, so that an answer from the cache is the answer of the core
-(availability.md, sections 7.1 and 8.1). ``options`` is left out where the message holds it.
+(docs/spec/logcache.md). ``options`` is left out where the message holds it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where log lines come from: slices of some seconds, the oldest first, one after the other.
 
 A report over a year reads more lines than fit into memory, so a source hands them over in slices
-and forgets them. The cores themselves are one source (availability.md, sections 3.1 and 7.5).
+and forgets them. The cores themselves are one source.
 """
 
 from __future__ import annotations

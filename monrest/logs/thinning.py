@@ -1,6 +1,6 @@
 """Taking old lines out of the cache: those that tell nothing new, and at some age all.
 
-Rules: frontend-data.md, section 10.5, and availability.md, section 8.1.
+Rules: docs/spec/logcache.md, "Compaction".
 """
 
 from __future__ import annotations

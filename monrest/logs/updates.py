@@ -134,5 +134,5 @@ async def every(waiting: Sequence[Deferred[T]]) -> list[T]:
 
 
 def at_once(sites: int) -> int:
-    """How many sites are updated at the same time (frontend-data.md, section 10.1)."""
+    """How many sites are updated at the same time."""
     return next((number for more, number in _AT_ONCE if sites > more), 1)

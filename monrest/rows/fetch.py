@@ -154,7 +154,7 @@ async def fetch(
 
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
-    """``X-Mon-Columns: 1``: every exposed variable on every row (query-engine.md, section 12)."""
+    """``X-Mon-Columns: 1``: every exposed variable on every row."""
     if not truth(request.caller.headers.get(context.names.header("Columns"))):
         return rows
     names = {
@@ -178,7 +178,7 @@ async def _unseen(
     """Which of these labels of performance data no row of the collection has.
 
     Asked only when the rows that a filter left have none of them: whether a name is a typing
-    error must not depend on what the cores could filter (query-engine.md, section 4.3).
+    error must not depend on what the cores could filter.
     """
     if not missing:
         return ()
@@ -218,7 +218,7 @@ async def fetch_stats(
     extra: tuple[Condition, ...] = (),
     unseen: set[str] | None = None,
 ) -> Document:
-    """The fields of ``spec`` summed over the selected sites (query-engine.md, section 17).
+    """The fields of ``spec`` summed over the selected sites.
 
     Row filters and visibility apply; ``columns`` is left to ``reselect``, because resources may
     compute further fields first. Names in filters that no row has are an error, or are added to

@@ -1,4 +1,4 @@
-"""Log lines written short: ``line(-100, "OK H")`` as in the worked examples of availability.md."""
+"""Log lines written short: ``line(-100, "OK H")``."""
 
 from __future__ import annotations
 

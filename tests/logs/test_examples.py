@@ -1,4 +1,4 @@
-"""The worked examples A1 to A23 and the end-to-end day of availability.md, section 4."""
+"""Short logs, A1 to A23, and a whole day, with the numbers that follow from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named ranges: the numbers of availability.md 2.3, clock changes, several zones."""
+"""Named ranges: their bounds, clock changes, several zones."""
 
 from __future__ import annotations
 

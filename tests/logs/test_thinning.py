@@ -1,4 +1,4 @@
-"""What tells nothing new in a log, and removing that in small steps (availability.md, 8.1)."""
+"""What tells nothing new in a log, and removing that in small steps."""
 
 from monrest.logs import records, thinning
 from monrest.logs.line import repetitions

@@ -1,0 +1,110 @@
+"""Pages, headings and modules that comments, docstrings and pages name are in this repository."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+FOLDERS = ("bench", "docs", "etc", "monrest", "tests")
+
+ELSEWHERE = (
+    "DESIGN", "auth-and-commands", "findings", "frontend-data", "house", "icinga2-livestatus",
+    "import", "lmd", "node-control", "object-config", "query-engine", "style-models",
+)  # fmt: skip
+"""Pages that a reader of the repository does not have."""
+
+PAGE = re.compile(r"(?<![\w./-])((?:[\w.-]+/)*[\w-]+\.md)\b")
+MODULE = re.compile(
+    r"(?<![\w./-])(?:bench|etc|monrest|tests)/[\w/-]+\.(?:cfg|json|py|service|toml)\b"
+)
+HEADING = re.compile(r'(?:`|\))?(?:,| and| \()\s*"([^"]+)"')
+NUMBERED = re.compile(r"(?<!RFC \d{4}, )\b[Ss]ections? \d")
+
+
+def files() -> Iterator[Path]:
+    for suffix in ("py", "md", "toml"):
+        yield from sorted(ROOT.glob(f"*.{suffix}"))
+        for folder in FOLDERS:
+            yield from sorted((ROOT / folder).rglob(f"*.{suffix}"))
+
+
+def prose(path: Path) -> Iterator[str]:
+    """What people wrote for people, each text in one line."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".md":
+        yield " ".join(text.split())
+    elif path.suffix == ".toml":
+        yield " ".join(line.partition("#")[2].strip() for line in text.splitlines())
+    elif any(one.search(text) for one in (PAGE, MODULE, NUMBERED)):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                yield " ".join(str(node.value.value).split())
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        comments = (one.string.lstrip("# ") for one in tokens if one.type == tokenize.COMMENT)
+        yield " ".join(comments)
+
+
+def headings(page: Path) -> set[str]:
+    lines = page.read_text("utf-8").splitlines()
+    return {line.lstrip("#").strip() for line in lines if line.startswith("#")}
+
+
+def wrong(text: str, folder: Path) -> Iterator[str]:
+    """What is wrong with the citations in a text of a file in ``folder``."""
+    for found in PAGE.finditer(text):
+        page = next((at / found[1] for at in (ROOT, folder) if (at / found[1]).is_file()), None)
+        if page is None:
+            yield f"{found[1]} is not there"
+            continue
+        known, end = headings(page), found.end()
+        while heading := HEADING.match(text, end):
+            if heading[1] not in known:
+                yield f"{found[1]} has no heading {heading[1]!r}"
+            end = heading.end()
+    yield from (
+        f"{one[0]} is not there" for one in MODULE.finditer(text) if not (ROOT / one[0]).is_file()
+    )
+    yield from (f"{found[0]}: of which page?" for found in NUMBERED.finditer(text))
+
+
+def test_cited_pages_and_headings_are_in_the_repository():
+    problems = [
+        f"{path.relative_to(ROOT)}: {problem}"
+        for path in files()
+        for text in prose(path)
+        for problem in wrong(text, path.parent)
+    ]
+    assert not problems, "\n".join(problems)
+
+
+def test_no_page_is_named_that_a_reader_does_not_have():
+    names = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, ELSEWHERE))})\.md\b")
+    problems = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in files()
+        for found in names.finditer(path.read_text("utf-8"))
+    ]
+    assert not problems, "\n".join(problems)
+
+
+def test_wrong_citations_are_noticed():
+    folder = ROOT / "docs" / "spec"
+    for text, problems in (
+        ('as docs/spec/query.md, "Sort" and "Filters", says', []),
+        ('see `http.md`, "Errors"', []),
+        (
+            'docs/spec/query.md, "Sort" and "Nothing"',
+            ["docs/spec/query.md has no heading 'Nothing'"],
+        ),
+        ('docs/spec/nothing.md, "Sort"', ["docs/spec/nothing.md is not there"]),
+        ("the rules of section 4.7", ["section 4: of which page?"]),
+        ("`monrest/nothing.py` does it", ["monrest/nothing.py is not there"]),
+        ("RFC 9110, section 12.5.1", []),
+    ):
+        assert list(wrong(text, folder)) == problems
