@@ -100,14 +100,23 @@ METHOD_ORDER: tuple[Method, ...] = ("GET", "POST", "PATCH", "DELETE")
 """The order of methods in listings and in the Allow header."""
 
 
+ParameterType: TypeAlias = Literal[
+    "string", "integer", "number", "boolean", "time", "list", "object"
+]
+
+
 @frozen(kw_only=True)
 class Parameter:
-    """A parameter of one endpoint beside the common ones of every list."""
+    """A parameter of one endpoint beside the common ones of every list.
+
+    ``limit`` says how much of it is taken: bounds, words, lengths; empty for no limit of its own.
+    """
 
     name: str
     description: str
-    type: Literal["string", "integer", "number", "boolean"] = "string"
+    type: ParameterType = "string"
     required: bool = False
+    limit: str = ""
 
 
 LIST_PARAMETERS = (

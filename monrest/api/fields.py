@@ -1,25 +1,328 @@
-"""The fields of a record that a client sends, from a form or as JSON.
+"""The fields of what a client sends, in a form or as JSON: each kind has one reader.
 
-Rules: docs/spec/store.md, "Records".
+A declaration carries the type, the limit, the default and the meaning of a field. The reference
+page and every 400 are made from it. Rules: docs/spec/store.md, "Records".
 """
 
 from __future__ import annotations
 
-from datetime import tzinfo
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, tzinfo
 from math import floor, isfinite
 from typing import Any
 
+import orjson
+from attrs import field, frozen
+
 from monrest.api import csrf
+from monrest.api.endpoint import Parameter, ParameterType
+from monrest.base import truth
 from monrest.base.errors import BadRequest
 from monrest.base.values import RestRequest
+from monrest.query.functions import Moment
 from monrest.query.parse import RESERVED
 from monrest.query.scan import printable
 from monrest.query.times import parse_time
+from monrest.store.storable import require_storable
 
 SITES = ("backend", "backends")
+NUL = re.compile("\0")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+DATE = "%Y-%m-%d %H:%M:%S"
+"""How dates of records are stored, in the zone of the server."""
+
+_LATEST_DATE = 253_402_128_000
+"""Two days before the year 10000, which no zone moves behind the last year of calendars."""
 
 _LAST_SECOND = 253_402_300_799
 """The end of the year 9999, the last that calendars know."""
+
+_MOST_DIGITS = 9
+
+# -------------------------------------------------------------------- kinds of fields
+
+
+@frozen
+class Field(ABC):
+    """One field of a record; ``needed`` says what is expected where nothing would be wrong."""
+
+    name: str
+    help: str
+    type: ParameterType = field(default="string", kw_only=True)
+    needed: str = field(default="", kw_only=True)
+
+    @abstractmethod
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> Any:
+        """Give the value as the record has it; BadRequest for what is none.
+
+        ``where`` is in front of the name in errors, ``present`` what relative dates count from.
+        """
+
+    @property
+    def limit(self) -> str:
+        """The limit as the reference page shows it."""
+        return ""
+
+    def wrong(self, where: str, expected: str) -> BadRequest:
+        """Make the error that names the field and what was expected."""
+        return BadRequest(f"invalid {self.name}", f"{where}{self.name}: expected {expected}")
+
+
+@frozen
+class Text(Field):
+    """A text of at most ``longest`` characters, without those of the pattern ``refused``.
+
+    Values of ``numbers`` are texts as well. ``expected`` is what an error says for another type,
+    for a refused character and for too long a text.
+    """
+
+    longest: int = field(kw_only=True)
+    refused: re.Pattern[str] = field(default=CONTROL, kw_only=True)
+    stripped: bool = field(default=True, kw_only=True)
+    default: str = field(default="", kw_only=True)
+    numbers: tuple[type, ...] = field(default=(int, float), kw_only=True)
+    expected: tuple[str, str, str] = field(
+        default=("a text", "a text without control characters", "at most {longest} characters"),
+        kw_only=True,
+    )
+
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> str:
+        """Give the text, the default for nothing."""
+        del present
+        value = "" if value is None else value
+        if isinstance(value, bool) or not isinstance(value, (str, *self.numbers)):
+            raise self._wrong(where, 0)
+        text = str(value).strip() if self.stripped else str(value)
+        if self.refused.search(text):
+            raise self._wrong(where, 1)
+        if len(text) > self.longest:
+            raise self._wrong(where, 2)
+        if self.needed and not text.strip():
+            raise BadRequest(f"missing {self.name}", f"{where}{self.name}: expected {self.needed}")
+        return text or self.default
+
+    def _wrong(self, where: str, what: int) -> BadRequest:
+        return self.wrong(where, self.expected[what].format(longest=self.longest))
+
+    @property
+    def limit(self) -> str:
+        """The longest text."""
+        return f"{self.longest} characters"
+
+
+@frozen
+class Choice(Field):
+    """One of some words; nothing is the default."""
+
+    words: tuple[str, ...]
+    default: str = field(default="", kw_only=True)
+    expected: str = field(default="", kw_only=True)
+
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> str:
+        """Give the word."""
+        del present
+        word = value.strip() if isinstance(value, str) else value
+        if word is None or word == "":
+            return self.default
+        if not isinstance(word, str) or word not in self.words:
+            raise self.wrong(where, self.expected or f"one of {', '.join(self.words)}")
+        return word
+
+    @property
+    def limit(self) -> str:
+        """The words."""
+        return ", ".join(self.words)
+
+
+@frozen
+class Number(Field):
+    """A whole number; ``words``: also the words for yes and no."""
+
+    type: ParameterType = field(default="integer", kw_only=True)
+
+    least: int = field(kw_only=True)
+    most: int = field(kw_only=True)
+    default: int = field(default=0, kw_only=True)
+    words: bool = field(default=False, kw_only=True)
+
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> int:
+        """Give the number."""
+        del present
+        number: int | None = None
+        if value is None:
+            number = self.default
+        elif isinstance(value, str):
+            text = value.strip()
+            if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+                number = int(text)
+            elif self.words:
+                number = truth.truth(text)
+        elif isinstance(value, (bool, int)) or (isinstance(value, float) and value.is_integer()):
+            number = int(value)
+        if number is None or not self.least <= number <= self.most:
+            raise self.wrong(where, f"a number from {self.least} to {self.most}")
+        return int(number)
+
+    @property
+    def limit(self) -> str:
+        """The bounds."""
+        return f"{self.least} to {self.most}"
+
+
+@frozen
+class Flag(Field):
+    """1 or 0, for every word that says yes or no."""
+
+    type: ParameterType = field(default="boolean", kw_only=True)
+
+    default: int = field(default=0, kw_only=True)
+
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> int:
+        """Give 1 or 0."""
+        del present
+        found = self.default if value is None else truth.truth(value)
+        if found is None:
+            raise self.wrong(where, truth.EXPECTED)
+        return int(found)
+
+
+def comma_names(item: Any) -> Iterable[str] | None:
+    """Give the names between the commas of a text; None for what is no text."""
+    return map(str.strip, item.split(",")) if isinstance(item, str) else None
+
+
+@frozen
+class NameList(Field):
+    """A list of names, or a text with commas; a name that comes again counts once.
+
+    ``item`` gives the names of one item, None for what is none. ``check`` gets the field and a
+    name, and raises BadRequest. ``kind`` and ``number`` are what an error says for what is no list
+    of names, and for a list that is too long.
+    """
+
+    type: ParameterType = field(default="list", kw_only=True)
+
+    most: int = field(kw_only=True)
+    item: Callable[[Any], Iterable[str] | None] = field(default=comma_names, kw_only=True)
+    check: Callable[[str, str], object] = field(default=lambda *_: None, kw_only=True)
+    ordered: bool = field(default=False, kw_only=True)
+    kind: str = field(default="a list of names", kw_only=True)
+    number: str = field(default="a list of names", kw_only=True)
+
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> list[str]:
+        """Give the names, in their order or, if ``ordered``, sorted."""
+        del present
+        items = value.split(",") if isinstance(value, str) else [] if value is None else value
+        if not isinstance(items, list):
+            raise self.wrong(where, self.kind)
+        if len(items) > self.most:
+            raise self.wrong(where, self.number.format(most=self.most))
+        found: dict[str, None] = {}
+        for item in items:
+            names = self.item(item)
+            if names is None:
+                raise self.wrong(where, self.kind)
+            for name in filter(None, names):
+                self.check(f"{where}{self.name}", name)
+                found[name] = None
+        return sorted(found) if self.ordered else list(found)
+
+    @property
+    def limit(self) -> str:
+        """The number of names."""
+        return f"{self.most} names"
+
+
+@frozen
+class Date(Field):
+    """A date in the zone of ``present``; what is relative becomes what it means then."""
+
+    type: ParameterType = field(default="time", kw_only=True)
+
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> str:
+        """Give the date as ``DATE``, empty for none."""
+        assert present is not None
+        if value is None or value == "":
+            return ""
+        moment = None
+        if isinstance(value, (str, int)) and not isinstance(value, bool):
+            moment = parse_time(str(value), present.now, present.zone)
+        if moment is None or not 0 <= moment <= _LATEST_DATE:
+            raise self.wrong(where, "YYYY-MM-DD HH:MM:SS, YYYY-MM-DD HH:MM, or a time such as +7d")
+        return datetime.fromtimestamp(int(moment), present.zone).strftime(DATE)
+
+
+@frozen
+class Ruled(Field):
+    """An object or a list with a rule of its own; ``nested``: a form has it as a text of JSON."""
+
+    rule: Callable[[Any], Any] = field(kw_only=True)
+    nested: bool = field(default=False, kw_only=True)
+    most: str = field(default="", kw_only=True)
+
+    def read(self, value: Any, where: str = "", present: Moment | None = None) -> Any:
+        """Give what the rule makes of the value."""
+        del present
+        if self.nested and isinstance(value, str):
+            value = self._parsed(value, where)
+        return self.rule(value)
+
+    def _parsed(self, text: str, where: str) -> Any:
+        try:
+            return orjson.loads(text) if text else None
+        except orjson.JSONDecodeError:
+            kind = "an object" if self.type == "object" else "a list"
+            raise self.wrong(where, f"{kind}, in a form as JSON") from None
+
+    @property
+    def limit(self) -> str:
+        """As it was declared."""
+        return self.most
+
+
+# -------------------------------------------------------------------- records
+
+
+@frozen
+class Fields:
+    """The fields of a record. ``computed`` are names that come from elsewhere and are dropped.
+
+    Whatever is known neither here nor there is kept as it was given, up to ``longest`` bytes.
+    """
+
+    declared: tuple[Field, ...]
+    computed: frozenset[str] = frozenset()
+    longest: int = 1_048_576
+
+    def read(
+        self, given: Mapping[str, Any], where: str = "", present: Moment | None = None
+    ) -> dict[str, Any]:
+        """Give every declared field by name, with its default where nothing was given."""
+        return {one.name: one.read(given.get(one.name), where, present) for one in self.declared}
+
+    def record(self, given: Mapping[str, Any], present: Moment | None = None) -> dict[str, Any]:
+        """Give a whole record as it is stored."""
+        kept = {name: value for name, value in given.items() if name not in self.computed}
+        record = {**kept, **self.read(kept, "", present)}
+        require_storable(record, self.longest)
+        return record
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Give what an endpoint declares that takes them."""
+        return tuple(
+            Parameter(
+                name=one.name,
+                description=one.help,
+                type=one.type,
+                required=bool(one.needed),
+                limit=one.limit,
+            )
+            for one in self.declared
+        )
 
 
 def fields_of(request: RestRequest) -> dict[str, Any]:

@@ -6,12 +6,16 @@ passwords and keys never get here, since callers name keys by their hashes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from attrs import define, field
 from twisted.logger import Logger
 
+from monrest.base.errors import RestError
 from monrest.base.log import AUDIT
-from monrest.base.values import Caller, Identity
+from monrest.base.values import Caller, Identity, RestRequest
 
 log = Logger()
 
@@ -49,3 +53,37 @@ def audit(
 
 
 _SHOWN_OF_HASH = 16
+
+
+@define
+class AuditLine:
+    """What is known only while something is done: on what, and in what way."""
+
+    target: str = ""
+    details: dict[str, Any] = field(factory=dict)
+
+
+@contextmanager
+def audited(request: RestRequest, action: str, target: str = "") -> Iterator[AuditLine]:
+    """Write a line for what is done meanwhile: that it was done, or with what error it was not.
+
+    What ends otherwise, by a mistake of ours or because the client left, has no line.
+    """
+    line = AuditLine(target)
+    try:
+        yield line
+    except RestError as error:
+        _write(request, action, line, error.message)
+        raise
+    _write(request, action, line, "ok")
+
+
+def _write(request: RestRequest, action: str, line: AuditLine, result: str) -> None:
+    audit(
+        request.identity,
+        request.caller,
+        action,
+        target=line.target,
+        result=result,
+        **line.details,
+    )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attrs import evolve
+from sqlalchemy import Connection, Row, select
 
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.fields import fields_of
-from monrest.api.lists import local_schema, reselect, select, sparse
-from monrest.base.audit import audit
-from monrest.base.errors import Conflict, NotFound, RestError
-from monrest.base.values import Answer, Column, Document, Identity, RestRequest, Rows
-from monrest.broadcasts import model as records
-from monrest.broadcasts import store as statements
-from monrest.broadcasts import texts
-from monrest.broadcasts.model import Broadcast
-from monrest.store.merge import merged
+from monrest.api.endpoint import Context, Endpoint, Parameter
+from monrest.api.records import Records, Save, StoredRecords, Work
+from monrest.base.errors import Conflict
+from monrest.base.values import Answer, Column, RestRequest, Rows
+from monrest.broadcasts import markdown, model
+from monrest.broadcasts.model import FIELDS, Broadcast
+from monrest.store.tables import broadcasts
 
 ROLE = "authorized_for_broadcasts"
+_MOST_OF_A_DAY = 10_000
 
 COLUMNS = (
     Column("active", "boolean", "", "1 while it is to be shown: begun, not expired, no template"),
@@ -46,113 +43,93 @@ COLUMNS = (
 LOGIN_COLUMNS = tuple(
     one for one in COLUMNS if one.name in ("annotation", "file", "html", "name", "text")
 )
-_KNOWN = {one.name for one in COLUMNS}
-_WRITTEN = (
-    Column("count", "number", "", "always 1"),
-    Column("message", "string", "", "what was done"),
-)
-_MADE = (*_WRITTEN, Column("file", "string", "", "name of the new broadcast"))
-
-FIELDS = (
-    Parameter(name="name", description="title"),
-    Parameter(name="text", required=True, description="Markdown, also with HTML; front matter "
-              "between two lines `---` with a `key: value` each; `{{key}}` is replaced"),
-    Parameter(name="contacts", description="users that see it, a list or with commas, `!` in "
-              "front for those who do not; none: everybody"),
-    Parameter(name="contactgroups", description="contact groups, in the same way"),
-    Parameter(name="expires", description="date, or a time such as `+7d`"),
-    Parameter(name="hide_before", description="date, or a time such as `tomorrow`"),
-    Parameter(name="annotation", description="info or warning"),
-    Parameter(name="loginpage", description="1: show it before the login", type="boolean"),
-    Parameter(name="panorama", description="1: show it on dashboards", type="boolean"),
-    Parameter(name="template", description="1: never show it", type="boolean"),
-)  # fmt: skip
 
 
-# -------------------------------------------------------------------- reading
+def _broadcast(row: Row[*tuple[Any, ...]]) -> Broadcast:
+    return Broadcast(file=row.file, record=row.record, changed=row.changed, version=row.version)
 
 
-async def _visible(
-    context: Context, identity: Identity, found: Iterable[Broadcast]
-) -> list[Broadcast]:
-    if identity.may(ROLE):
-        return list(found)
-    groups = (await context.contacts.of(identity.user)).groups if identity.user else frozenset()
-    return [one for one in found if one.visible_to(identity.user, groups)]
+STORED = StoredRecords(broadcasts, _broadcast)
 
 
-async def _records(context: Context, found: Iterable[Broadcast]) -> list[dict[str, Any]]:
-    """Broadcasts as they are shown; Markdown takes its time, so that is a thread's work."""
-    now, zone = context.wall.now(), context.zone
+def add(file: str, record: dict[str, Any], now: float, *, exact: bool) -> Work[str | None]:
+    """Store a new one; gives its file. If that is taken: None, or unless ``exact`` another."""
+    query = select(broadcasts.c.file).where(broadcasts.c.file.startswith(file, autoescape=True))
 
-    def work() -> list[dict[str, Any]]:
-        rows = [records.shown(one, now, zone) for one in found]
-        return [{**row, "html": texts.html(row["text"])} for row in rows]
+    def work(connection: Connection) -> str | None:
+        taken = set(connection.execute(query).scalars())
+        others = () if exact else (f"{file}_{number}" for number in range(1, _MOST_OF_A_DAY))
+        name = next((one for one in (file, *others) if one not in taken), None)
+        if name is not None:
+            STORED.add(connection, name, {"record": record, "changed": int(now)})
+        return name
 
-    return await context.threads.run(work)
-
-
-async def broadcasts(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/broadcasts: all visible ones, also those that are not shown now."""
-    stored = await context.database.run(statements.everything)
-    rows = await _records(context, await _visible(context, request.identity, stored))
-    further = sorted({name for row in rows for name in row} - _KNOWN)
-    schema = local_schema("broadcasts", (*COLUMNS, *(Column(name) for name in further)), ())
-    answer = await select(context, request, schema, rows)
-    return await sparse(context, request, answer, frozenset(further))
+    return work
 
 
-async def _one(context: Context, request: RestRequest, name: str) -> Broadcast:
-    """Find the broadcast of a path, if the asker may see it; NotFound."""
-    found = await context.database.run(statements.one(name.removesuffix(".json")))
-    if found is None or not await _visible(context, request.identity, [found]):
-        raise NotFound("no such broadcast")
-    return found
+class Broadcasts(Records[Broadcast]):
+    """Who sees which broadcasts, and what becomes of one that is sent."""
 
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> Sequence[Broadcast]:
+        """Give those that the asker may see, also those that are not shown now."""
+        identity = request.identity
+        file = None if key is None else key.removesuffix(".json")
+        found = await context.database.run(STORED.read(file))
+        if not found or identity.may(ROLE):
+            return found
+        groups = (await context.contacts.of(identity.user)).groups if identity.user else frozenset()
+        return [one for one in found if one.visible_to(identity.user, groups)]
 
-async def broadcast(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/broadcasts/<file>."""
-    (value,) = await _records(context, [await _one(context, request, where[0])])
-    return await reselect(context, request, Document(value=value, columns=COLUMNS))
+    def name(self, one: Broadcast) -> str:
+        """Give the file."""
+        return one.file
 
+    async def rows(self, context: Context, found: Iterable[Broadcast]) -> list[dict[str, Any]]:
+        """Give them as they are shown; Markdown takes its time, so that is a thread's work."""
+        now, zone = context.wall.now(), context.zone
 
-async def before_login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/login: what everybody is shown before the login, the newest first."""
-    now = context.wall.now()
-    stored = await context.database.run(statements.everything)
-    found = [
-        one
-        for one in reversed(stored)
-        if one.record["loginpage"] and one.active(now, context.zone) and one.visible_to("", ())
-    ]
-    names = [one.name for one in LOGIN_COLUMNS]
-    rows = [[row[name] for name in names] for row in await _records(context, found)]
-    del request
-    return Rows(columns=LOGIN_COLUMNS, rows=rows)
+        def work() -> list[dict[str, Any]]:
+            rows = [model.shown(one, now, zone) for one in found]
+            return [{**row, "html": markdown.html(row["text"])} for row in rows]
 
+        return await context.threads.run(work)
 
-# -------------------------------------------------------------------- changing
+    def document(self, one: Broadcast) -> dict[str, Any]:
+        """Give what is stored."""
+        return dict(one.record)
 
-
-async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/broadcasts."""
-    now, zone = context.wall.now(), context.zone
-    try:
-        fields = fields_of(request)
-        wanted = fields.pop("file", None)
+    async def add(self, context: Context, request: RestRequest, save: Save) -> str:
+        """Store it under the name that was sent, or under that of the day and the user."""
+        now, zone = context.wall.now(), context.zone
+        wanted = save.sent.get("file")
         exact = wanted not in (None, "")
         user = request.identity.user
-        name = records.file_name(str(wanted)) if exact else records.usual_name(user, now, zone)
-        made = {**records.checked(fields, now, zone), **await _author(context, request)}
-        file = await context.database.change(statements.add(name, made, now, exact=exact))
+        name = model.file_name(str(wanted)) if exact else model.usual_name(user, now, zone)
+        made = {**model.checked(save.fields, now, zone), **await _author(context, request)}
+        file = await context.database.change(add(name, made, now, exact=exact))
         if file is None:
             raise Conflict("the file exists", f"file: expected another name than {name}")
-    except RestError as error:
-        _audit(request, "create", "", error)
-        raise
-    _audit(request, "create", file)
-    value = {"message": "successfully created broadcast.", "file": file, "count": 1}
-    return Document(value=value)
+        return file
+
+    async def replace(
+        self, context: Context, request: RestRequest, old: Broadcast, save: Save
+    ) -> bool:
+        """Store it; who changes only parts does not become the author."""
+        now, zone = context.wall.now(), context.zone
+        author = {key: old.record.get(key) for key in model.OF_AUTHOR}
+        if not save.patch:
+            author = await _author(context, request)
+        values = {
+            "record": {**model.checked(save.fields, now, zone), **author},
+            "changed": int(now),
+        }
+        return await context.database.change(STORED.replace(old.file, old.version, values))
+
+    async def remove(self, context: Context, old: Broadcast) -> bool:
+        """Delete it."""
+        return await context.database.change(STORED.remove(old.file))
 
 
 async def _author(context: Context, request: RestRequest) -> dict[str, Any]:
@@ -161,103 +138,44 @@ async def _author(context: Context, request: RestRequest) -> dict[str, Any]:
     return {"author": user, "authoremail": contact.email if contact is not None else None}
 
 
-async def replace(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/broadcasts/<file>."""
-    return await _change(context, request, where[0], patch=False)
+async def before_login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """Answer GET /mon/login: what everybody is shown before the login, the newest first."""
+    del request
+    now = context.wall.now()
+    stored = await context.database.run(STORED.read())
+    found = [
+        one
+        for one in reversed(stored)
+        if one.record["loginpage"] and one.active(now, context.zone) and one.visible_to("", ())
+    ]
+    names = [one.name for one in LOGIN_COLUMNS]
+    rows = [[row[name] for name in names] for row in await BROADCASTS.rows(context, found)]
+    return Rows(columns=LOGIN_COLUMNS, rows=rows)
 
 
-async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer PATCH /mon/broadcasts/<file>."""
-    return await _change(context, request, where[0], patch=True)
-
-
-async def _change(context: Context, request: RestRequest, name: str, *, patch: bool) -> Answer:
-    now, zone = context.wall.now(), context.zone
-    old = await _one(context, request, name)
-    try:
-        fields = fields_of(request)
-        author = {key: old.record.get(key) for key in records.OF_AUTHOR}
-        if patch:
-            sent = {key: value for key, value in fields.items() if key not in records.COMPUTED}
-            fields = merged(dict(old.record), sent)
-        else:
-            author = await _author(context, request)
-        made = {**records.checked(fields, now, zone), **author}
-        if not await context.database.change(statements.replace(old, made, now)):
-            raise Conflict("the broadcast was changed meanwhile", "read it again and repeat this")
-    except RestError as error:
-        _audit(request, "change", old.file, error)
-        raise
-    _audit(request, "change", old.file)
-    return Document(value={"message": "successfully saved 1 broadcast.", "count": 1})
-
-
-async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer DELETE /mon/broadcasts/<file>."""
-    old = await _one(context, request, where[0])
-    if not await context.database.change(statements.remove(old.file)):
-        raise NotFound("no such broadcast")
-    _audit(request, "delete", old.file)
-    return Document(value={"message": "successfully removed 1 broadcast.", "count": 1})
-
-
-def _audit(request: RestRequest, what: str, target: str, error: RestError | None = None) -> None:
-    audit(
-        request.identity,
-        request.caller,
-        f"broadcast {what}",
-        target=target,
-        result="ok" if error is None else error.message,
-    )
-
-
-_ITEM = Endpoint(
-    path="/mon/broadcasts/<file>",
-    description="one broadcast",
-    handler=broadcast,
-    shape="object",
-    parameters=OBJECT_PARAMETERS,
+BROADCASTS = Broadcasts(
+    noun="broadcast",
+    title="broadcast",
+    path="/mon/broadcasts",
+    key="file",
+    summary="messages to users",
     columns=COLUMNS,
+    fields=FIELDS,
+    made=Column("file", "string", "", "name of the new broadcast"),
+    created="successfully created broadcast.",
+    create_parameters=(Parameter(name="file", description="its name"),),
+    write_roles=(ROLE,),
+    texts={
+        "list": "All that the asker may see, also those that are not shown now, which `active=1` "
+        "leaves out.",
+        "create": "The author is who asks. Dates are stored as what they mean now. Fields that "
+        "are not known are kept. Without `file` the name is made of the day and the user.",
+        "replace": "The author is who asks.",
+    },
 )
-_WRITE = evolve(_ITEM, roles=(ROLE,), parameters=FIELDS, columns=_WRITTEN, structured=True)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/broadcasts",
-        description="messages to users",
-        text="All that the asker may see, also those that are not shown now, which `active=1` "
-        "leaves out.",
-        handler=broadcasts,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/broadcasts",
-        methods=("POST",),
-        description="create a broadcast",
-        text="The author is who asks. Dates are stored as what they mean now. Fields that are not "
-        "known are kept. Without `file` the name is made of the day and the user.",
-        handler=create,
-        shape="object",
-        parameters=(*FIELDS, Parameter(name="file", description="its name")),
-        columns=_MADE,
-        roles=(ROLE,),
-        structured=True,
-    ),
-    _ITEM,
-    evolve(
-        _WRITE, methods=("POST",), description="replace a broadcast", handler=replace,
-        text="The author is who asks.",
-    ),
-    evolve(
-        _WRITE, methods=("PATCH",), description="change fields of a broadcast", handler=update,
-        text="The body is merged into what is stored: null removes a field, lists are changed "
-        "position by position.",
-    ),
-    evolve(
-        _WRITE, methods=("DELETE",), description="remove a broadcast", handler=delete,
-        parameters=(), structured=False,
-    ),
+    *BROADCASTS.endpoints(),
     Endpoint(
         path="/mon/login",
         description="messages that are shown before the login",
@@ -267,4 +185,4 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         columns=LOGIN_COLUMNS,
         public=True,
     ),
-)  # fmt: skip
+)

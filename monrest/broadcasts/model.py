@@ -10,35 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import Any
 
 from attrs import field, frozen
 
+from monrest.api.fields import DATE, NUL, Choice, Date, Fields, Flag, NameList, Text
 from monrest.base.errors import BadRequest
-from monrest.base.truth import flag
-from monrest.broadcasts import texts
-from monrest.query.times import parse_time
-from monrest.store.storable import require_storable
+from monrest.broadcasts import markdown
+from monrest.query.functions import Moment
 
-ANNOTATIONS = ("", "info", "warning")
-COMPUTED = frozenset(
-    {"active", "expires_ts", "file", "frontmatter", "hide_before_ts", "html", "macros", "raw_text"}
-)
-"""What is not stored: whoever sends a record back need not take it out."""
+OF_AUTHOR = ("author", "authoremail")
 
-OF_AUTHOR = frozenset({"author", "authoremail"})
-
-_FLAGS = ("loginpage", "panorama", "template")
-_LISTS = ("contacts", "contactgroups")
-_DATES = ("expires", "hide_before")
 _FILE = re.compile(r"([0-9A-Za-z_-]{1,100})(?:\.json)?")
 _NOT_IN_FILE = re.compile(r"[^0-9A-Za-z_-]")
-_DATE = "%Y-%m-%d %H:%M:%S"
 _CLOCK = "%H:%M:%S"
-_LATEST = 253402128000  # two days before the year 10000, in any zone
-_MOST_NAMES = 1000
-_LONGEST_NAME = 1000
-_LONGEST = 1_048_576
 
 
 @frozen(kw_only=True)
@@ -52,7 +38,7 @@ class Broadcast:
 
     def visible_to(self, user: str, groups: Collection[str]) -> bool:
         """Whether somebody without the role sees it."""
-        contacts, contactgroups = (self.record[name] for name in _LISTS)
+        contacts, contactgroups = (self.record[name] for name in ("contacts", "contactgroups"))
         members = {name for name in contactgroups if not name.startswith("!")}
         persons = {name for name in contacts if not name.startswith("!")}
         if (members or persons) and user not in persons and members.isdisjoint(groups):
@@ -69,7 +55,7 @@ class Broadcast:
     def moment(self, name: str, zone: tzinfo) -> int:
         """The time of ``expires`` or ``hide_before``, 0 for none."""
         text = self.record[name]
-        return int(datetime.strptime(text, _DATE).replace(tzinfo=zone).timestamp()) if text else 0
+        return int(datetime.strptime(text, DATE).replace(tzinfo=zone).timestamp()) if text else 0
 
 
 def file_name(text: str) -> str:
@@ -89,76 +75,51 @@ def usual_name(user: str, now: float, zone: tzinfo) -> str:
     return f"{day:%Y-%m-%d}-{_NOT_IN_FILE.sub('_', user)[:80] or 'admin'}"
 
 
+def _signed(item: Any) -> list[str] | None:
+    """Names between commas; ``!`` in front stays, blanks after it go."""
+    if not isinstance(item, str):
+        return None
+    names = [name.strip() for name in item.split(",")]
+    signed = [f"!{name[1:].strip()}" if name[:1] == "!" else name for name in names]
+    return [name for name in signed if name != "!"]
+
+
+_ANY_TEXT = ("a text of at most {longest} characters, none of them U+0000",) * 3
+_Text = partial(Text, refused=NUL, stripped=False, expected=_ANY_TEXT)
+
+FIELDS = Fields(
+    (
+        _Text("name", "title", longest=1000),
+        _Text("text", "Markdown, also with HTML; front matter between two lines `---` with a "
+              "`key: value` each; `{{key}}` is replaced", longest=markdown.LONGEST,
+              needed="the message of the broadcast"),
+        Choice("annotation", "its icon", ("info", "warning"),
+               expected="info, warning or nothing"),
+        NameList("contacts", "users that see it, a list or with commas, `!` in front for those "
+                 "who do not; none: everybody", most=1000, item=_signed),
+        NameList("contactgroups", "contact groups, in the same way", most=1000, item=_signed),
+        Date("expires", "date, or a time such as `+7d`"),
+        Date("hide_before", "date, or a time such as `tomorrow`"),
+        Flag("loginpage", "1: show it before the login"),
+        Flag("panorama", "1: show it on dashboards"),
+        Flag("template", "1: never show it"),
+    ),
+    computed=frozenset(
+        {"active", "author", "authoremail", "expires_ts", "file", "frontmatter",
+         "hide_before_ts", "html", "macros", "raw_text"}
+    ),
+)  # fmt: skip
+
+
 def checked(given: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any]:
-    """A whole record as it is stored, with defaults for what was left out.
-
-    Dates become what they mean at ``now``. BadRequest that names the field.
-    """
-    record = {key: value for key, value in given.items() if key not in COMPUTED | OF_AUTHOR}
-    record["name"] = _text("name", given.get("name"), _LONGEST_NAME)
-    record["text"] = _text("text", given.get("text"), texts.LONGEST)
-    if not record["text"].strip():
-        raise BadRequest("missing text", "text: expected the message of the broadcast")
-    record["annotation"] = _text("annotation", given.get("annotation"), _LONGEST_NAME)
-    if record["annotation"] not in ANNOTATIONS:
-        raise BadRequest("invalid annotation", "annotation: expected info, warning or nothing")
-    for name in _LISTS:
-        record[name] = _names(name, given.get(name))
-    for name in _DATES:
-        record[name] = _date(name, given.get(name), now, zone)
-    for name in _FLAGS:
-        record[name] = int(flag(name, given.get(name)))
-    require_storable(record, _LONGEST)
-    return record
-
-
-def _text(name: str, value: Any, longest: int) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str) or len(value) > longest or "\0" in value:
-        raise BadRequest(
-            f"invalid {name}",
-            f"{name}: expected a text of at most {longest} characters, none of them U+0000",
-        )
-    return value
-
-
-def _names(name: str, value: Any) -> list[str]:
-    """A list of names, or a text with commas; ``!`` in front stays."""
-    items = value.split(",") if isinstance(value, str) else [] if value is None else value
-    if not isinstance(items, list) or len(items) > _MOST_NAMES:
-        raise BadRequest(f"invalid {name}", f"{name}: expected a list of names")
-    found: dict[str, None] = {}
-    for item in items:
-        if not isinstance(item, str):
-            raise BadRequest(f"invalid {name}", f"{name}: expected a list of names")
-        for part in item.split(","):
-            sign, rest = ("!", part.strip()[1:].strip()) if part.strip()[:1] == "!" else ("", part)
-            if rest.strip():
-                found[sign + rest.strip()] = None
-    return list(found)
-
-
-def _date(name: str, value: Any, now: float, zone: tzinfo) -> str:
-    if value is None or value == "":
-        return ""
-    moment = None
-    if isinstance(value, (str, int)) and not isinstance(value, bool):
-        moment = parse_time(str(value), now, zone)
-    if moment is None or not 0 <= moment <= _LATEST:
-        raise BadRequest(
-            f"invalid {name}",
-            f"{name}: expected YYYY-MM-DD HH:MM:SS, YYYY-MM-DD HH:MM, or a time such as +7d",
-        )
-    return datetime.fromtimestamp(int(moment), zone).strftime(_DATE)
+    """A whole record as it is stored; dates become what they mean at ``now``."""
+    return FIELDS.record(given, Moment(now=now, zone=zone))
 
 
 def shown(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str, Any]:
     """One broadcast as it is shown, without ``html``."""
     stored = broadcast.record
-    front, text = texts.parted(stored["text"])
+    front, text = markdown.parted(stored["text"])
     author, email = stored.get("author") or "none", stored.get("authoremail") or "none"
     macros = {
         "date": _spelled(broadcast.changed, now, zone),
@@ -180,7 +141,7 @@ def shown(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str, Any]:
         "hide_before_ts": broadcast.moment("hide_before", zone),
         "macros": macros,
         "raw_text": stored["text"],
-        "text": texts.expanded(text, macros),
+        "text": markdown.expanded(text, macros),
     }
 
 
@@ -188,4 +149,4 @@ def _spelled(moment: int, now: float, zone: tzinfo) -> str:
     """A time of today without the day."""
     then = datetime.fromtimestamp(moment, zone)
     today = datetime.fromtimestamp(now, zone).date()
-    return then.strftime(_CLOCK if then.date() == today else _DATE)
+    return then.strftime(_CLOCK if then.date() == today else DATE)

@@ -182,12 +182,14 @@ def _command(one: Command) -> tuple[str, ...]:
 
 
 def _parameters(parameters: Sequence[Parameter]) -> str:
+    limits = any(one.limit for one in parameters)
     return _table(
-        ("Parameter", "Type", "Meaning"),
+        ("Parameter", "Type", *(("Limit",) if limits else ()), "Meaning"),
         (
             (
                 f"`{one.name}`",
                 one.type,
+                *((one.limit,) if limits else ()),
                 f"required; {one.description}" if one.required else one.description,
             )
             for one in parameters

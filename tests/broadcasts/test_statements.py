@@ -6,7 +6,7 @@ from datetime import UTC
 
 from twisted.internet.defer import gatherResults
 
-from monrest.broadcasts import store as statements
+from monrest.broadcasts.endpoints import STORED, add
 from monrest.broadcasts.model import checked
 
 MANY = range(12)
@@ -17,31 +17,33 @@ def named(name):
 
 
 async def test_each_new_one_has_a_file_of_its_own(database):
-    works = [statements.add("day", named(str(n)), n, exact=False) for n in MANY]
+    works = [add("day", named(str(n)), n, exact=False) for n in MANY]
     files = await gatherResults([database.change(work) for work in works])
     assert sorted(files) == sorted(["day", *(f"day_{n}" for n in MANY[1:])])
-    stored = {one.file: one for one in await database.run(statements.everything)}
+    stored = {one.file: one for one in await database.run(STORED.read())}
     assert {stored[file].record["name"] for file in files} == {str(n) for n in MANY}
 
 
 async def test_a_wanted_file_is_given_once(database):
-    works = [statements.add("mine", named(str(n)), n, exact=True) for n in MANY]
+    works = [add("mine", named(str(n)), n, exact=True) for n in MANY]
     files = await gatherResults([database.change(work) for work in works])
     assert sorted(files, key=str) == [*([None] * (len(MANY) - 1)), "mine"]
-    (stored,) = await database.run(statements.everything)
+    (stored,) = await database.run(STORED.read())
     assert stored.record["name"] == str(files.index("mine"))
 
 
 async def test_one_change_wins_and_the_others_are_told(database):
-    await database.change(statements.add("one", named("first"), 0, exact=True))
-    old = await database.run(statements.one("one"))
-    works = [statements.replace(old, named(str(n)), 5) for n in MANY]
+    await database.change(add("one", named("first"), 0, exact=True))
+    old = await database.run(STORED.one("one"))
+    works = [
+        STORED.replace("one", old.version, {"record": named(str(n)), "changed": 5}) for n in MANY
+    ]
     done = await gatherResults([database.change(work) for work in works])
     assert done.count(True) == 1
-    now = await database.run(statements.one("one"))
+    now = await database.run(STORED.one("one"))
     assert (now.record["name"], now.version, now.changed) == (
         str(done.index(True)), old.version + 1, 5,
     )  # fmt: skip
-    assert await gatherResults(
-        [database.change(statements.remove("one")) for _ in MANY]
-    ).addCallback(sorted) == [False] * (len(MANY) - 1) + [True]
+    assert await gatherResults([database.change(STORED.remove("one")) for _ in MANY]).addCallback(
+        sorted
+    ) == [False] * (len(MANY) - 1) + [True]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from monrest.broadcasts.texts import LONGEST, expanded, html, parted
+from monrest.broadcasts.markdown import LONGEST, expanded, html, parted
 from tests.examples import examples
 
 

@@ -1,0 +1,359 @@
+"""A family of stored records: its six endpoints, and the SQL that all of them need.
+
+A family says who sees which records, how they look and what may be in them; roles, messages,
+errors, lines of the audit log and the check for a change meanwhile are the same for all.
+Rules: docs/spec/store.md, "Records".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from attrs import evolve, field, frozen
+from sqlalchemy import Column as TableColumn
+from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.fields import Fields, fields_of
+from monrest.api.lists import local_schema, reselect, sparse
+from monrest.api.lists import select as select_rows
+from monrest.base.audit import audited
+from monrest.base.errors import Conflict, NotFound
+from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.store.merge import merged
+
+T = TypeVar("T")
+V = TypeVar("V")
+Work: TypeAlias = Callable[[Connection], V]
+Key: TypeAlias = str | int
+
+MERGED = (
+    "The body is merged into what is stored: null removes a field, lists are changed "
+    "position by position."
+)
+DONE = (
+    Column("count", "number", "", "always 1"),
+    Column("message", "string", "", "what was done"),
+)
+_MOST_DIGITS = 9
+
+# -------------------------------------------------------------------- SQL
+
+
+@frozen(eq=False)
+class StoredRecords(Generic[T]):
+    """Records in a table with one key and a ``version``, which grows with every write.
+
+    ``value`` makes a value of a row. Each method gives the work of one transaction.
+    """
+
+    table: Table
+    value: Callable[[Row[*tuple[Any, ...]]], T]
+
+    @property
+    def key(self) -> TableColumn[Any]:
+        """The column of the key."""
+        return next(iter(self.table.primary_key.columns))
+
+    def read(self, key: Key | None = None) -> Work[list[T]]:
+        """Read all records in the order of their keys, or the one that has this key."""
+        query = select(self.table)
+        if key is not None:
+            query = query.where(self.key == key)
+
+        def work(connection: Connection) -> list[T]:
+            rows = connection.execute(query).all()
+            # No database sorts texts by code point unless it is told to.
+            return [self.value(row) for row in sorted(rows, key=lambda row: row._mapping[self.key])]
+
+        return work
+
+    def one(self, key: Key) -> Work[T | None]:
+        """Read the record that has this key."""
+        read = self.read(key)
+        return lambda connection: next(iter(read(connection)), None)
+
+    def number_from(self, first: int, connection: Connection) -> int:
+        """Give the first number from ``first`` on that is no key."""
+        query = select(self.key).where(self.key >= first).order_by(self.key)
+        number = first
+        for taken in connection.execute(query).scalars():
+            if taken != number:
+                break
+            number += 1
+        return number
+
+    def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
+        """Store a new record."""
+        connection.execute(insert(self.table).values({self.key.name: key, "version": 1, **values}))
+
+    def replace(
+        self,
+        key: Key,
+        version: int,
+        values: Mapping[str, Any],
+        before: Callable[[Connection, Any], object] = lambda *_: None,
+    ) -> Work[bool]:
+        """Store other values; False when the record has not this version any more.
+
+        ``before`` gets the row as it was.
+        """
+        this = (self.key == key) & (self.table.c.version == version)
+        query = update(self.table).where(this).values({"version": version + 1, **values})
+
+        def work(connection: Connection) -> bool:
+            row = connection.execute(select(self.table).where(this)).one_or_none()
+            if row is None:
+                return False
+            before(connection, row)
+            return connection.execute(query).rowcount == 1
+
+        return work
+
+    def remove(self, key: Key) -> Work[bool]:
+        """Delete a record; False when there is none."""
+        query = delete(self.table).where(self.key == key)
+        return lambda connection: connection.execute(query).rowcount == 1
+
+
+def number_of(text: str) -> int | None:
+    """Give the number of a record in a path, None for what is none."""
+    digits = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(text) if digits and text[0] != "0" else None
+
+
+def first_number(value: Any) -> int:
+    """Give the number from which a free one is looked for, 1 for what is none."""
+    text = str(value)
+    digits = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return max(1, int(text)) if digits else 1
+
+
+# -------------------------------------------------------------------- endpoints
+
+
+@frozen(kw_only=True)
+class Save:
+    """What is to be stored: ``fields`` are the whole record, ``sent`` what the client said.
+
+    ``patch``: what was sent is merged into what was stored.
+    """
+
+    fields: Mapping[str, Any]
+    sent: Mapping[str, Any]
+    patch: bool = False
+
+
+@frozen(kw_only=True, eq=False)
+class Records(ABC, Generic[T]):
+    """A family; ``T`` is one record together with what the asker may do with it.
+
+    ``noun`` stands in messages, ``title`` in the audit log and in the index. ``key`` is the last
+    segment of the path and the column that says which record it is. ``shown`` are the declared
+    columns where they differ from those of every row. ``optional`` columns are absent where they
+    are null. ``texts`` are for the reference page, by what is done.
+    """
+
+    noun: str
+    title: str
+    path: str
+    key: str
+    summary: str
+    columns: tuple[Column, ...]
+    fields: Fields
+    shown: tuple[Column, ...] = ()
+    optional: frozenset[str] = frozenset()
+    made: Column
+    created: str
+    create_roles: tuple[str, ...] = ()
+    write_roles: tuple[str, ...] = ()
+    list_parameters: tuple[Parameter, ...] = LIST_PARAMETERS
+    parameters: tuple[Parameter, ...] = field()
+    create_parameters: tuple[Parameter, ...] = ()
+    texts: Mapping[str, str] = field(factory=dict)
+
+    @parameters.default
+    def _declared(self) -> tuple[Parameter, ...]:
+        return self.fields.parameters()
+
+    # ---------------------------------------------------------------- what a family says
+
+    @abstractmethod
+    async def find(self, context: Context, request: RestRequest, key: str | None) -> Sequence[T]:
+        """Give the records that exist for the asker in their order, or the one of a path."""
+
+    @abstractmethod
+    def name(self, one: T) -> str:
+        """Give the key as the audit log has it."""
+
+    @abstractmethod
+    async def rows(self, context: Context, found: Iterable[T]) -> list[dict[str, Any]]:
+        """Give records as they are shown."""
+
+    @abstractmethod
+    def document(self, one: T) -> dict[str, Any]:
+        """Give what a patch is merged into."""
+
+    @abstractmethod
+    async def add(self, context: Context, request: RestRequest, save: Save) -> Key:
+        """Check and store a new record; gives its key as the answer has it."""
+
+    @abstractmethod
+    async def replace(self, context: Context, request: RestRequest, old: T, save: Save) -> bool:
+        """Check and store a record instead of ``old``; False when that was changed meanwhile."""
+
+    @abstractmethod
+    async def remove(self, context: Context, old: T) -> bool:
+        """Delete a record; False when it is gone."""
+
+    async def require_write(self, context: Context, request: RestRequest, old: T) -> None:
+        """Raise Forbidden for who sees a record and may not change it."""
+
+    def further(self, names: Iterable[str]) -> list[Column]:
+        """Give the columns of fields that are not declared."""
+        return [Column(name) for name in sorted(names)]
+
+    def shown_alone(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Give the row of a record that is not one of a list."""
+        return {k: value for k, value in row.items() if k not in self.optional or value is not None}
+
+    # ---------------------------------------------------------------- what is the same for all
+
+    async def one(self, context: Context, request: RestRequest, key: str) -> T:
+        """Give the record of a path; NotFound also where the asker must not know of it."""
+        found = await self.find(context, request, key)
+        if not found:
+            raise NotFound(f"no such {self.noun}")
+        return found[0]
+
+    async def answer_list(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET of all."""
+        rows = await self.rows(context, await self.find(context, request, None))
+        known = {one.name for one in self.columns}
+        further = self.further({name for row in rows for name in row} - known)
+        schema = local_schema(self.path.rpartition("/")[2], (*self.columns, *further), ())
+        answer = await select_rows(context, request, schema, rows)
+        optional = self.optional.union(one.name for one in further)
+        return await sparse(context, request, answer, optional)
+
+    async def answer_one(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET of one."""
+        found = await self.one(context, request, where[0])
+        (row,) = await self.rows(context, [found])
+        value = self.shown_alone(row)
+        return await reselect(
+            context, request, Document(value=value, columns=self.shown or self.columns)
+        )
+
+    async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST to all."""
+        with audited(request, f"{self.title} create") as line:
+            sent = fields_of(request)
+            key = await self.add(context, request, Save(fields=sent, sent=sent))
+            line.target = str(key)
+        return Document(value={"message": self.created, self.made.name: key, "count": 1})
+
+    async def put(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+        """Answer POST to one, which replaces it."""
+        return await self._change(context, request, where[0], patch=False)
+
+    async def patch(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+        """Answer PATCH of one."""
+        return await self._change(context, request, where[0], patch=True)
+
+    async def _change(
+        self, context: Context, request: RestRequest, key: str, *, patch: bool
+    ) -> Answer:
+        old = await self.one(context, request, key)
+        with audited(request, f"{self.title} change", self.name(old)):
+            await self.require_write(context, request, old)
+            sent = fields_of(request)
+            fields = sent
+            if patch:
+                kept = {k: value for k, value in sent.items() if k not in self.fields.computed}
+                fields = merged(self.document(old), kept)
+            save = Save(fields=fields, sent=sent, patch=patch)
+            if not await self.replace(context, request, old, save):
+                raise Conflict(
+                    f"the {self.noun} was changed meanwhile", "read it again and repeat this"
+                )
+        return Document(value={"message": f"successfully saved 1 {self.noun}.", "count": 1})
+
+    async def delete(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer DELETE of one."""
+        old = await self.one(context, request, where[0])
+        with audited(request, f"{self.title} delete", self.name(old)):
+            await self.require_write(context, request, old)
+            if not await self.remove(context, old):
+                raise NotFound(f"no such {self.noun}")
+        return Document(value={"message": f"successfully removed 1 {self.noun}.", "count": 1})
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Declare the six of them."""
+        columns = self.shown or self.columns
+        everything = Endpoint(
+            path=self.path,
+            description=self.summary,
+            text=self.texts.get("list", ""),
+            handler=self.answer_list,
+            parameters=self.list_parameters,
+            columns=columns,
+        )
+        item = evolve(
+            everything,
+            path=f"{self.path}/<{self.key}>",
+            description=f"one {self.title}",
+            text="",
+            handler=self.answer_one,
+            shape="object",
+            parameters=OBJECT_PARAMETERS,
+        )
+        write = evolve(
+            item, roles=self.write_roles, parameters=self.parameters, columns=DONE, structured=True
+        )
+        return (
+            everything,
+            evolve(
+                write,
+                path=self.path,
+                methods=("POST",),
+                description=f"create a {self.title}",
+                text=self.texts.get("create", ""),
+                handler=self.create,
+                parameters=(*self.parameters, *self.create_parameters),
+                columns=(*DONE, self.made),
+                roles=self.create_roles or self.write_roles,
+            ),
+            item,
+            evolve(
+                write,
+                methods=("POST",),
+                description=f"replace a {self.title}",
+                text=self.texts.get("replace", ""),
+                handler=self.put,
+            ),
+            evolve(
+                write,
+                methods=("PATCH",),
+                description=f"change fields of a {self.title}",
+                text=self.texts.get("patch", MERGED),
+                handler=self.patch,
+            ),
+            evolve(
+                write,
+                methods=("DELETE",),
+                description=f"remove a {self.title}",
+                text=self.texts.get("delete", ""),
+                handler=self.delete,
+                parameters=(),
+                structured=False,
+            ),
+        )
