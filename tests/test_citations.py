@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +22,10 @@ MODULE = re.compile(
     r"(?<![\w./-])(?:bench|etc|monrest|tests)/[\w/-]+\.(?:cfg|json|py|service|toml)\b"
 )
 HEADING = re.compile(r'(?:`|\))?(?:,| and| \()\s*"([^"]+)"')
+COMMENT = re.compile(r"(?m)(?:^|\s)# (.*)$")
+MARKS = (".md", "ection ", "ections ", *(f"{folder}/" for folder in FOLDERS))
+"""Most files cite nothing, and to read all of them takes its time."""
+
 NUMBERED = re.compile(r"(?<!RFC \d{4}, )\b[Ss]ections? \d")
 
 
@@ -41,13 +43,18 @@ def prose(path: Path) -> Iterator[str]:
         yield " ".join(text.split())
     elif path.suffix == ".toml":
         yield " ".join(line.partition("#")[2].strip() for line in text.splitlines())
-    elif any(one.search(text) for one in (PAGE, MODULE, NUMBERED)):
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                yield " ".join(str(node.value.value).split())
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        comments = (one.string.lstrip("# ") for one in tokens if one.type == tokenize.COMMENT)
-        yield " ".join(comments)
+    elif any(mark in text for mark in MARKS):
+        yield from docstrings(ast.parse(text))
+        yield " ".join(COMMENT.findall(text))
+
+
+def docstrings(node: ast.AST) -> Iterator[str]:
+    """Texts that stand alone as a statement, below modules, classes and functions."""
+    for one in getattr(node, "body", ()):
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+            yield " ".join(str(one.value.value).split())
+        elif isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from docstrings(one)
 
 
 def headings(page: Path) -> set[str]:
