@@ -30,7 +30,7 @@ from monrest.bp.node_state import (
     first_line,
     listed,
 )
-from monrest.bp.statusfilter import Moment, columns_of
+from monrest.bp.statusfilter import Moment, columns_of, searches_of
 
 
 @frozen
@@ -153,7 +153,7 @@ def _add_group(needs: Needs, kind: str, name: str, members: bool) -> None:
 
 
 def _add_searches(needs: Needs, arguments: Sequence[Any]) -> None:
-    searches = [arguments[2]] if isinstance(arguments[2], dict) else arguments[2]
+    searches = searches_of(arguments)
     if arguments[1] != "services":
         needs.every_host = True
         needs.host_columns.update(columns_of(searches, hosts=True))

@@ -7,22 +7,25 @@ need not know which it is about.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count
-from operator import is_not
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, count, islice
+from operator import ior, is_not
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
-from attrs import define, field, frozen
+from attrs import define, field, fields, frozen
 
 from monrest.base.values import Row
-from monrest.bp.node_state import NodeState
+from monrest.bp.node_state import CRITICAL, OK, NodeState
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Any_, CoreFilter, Pushed, Test
 from monrest.query.schema import CoreType
 
 Pair = tuple[str, str]
 _SLICE = 2000
+_CHOSEN = 500
+MOST_SHOWN = 10
+"""Problems of which a node tells."""
 
 
 @frozen(eq=False)
@@ -138,6 +141,7 @@ class Services:
         return pair in self.places.of
 
 
+RowTest: TypeAlias = Callable[[Row], bool]
 Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
 
 _CHECKED: Layout = (
@@ -232,17 +236,8 @@ class Needs:
 
     def add(self, other: Needs) -> None:
         """Add what other nodes look at."""
-        self.hosts |= other.hosts
-        self.services_of |= other.services_of
-        self.matched_hosts |= other.matched_hosts
-        self.hostgroups |= other.hostgroups
-        self.servicegroups |= other.servicegroups
-        self.member_hostgroups |= other.member_hostgroups
-        self.member_servicegroups |= other.member_servicegroups
-        self.every_host |= other.every_host
-        self.every_service |= other.every_service
-        self.host_columns |= other.host_columns
-        self.service_columns |= other.service_columns
+        for one in fields(Needs):
+            setattr(self, one.name, ior(getattr(self, one.name), getattr(other, one.name)))
 
     def questions(self) -> list[Question]:
         """Give what to ask, at most one question for each table."""
@@ -307,62 +302,75 @@ def _limit(*limits: tuple[str, str, set[str]]) -> CoreFilter | None:
     )
 
 
-@define
-class Counts:
-    """How many members of a group are in which state, and the worst of their states."""
-
-    total: int = 0
-    ok: int = 0
-    warning: int = 0
-    critical: int = 0
-    unknown: int = 0
-    pending: int = 0
-    worst: int = 0
-    hosts: int = 0
-    hosts_up: int = 0
-    hosts_bad: int = 0
-    worst_host: int = 0
-    peers: set[str] = field(factory=set)
-
-    def add_service(self, state: int, *, checked: bool) -> None:
-        """Count one service."""
-        self.total += 1
-        if not checked and state == 0:
-            self.pending += 1
-        elif state == 0:
-            self.ok += 1
-        elif state == 1:
-            self.warning += 1
-        elif state == 2:
-            self.critical += 1
-        else:
-            self.unknown += 1
-        self.worst = worse(self.worst, state)
-
-    def add_host(self, state: int) -> None:
-        """Count one host; a pending one is up."""
-        self.hosts += 1
-        self.hosts_up += state == 0
-        self.hosts_bad += state != 0
-        self.worst_host = max(self.worst_host, state)
-
-    @property
-    def good(self) -> int:
-        """Services that count as available."""
-        return self.ok + self.pending + self.warning
-
-    @property
-    def bad(self) -> int:
-        """Services that do not."""
-        return self.critical + self.unknown
-
-
 _SEVERITY = (0, 1, 3, 2)
 
 
 def worse(first: int, second: int) -> int:
     """Give the worse of two states of services: critical, unknown, warning, ok."""
     return max(first, second, key=lambda state: _SEVERITY[state] if 0 <= state <= 3 else 2)
+
+
+@define
+class Tally:
+    """Hosts or services that a node is about.
+
+    ``good`` count as available, ``bad`` do not. ``states`` are those of nodes: a host that is not
+    up is critical. Of what is not well ``acknowledged`` and ``downtime`` are so many, and the
+    ``first`` are kept with their states.
+    """
+
+    total: int = 0
+    good: int = 0
+    bad: int = 0
+    worst: int = 0
+    acknowledged: int = 0
+    downtime: int = 0
+    problems: int = 0
+    states: set[int] = field(factory=set)
+    first: list[tuple[int, Row]] = field(factory=list)
+
+    def add(self, row: Row, raw: int, state: int, *, of_hosts: bool) -> None:
+        """Count one row, which is in state ``raw`` and counts with ``state``."""
+        bad = bool(state) if of_hosts else state > 1
+        self.total += 1
+        self.bad += bad
+        self.good += not bad
+        self.worst = max(self.worst, state) if of_hosts else worse(self.worst, state)
+        self.states.add((CRITICAL if bad else OK) if of_hosts else state)
+        self.acknowledged += bool(raw and row[ACKNOWLEDGED])
+        self.downtime += bool(raw and row[DOWNTIME])
+        self.problems += bool(state)
+        if state and self.problems <= MOST_SHOWN:
+            self.first.append((state, row))
+
+    def handled(self, count: int) -> bool:
+        """Whether so many make up for all that is bad."""
+        return count > 0 and self.bad <= count
+
+
+@define
+class GroupCounts:
+    """What sites say about the members of a group."""
+
+    hosts: Tally = field(factory=Tally)
+    services: Tally = field(factory=Tally)
+    peers: set[str] = field(factory=set)
+
+    def add(self, site: str, numbers: Sequence[int]) -> None:
+        """Add the counters of one site, in the order of ``HOSTGROUP_COLUMNS``."""
+        total, ok, warning, critical, unknown, pending, worst, *of_hosts = numbers
+        services, hosts = self.services, self.hosts
+        services.total += total
+        services.good += ok + pending + warning
+        services.bad += critical + unknown
+        services.worst = worse(services.worst, worst)
+        if of_hosts:
+            total, up, down, unreachable, pending, worst = of_hosts
+            hosts.total += total
+            hosts.good += up + pending
+            hosts.bad += down + unreachable
+            hosts.worst = max(hosts.worst, worst)
+        self.peers.add(site)
 
 
 @define(eq=False)
@@ -372,8 +380,8 @@ class Live:
     hosts: dict[str, Row] = field(factory=dict)
     services: Services = field(factory=Services)
     by_host: dict[str, list[Row]] = field(factory=dict)
-    hostgroups: dict[str, Counts] = field(factory=dict)
-    servicegroups: dict[str, Counts] = field(factory=dict)
+    hostgroups: dict[str, GroupCounts] = field(factory=dict)
+    servicegroups: dict[str, GroupCounts] = field(factory=dict)
     host_index: dict[str, int] = field(factory=dict)
     service_index: dict[str, int] = field(factory=dict)
     places: dict[str, set[str]] = field(factory=dict)
@@ -404,8 +412,7 @@ class Live:
             groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
             for row in rows:
                 name, *numbers = row
-                _add(groups.setdefault(name, Counts()), [int(one) for one in numbers])
-                groups[name].peers.add(site)
+                groups.setdefault(name, GroupCounts()).add(site, [int(one) for one in numbers])
             yield
 
     def _services(
@@ -433,21 +440,40 @@ def _index(layout: Layout) -> dict[str, int]:
     return {name: at for at, (name, _) in enumerate(layout)}
 
 
-def _add(counts: Counts, numbers: Sequence[int]) -> None:
-    total, ok, warning, critical, unknown, pending, worst, *of_hosts = numbers
-    counts.total += total
-    counts.ok += ok
-    counts.warning += warning
-    counts.critical += critical
-    counts.unknown += unknown
-    counts.pending += pending
-    counts.worst = worse(counts.worst, worst)
-    if of_hosts:
-        hosts, up, down, unreachable, pending_hosts, worst_host = of_hosts
-        counts.hosts += hosts
-        counts.hosts_up += up + pending_hosts
-        counts.hosts_bad += down + unreachable
-        counts.worst_host = max(counts.worst_host, worst_host)
+Slices: TypeAlias = Iterable[list[Row]]
+
+
+@frozen
+class NodeRows:
+    """Rows that a node is about, a slice of all rows at a time."""
+
+    hosts: Slices = ()
+    services: Slices = ()
+
+
+def chosen(rows: Iterable[Row], test: RowTest) -> Slices:
+    """Give those rows that pass, of a slice of them at a time."""
+    left = iter(rows)
+    while some := list(islice(left, _CHOSEN)):
+        yield [row for row in some if test(row)]
+
+
+def members(live: Live, kind: str, name: str) -> NodeRows:
+    """Give the members of a host group, hosts and their services, or of a service group."""
+    of_hosts = kind == "hostgroup"
+    host_groups = live.host_index.get("groups") if of_hosts else None
+    service_groups = live.service_index.get("host_groups" if of_hosts else "groups")
+    return NodeRows(
+        _having(live.hosts.values(), host_groups, name),
+        _having(live.services.values(), service_groups, name),
+    )
+
+
+def _having(rows: Iterable[Row], at: int | None, name: str) -> Slices:
+    """Give the rows that have ``name`` in their list at this position."""
+    if at is None:
+        return ()
+    return chosen(rows, lambda row: isinstance(row[at], list) and name in row[at])
 
 
 def number(value: Any) -> int:

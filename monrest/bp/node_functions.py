@@ -7,7 +7,7 @@ calculation. Rules: docs/spec/bp.md, "Functions" and "Filters".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -16,21 +16,25 @@ from attrs import define, field, frozen
 from monrest.base.values import Row
 from monrest.bp.core_rows import (
     ACKNOWLEDGED,
-    CHECKED,
     DOWNTIME,
     HARD_CHANGE,
     HARD_STATE,
+    HOST,
     LAST_CHANGE,
     LAST_CHECK,
     LONG_OUTPUT,
+    MOST_SHOWN,
     OUTPUT,
     PEER,
     SERVICE,
     STATE,
     STATE_TYPE,
     VARIABLES,
-    Counts,
+    GroupCounts,
     Live,
+    Slices,
+    Tally,
+    members,
     number,
     text,
 )
@@ -49,7 +53,7 @@ from monrest.bp.node_state import (
     listed,
     worst_group,
 )
-from monrest.bp.statusfilter import Moment, shown, test_of, title_of
+from monrest.bp.statusfilter import Moment, searched, searches_of, shown
 from monrest.query.regex import compile_pattern
 
 _LIMIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)(%?)\Z")
@@ -279,122 +283,40 @@ def random(choice: int) -> Outcome:
 # -------------------------------------------------------------------- limits for groups
 
 
-@frozen(kw_only=True)
-class Limited:
-    """How many hosts and services there are and how many of them are bad; None: not looked at."""
-
-    hosts: tuple[int, int] | None
-    services: tuple[int, int] | None
-
-
-def limits(arguments: Sequence[Any], found: Limited) -> tuple[int | None, str]:
+def limits(
+    arguments: Sequence[Any], hosts: Tally | None, services: Tally | None
+) -> tuple[int | None, str]:
     """Give the state by the limits hostwarn, hostcrit, servicewarn and servicecrit.
 
     None without any limit; a text for a limit that is no number.
     """
     status: int | None = None
-    for at, (kind, total_and_bad, level) in enumerate(
-        (
-            ("host", found.hosts, WARNING),
-            ("host", found.hosts, CRITICAL),
-            ("service", found.services, WARNING),
-            ("service", found.services, CRITICAL),
-        )
-    ):
+    sides = (("host", hosts), ("service", services))
+    levels = [(*side, level) for side in sides for level in (WARNING, CRITICAL)]
+    for at, (kind, tally, level) in enumerate(levels):
         given = text_at(arguments, at)
-        if not given or total_and_bad is None:
+        if not given or tally is None:
             continue
-        total, bad = total_and_bad
-        limit = limit_of(given, total)
+        limit = limit_of(given, tally.total)
         if limit is None:
             return UNKNOWN, f"UNKNOWN - {kind} {WORDS[level].lower()} threshold must be numeric"
         status = status or OK
-        if bad >= limit:
+        if tally.bad >= limit:
             status = max(status, level)
     return status, ""
 
 
-_SHOWN_PROBLEMS = 10
-_LONGEST_OUTPUT = 50
-
-
-@define
-class Flags:
-    """How many problems are acknowledged or in downtime, and how many objects are bad."""
-
-    acknowledged: int = 0
-    downtime: int = 0
-    bad: int = 0
-
-    def add(self, row: Row, *, problem: bool, bad: bool) -> None:
-        """Count one object."""
-        self.acknowledged += bool(problem and row[ACKNOWLEDGED])
-        self.downtime += bool(problem and row[DOWNTIME])
-        self.bad += bad
-
-    def handled(self, count: int) -> bool:
-        """Whether so many make up for all that is bad."""
-        return count > 0 and self.bad <= count
-
-
-@define
-class Found:
-    """What searches found."""
-
-    counts: Counts = field(factory=Counts)
-    host_flags: Flags = field(factory=Flags)
-    flags: Flags = field(factory=Flags)
-    present: set[int] = field(factory=set)
-    highest: int = OK
-    lines: list[str] = field(factory=list)
-    more: int = 0
-
-    def problem(self, row: Row, word: str, *, hosts: bool) -> None:
-        """Note a problem; the first ones are told."""
-        if len(self.lines) >= _SHOWN_PROBLEMS:
-            self.more += 1
-            return
-        output = text(row[OUTPUT])[:_LONGEST_OUTPUT]
-        self.lines.append(f"[{word}] {title_of(row, hosts=hosts)} - {output}")
-
-    def listed(self) -> str:
-        """Give the lines that follow the summary."""
-        lines = [*self.lines, *([f"found {self.more} more issues..."] if self.more else [])]
-        return "".join(f"\n{one}" for one in lines)
-
-
-def summary(
-    status: int,
-    hosts: tuple[int, int] | None,
-    services: tuple[int, int] | None,
-    hosts_bad: int,
-    services_bad: int,
-) -> str:
-    """Give the line with counts and performance data of the sides that were looked at."""
-    words: list[str] = []
-    numbers: list[str] = []
-    if hosts is not None:
-        words.append(f"{hosts[0]}/{hosts[1]} hosts up")
-        numbers.append(f"hosts_up={hosts[0]} hosts_down={hosts_bad}")
-    if services is not None:
-        words.append(f"{services[0]}/{services[1]} services up")
-        numbers.append(f"services_up={services[0]} services_down={services_bad}")
-    return f"{WORDS[status]} - {', '.join(words)}|{' '.join(numbers)}"
-
+# -------------------------------------------------------------------- rows
 
 _NO_OUTPUT = "no plugin output yet"
 _HARD = 1
+_LONGEST_OUTPUT = 50
 _HOST_WORDS = ("UP", "DOWN", "UNREACHABLE")
-_SLICE = 500
 _state_made = partial(tuple.__new__, NodeState)  # a third of the time of its constructor
 
 
-def state_of(row: Row, *, host: bool) -> int:
+def _state(value: Any, *, host: bool = False) -> int:
     """Give the state of a row; a host that is down is critical."""
-    return _state(row[STATE], host=host)
-
-
-def _state(value: Any, *, host: bool) -> int:
     if type(value) is not int or not 0 <= value <= UNKNOWN:
         return UNKNOWN
     return CRITICAL if host and value == 1 else value
@@ -513,15 +435,12 @@ class Leaf:
         return worst_of(items, self.order, best=best, short=short)
 
     def _item(self, row: Row, filters: Filters) -> Item:
-        self.peers.add(row[PEER])
-        acknowledged, downtime = int(bool(row[ACKNOWLEDGED])), int(bool(row[DOWNTIME]))
-        soft = self.hard and row[STATE_TYPE] != _HARD
-        state = _state(row[HARD_STATE if soft else STATE], host=False)
+        found = self._row(row, filters, "", host=False)
         return text(row[SERVICE]), NodeState(
-            status=filters.state(state, acknowledged, downtime),
-            status_text=text(row[OUTPUT]),
-            acknowledged=acknowledged,
-            scheduled_downtime_depth=downtime,
+            status=found.status,
+            status_text=found.short,
+            acknowledged=found.acknowledged,
+            scheduled_downtime_depth=found.scheduled_downtime_depth,
         )
 
     # ---------------------------------------------------------------- groupstatus
@@ -533,51 +452,30 @@ class Leaf:
         kind, name = text_at(arguments, 0).lower(), text_at(arguments, 1)
         if kind not in ("hostgroup", "servicegroup"):
             return failed("expected hostgroup or servicegroup as first argument")
+        of_hosts = kind == "hostgroup"
         if filters.active:
-            counts = yield from self._members(kind, name, filters)
+            rows = members(self.live, kind, name)
+            hosts = yield from self._tally(rows.hosts, filters, of_hosts=True)
+            services = yield from self._tally(rows.services, filters)
+            present = bool(hosts.total or services.total)
         else:
-            known = self.live.hostgroups if kind == "hostgroup" else self.live.servicegroups
-            counts = known.get(name)
-        if counts is None:
+            groups = self.live.hostgroups if of_hosts else self.live.servicegroups
+            present = name in groups
+            group = groups.get(name) or GroupCounts()
+            hosts, services = group.hosts, group.services
+            self.peers |= group.peers
+        if not present:
             return failed(f"no such {kind}")
-        self.peers |= counts.peers
-        hosts = (counts.hosts, counts.hosts_bad) if kind == "hostgroup" else None
-        found = Limited(hosts=hosts, services=(counts.total, counts.bad))
         short = f"{name} ({kind})"
-        status, problem = limits(arguments[2:6], found)
+        sides = (hosts if of_hosts else None, services)
+        status, problem = limits(arguments[2:6], *sides)
         if problem:
             return Outcome(status=UNKNOWN, short=short, text=problem)
         if status is None:
-            status = counts.worst
-            if hosts is not None and counts.worst_host > 0:
+            status = services.worst
+            if of_hosts and hosts.worst > 0:
                 status = max(status, CRITICAL)
-        up = (counts.hosts_up, counts.hosts) if hosts is not None else None
-        line = summary(status, up, (counts.good, counts.total), counts.hosts_bad, counts.bad)
-        return Outcome(status=status, short=short, text=line)
-
-    def _members(
-        self, kind: str, name: str, filters: Filters
-    ) -> Generator[None, None, Counts | None]:
-        """Count the members as the filters leave them; None for a group without any."""
-        counts = Counts()
-        column = "host_groups" if kind == "hostgroup" else "groups"
-        at = self.live.service_index.get(column)
-        for count, row in enumerate(self.live.services.values() if at is not None else ()):
-            if count % _SLICE == _SLICE - 1:
-                yield
-            if at is not None and isinstance(row[at], list) and name in row[at]:
-                state = filters.state(state_of(row, host=False), row[ACKNOWLEDGED], row[DOWNTIME])
-                counts.add_service(state, checked=bool(row[CHECKED]))
-                counts.peers.add(row[PEER])
-        at = self.live.host_index.get("groups") if kind == "hostgroup" else None
-        for count, row in enumerate(self.live.hosts.values() if at is not None else ()):
-            if count % _SLICE == _SLICE - 1:
-                yield
-            if at is not None and isinstance(row[at], list) and name in row[at]:
-                state = filters.state(number(row[STATE]), row[ACKNOWLEDGED], row[DOWNTIME])
-                counts.add_host(state)
-                counts.peers.add(row[PEER])
-        return counts if counts.total or counts.hosts else None
+        return Outcome(status=status, short=short, text=_summary(status, *sides))
 
     # ---------------------------------------------------------------- statusfilter
 
@@ -586,74 +484,70 @@ class Leaf:
     ) -> Generator[None, None, Outcome]:
         """Give the state of the hosts and services that searches find, whoever may see them."""
         aggregation, kind = text_at(arguments, 0), text_at(arguments, 1)
-        searches: list[Mapping[str, Any]] = (
-            [arguments[2]] if isinstance(arguments[2], dict) else list(arguments[2])
-        )
-        found = Found()
-        if kind != "services":
-            yield from self._hosts(searches, filters, found)
-        if kind != "hosts":
-            yield from self._services(searches, filters, found)
-        counts = found.counts
-        hosts = (counts.hosts, counts.hosts_bad) if kind != "services" else None
-        services = (counts.total, counts.bad) if kind != "hosts" else None
-        short = shown(searches)
+        short = shown(searches_of(arguments))
+        rows = searched(self.live, arguments, self.moment)
+        hosts = yield from self._tally(rows.hosts, filters, of_hosts=True)
+        services = yield from self._tally(rows.services, filters)
+        asked = (hosts if kind != "services" else None, services if kind != "hosts" else None)
         if aggregation == "worst":
-            status = CRITICAL if counts.hosts_bad else found.highest
+            status = CRITICAL if hosts.bad else max(services.states, default=OK)
         elif aggregation == "best":
-            status = min(found.present, default=OK)
+            status = min(hosts.states | services.states, default=OK)
         else:
-            by_limits, problem = limits(arguments[3:7], Limited(hosts=hosts, services=services))
+            by_limits, problem = limits(arguments[3:7], *asked)
             if problem:
                 return Outcome(status=UNKNOWN, short=short, text=problem)
             status = by_limits or OK
-        up = (counts.hosts_up, counts.hosts) if hosts is not None else None
-        good = (counts.good, counts.total) if services is not None else None
-        line = summary(status, up, good, counts.hosts_bad, counts.bad)
-        sides = [
-            side for side, asked in ((found.host_flags, hosts), (found.flags, services)) if asked
-        ]
+        line = _summary(status, *asked)
+        sides = [side for side in asked if side is not None]
         return Outcome(
             status=status,
             short=short,
-            text=line + (found.listed() if status != OK else ""),
+            text=line + (_listed(hosts, services) if status != OK else ""),
             acknowledged=int(all(side.handled(side.acknowledged) for side in sides)),
             scheduled_downtime_depth=int(all(side.handled(side.downtime) for side in sides)),
         )
 
-    def _hosts(
-        self, searches: Sequence[Mapping[str, Any]], filters: Filters, found: Found
-    ) -> Generator[None]:
-        test = test_of(searches, self.live.host_index, self.moment, hosts=True)
-        for count, row in enumerate(self.live.hosts.values()):
-            if count % _SLICE == _SLICE - 1:
-                yield
-            if not test(row):
-                continue
-            self.peers.add(row[PEER])
-            raw = number(row[STATE])
-            state = filters.state(raw, row[ACKNOWLEDGED], row[DOWNTIME])
-            found.counts.add_host(state)
-            found.present.add(CRITICAL if state else OK)
-            found.host_flags.add(row, problem=raw != OK, bad=state != OK)
-            if state:
-                found.problem(row, _HOST_WORDS[min(state, 2)], hosts=True)
+    def _tally(
+        self, rows: Slices, filters: Filters, *, of_hosts: bool = False
+    ) -> Generator[None, None, Tally]:
+        """Count rows as the filters leave them."""
+        tally = Tally()
+        for some in rows:
+            yield
+            for row in some:
+                self.peers.add(row[PEER])
+                raw = number(row[STATE]) if of_hosts else _state(row[STATE])
+                state = filters.state(raw, row[ACKNOWLEDGED], row[DOWNTIME])
+                tally.add(row, raw, state, of_hosts=of_hosts)
+        return tally
 
-    def _services(
-        self, searches: Sequence[Mapping[str, Any]], filters: Filters, found: Found
-    ) -> Generator[None]:
-        test = test_of(searches, self.live.service_index, self.moment, hosts=False)
-        for count, row in enumerate(self.live.services.values()):
-            if count % _SLICE == _SLICE - 1:
-                yield
-            if not test(row):
-                continue
-            self.peers.add(row[PEER])
-            raw = state_of(row, host=False)
-            state = filters.state(raw, row[ACKNOWLEDGED], row[DOWNTIME])
-            found.counts.add_service(state, checked=bool(row[CHECKED]))
-            found.present.add(state)
-            found.highest = max(found.highest, state)
-            found.flags.add(row, problem=raw != OK, bad=state >= CRITICAL)
-            if state:
-                found.problem(row, WORDS[state], hosts=False)
+
+def _summary(status: int, hosts: Tally | None, services: Tally | None) -> str:
+    """Give the line with counts and performance data of the sides that were looked at."""
+    words: list[str] = []
+    numbers: list[str] = []
+    for side, kind in ((hosts, "hosts"), (services, "services")):
+        if side is not None:
+            words.append(f"{side.good}/{side.total} {kind} up")
+            numbers.append(f"{kind}_up={side.good} {kind}_down={side.bad}")
+    return f"{WORDS[status]} - {', '.join(words)}|{' '.join(numbers)}"
+
+
+def _listed(hosts: Tally, services: Tally) -> str:
+    """Give the lines about problems that follow the summary."""
+    lines = [
+        *(_problem(_HOST_WORDS[min(state, 2)], row[HOST], row) for state, row in hosts.first),
+        *(
+            _problem(WORDS[state], f"{row[HOST]} - {row[SERVICE]}", row)
+            for state, row in services.first
+        ),
+    ]
+    more = hosts.problems + services.problems - MOST_SHOWN
+    if more > 0:
+        lines = [*lines[:MOST_SHOWN], f"found {more} more issues..."]
+    return "".join(f"\n{one}" for one in lines)
+
+
+def _problem(word: str, title: Any, row: Row) -> str:
+    return f"[{word}] {title} - {text(row[OUTPUT])[:_LONGEST_OUTPUT]}"

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Any, TypeAlias
+from typing import Any
 
 from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.bp.core_rows import CHECKED, HOST, SERVICE, STATE, number
+from monrest.bp.core_rows import CHECKED, STATE, Live, NodeRows, RowTest, Slices, chosen, number
 from monrest.query.evaluate import Operand, ValueTest, value_test
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import compile_pattern
 from monrest.query.scalars import number_of
 from monrest.query.schema import CoreType
 from monrest.query.times import parse_duration, parse_time
-
-RowTest: TypeAlias = Callable[[Row], bool]
 
 AGGREGATIONS = ("worst", "best", "threshold")
 TYPES = ("hosts", "services", "both")
@@ -229,6 +227,26 @@ def test_of(
     return lambda row: any(all(test(row) for test in parts) for parts in tests)
 
 
+def searches_of(arguments: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
+    """Give the searches of a node."""
+    searches = arguments[2]
+    return [searches] if isinstance(searches, dict) else searches
+
+
+def searched(live: Live, arguments: Sequence[Any], moment: Moment) -> NodeRows:
+    """Give what the searches of a node find."""
+    kind, searches = arguments[1], searches_of(arguments)
+    hosts: Slices = ()
+    services: Slices = ()
+    if kind != "services":
+        test = test_of(searches, live.host_index, moment, hosts=True)
+        hosts = chosen(live.hosts.values(), test)
+    if kind != "hosts":
+        test = test_of(searches, live.service_index, moment, hosts=False)
+        services = chosen(live.services.values(), test)
+    return NodeRows(hosts, services)
+
+
 def _search(
     search: Mapping[str, Any], index: Mapping[str, int], moment: Moment, *, hosts: bool
 ) -> list[RowTest]:
@@ -387,8 +405,3 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "duration": _longest,
     "pairs": _pairs,
 }
-
-
-def title_of(row: Row, *, hosts: bool) -> str:
-    """Give what a line about a problem begins with."""
-    return str(row[HOST]) if hosts else f"{row[HOST]} - {row[SERVICE]}"

@@ -7,17 +7,16 @@ Rules: docs/spec/bp.md, "Who sees which node".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
-from typing import TypeAlias
+from collections.abc import Collection, Generator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from monrest.base.values import Row
-from monrest.bp.core_rows import HOST, PEER, SERVICE, Live
+from monrest.bp.core_rows import HOST, PEER, SERVICE, Live, NodeRows, members
 from monrest.bp.model import ROOT, Definition, Node, matching_of, text_at
 from monrest.bp.node_functions import matched
 from monrest.bp.node_state import PENDING, NodeState
-from monrest.bp.statusfilter import Moment, test_of
+from monrest.bp.statusfilter import Moment, searched
 from monrest.bp.store import Stored
 
 Key: TypeAlias = tuple[str, str]
@@ -25,8 +24,6 @@ Key: TypeAlias = tuple[str, str]
 
 Place: TypeAlias = tuple[str, str, str]
 """A site with a host and a service of it; no service: the host itself."""
-
-_SLICE = 500
 
 
 def references(
@@ -46,62 +43,35 @@ def references(
 
 def places_of(node: Node, live: Live, moment: Moment) -> Generator[None, None, set[Place]]:
     """Give what one node refers to and what is there; ``live`` as for ``references``."""
+    name, arguments = node.function.name, node.function.arguments
     found: set[Place] = set()
-    if node.function.name == "status":
-        host = not text_at(node.function.arguments, 1)
-        found.update(_place(row, host=host) for row in _status(node, live))
-    elif node.function.name == "groupstatus":
-        yield from _group(node, live, found)
-    elif node.function.name == "statusfilter":
-        yield from _searches(node, live, moment, found)
+    if name == "status":
+        rows = _status(arguments, live)
+    elif name == "groupstatus":
+        rows = members(live, text_at(arguments, 0).lower(), text_at(arguments, 1))
+    elif name == "statusfilter":
+        rows = searched(live, arguments, moment)
+    else:
+        return found
+    for some in rows.hosts:
+        yield
+        found.update((row[PEER], row[HOST], "") for row in some)
+    for some in rows.services:
+        yield
+        found.update((row[PEER], row[HOST], row[SERVICE]) for row in some)
     return found
 
 
-def _status(node: Node, live: Live) -> list[Row]:
-    host, service, op = (text_at(node.function.arguments, at) for at in range(3))
-    op, pattern, _ = matching_of(service, op) if service else ("", "", False)
-    if service and op != "=":
-        return matched(live.by_host.get(host, ()), op, pattern)
-    row = live.services.get((host, service)) if service else live.hosts.get(host)
-    return [] if row is None else [row]
-
-
-def _group(node: Node, live: Live, found: set[Place]) -> Generator[None]:
-    kind, name = (text_at(node.function.arguments, at) for at in range(2))
-    of_hosts = kind.lower() == "hostgroup"
-    at = live.service_index.get("host_groups" if of_hosts else "groups")
-    for count, row in enumerate(live.services.values() if at is not None else ()):
-        if count % _SLICE == _SLICE - 1:
-            yield
-        if at is not None and isinstance(row[at], list) and name in row[at]:
-            found.add(_place(row))
-    at = live.host_index.get("groups") if of_hosts else None
-    for row in live.hosts.values() if at is not None else ():
-        if at is not None and isinstance(row[at], list) and name in row[at]:
-            found.add(_place(row, host=True))
-
-
-def _searches(node: Node, live: Live, moment: Moment, found: set[Place]) -> Generator[None]:
-    kind, searches = node.function.arguments[1], node.function.arguments[2]
-    searches = [searches] if isinstance(searches, dict) else searches
-    if kind != "services":
-        test = test_of(searches, live.host_index, moment, hosts=True)
-        for count, row in enumerate(live.hosts.values()):
-            if count % _SLICE == _SLICE - 1:
-                yield
-            if test(row):
-                found.add(_place(row, host=True))
-    if kind != "hosts":
-        test = test_of(searches, live.service_index, moment, hosts=False)
-        for count, row in enumerate(live.services.values()):
-            if count % _SLICE == _SLICE - 1:
-                yield
-            if test(row):
-                found.add(_place(row))
-
-
-def _place(row: Row, *, host: bool = False) -> Place:
-    return row[PEER], row[HOST], "" if host else row[SERVICE]
+def _status(arguments: Sequence[Any], live: Live) -> NodeRows:
+    host, service, op = (text_at(arguments, at) for at in range(3))
+    if not service:
+        row = live.hosts.get(host)
+        return NodeRows(hosts=() if row is None else ([row],))
+    op, pattern, _ = matching_of(service, op)
+    if op != "=":
+        return NodeRows(services=[matched(live.by_host.get(host, ()), op, pattern)])
+    row = live.services.get((host, service))
+    return NodeRows(services=() if row is None else ([row],))
 
 
 NOT_VISIBLE = "not visible"

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.bp import node_functions as functions
-from monrest.bp.node_functions import Limited, limits
+from monrest.bp.core_rows import Tally
+from monrest.bp.node_functions import limits
 from monrest.bp.node_state import DEFAULT_ORDER, NodeState, listed
 
 STATES = ("ok", "warning", "critical", "unknown", "pending")
@@ -201,11 +202,12 @@ def test_random():
     ],
 )
 def test_limits_of_groups(arguments, hosts, services, status):
-    assert limits(arguments, Limited(hosts=hosts, services=services)) == (status, "")
+    sides = [given and Tally(total=given[0], bad=given[1]) for given in (hosts, services)]
+    assert limits(arguments, *sides) == (status, "")
 
 
 def test_a_limit_of_a_group_that_is_no_number():
-    found = limits(["", "", "", "many"], Limited(hosts=(1, 0), services=(1, 0)))
+    found = limits(["", "", "", "many"], Tally(total=1), Tally(total=1))
     assert found == (3, "UNKNOWN - service critical threshold must be numeric")
 
 
