@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
 from monrest.bp import node_functions as functions
 from monrest.bp.core_rows import PEER, Live, Needs, Pair, Services
 from monrest.bp.custom import EMPTY, Extensions
-from monrest.bp.model import ROOT, Definition, Node, matching_of, text_at
+from monrest.bp.model import ROOT, Definition, Node, status_arguments, text_at
 from monrest.bp.node_functions import NONE, Filters, Leaf, Outcome, failed, filters_of
 from monrest.bp.node_state import (
     DEFAULT_ORDER,
@@ -30,7 +30,8 @@ from monrest.bp.node_state import (
     first_line,
     listed,
 )
-from monrest.bp.statusfilter import Moment, columns_of, searches_of
+from monrest.bp.statusfilter import columns_of, searches_of
+from monrest.query.functions import Moment
 
 
 @frozen
@@ -111,9 +112,9 @@ def _steps(definition: Definition, general: Sequence[str]) -> Iterator[Step]:
         filters = filters_of(general, node.filter)
         service: tuple[str, str] | None = None
         if node.function.name == "status" and filters == NONE and node.id != ROOT:
-            host, name, op = (text_at(node.function.arguments, at) for at in range(3))
-            if name and matching_of(name, op)[0] == "=":
-                service = (host, name)
+            wanted = status_arguments(node.function.arguments)
+            if wanted.op == "=":
+                service = (wanted.host, wanted.service)
         children = tuple((child.id, child.label) for child in definition.children(node))
         yield Step(node, filters, children, service)
 
@@ -131,13 +132,10 @@ def add_needs(
     for node in definition.nodes:
         name, arguments = node.function.name, node.function.arguments
         if name == "status":
-            host, service, op = (text_at(arguments, at) for at in range(3))
-            if not service:
-                needs.hosts.add(host)
-                continue
-            needs.services_of.add(host)
-            if matching_of(service, op)[0] != "=":
-                needs.matched_hosts.add(host)
+            wanted = status_arguments(arguments)
+            (needs.services_of if wanted.op else needs.hosts).add(wanted.host)
+            if wanted.op not in ("", "="):
+                needs.matched_hosts.add(wanted.host)
         elif name == "groupstatus":
             rows = members or filters_of(general, node.filter).active
             _add_group(needs, text_at(arguments, 0).lower(), text_at(arguments, 1), rows)
@@ -168,14 +166,11 @@ _MOST_LINES = 500
 _CIRCULAR = "[CIRCULAR DEPENDENCY]"
 
 
-@frozen
-class Known:
-    """Processes by their number, with the states of their nodes."""
-
-    all: Mapping[str, tuple[Definition, Mapping[str, NodeState]]] = field(factory=dict)
+KnownStates: TypeAlias = Mapping[str, tuple[Definition, Mapping[str, NodeState]]]
+"""Processes by their number, with the states of their nodes."""
 
 
-def tree(known: Known, number: str, node: str) -> str:
+def tree(known: KnownStates, number: str, node: str) -> str:
     """Give the nodes below ``node`` of a process that are not OK, following linked processes."""
     lines: list[str] = []
     for line in _below(known, number, node, 0, ((number, node),)):
@@ -187,11 +182,11 @@ def tree(known: Known, number: str, node: str) -> str:
 
 
 def _below(
-    known: Known, number: str, node: str, depth: int, path: tuple[tuple[str, str], ...]
+    known: KnownStates, number: str, node: str, depth: int, path: tuple[tuple[str, str], ...]
 ) -> Iterator[str]:
-    if depth >= _DEEPEST or number not in known.all:
+    if depth >= _DEEPEST or number not in known:
         return
-    definition, states = known.all[number]
+    definition, states = known[number]
     if node not in definition.by_id:
         return
     for child in definition.children(definition.by_id[node]):
@@ -245,7 +240,7 @@ class Calculation:
     live: Live
     options: Options
     now: float
-    known: Known
+    known: KnownStates
     took: Callable[[], float] = lambda: 0.0
     definition: Definition = field(init=False)
     states: dict[str, NodeState] = field(factory=dict, init=False)
@@ -346,7 +341,7 @@ class Calculation:
         for one in filters.others:
             outcome = extensions.after(one, context, self.definition, node, items, outcome)
         if filters.recursive_output:
-            reached = Known({**self.known.all, self.number: (self.definition, self.states)})
+            reached = {**self.known, self.number: (self.definition, self.states)}
             outcome = outcome._replace(long_output=tree(reached, self.number, node.id))
         return outcome
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from attrs import evolve, field, frozen
 
@@ -124,21 +124,37 @@ def text_at(arguments: Sequence[Argument], at: int) -> str:
     return str(value).strip()
 
 
-def matching_of(service: str, op: str) -> tuple[str, str, bool]:
-    """Give operator, pattern and whether the best match counts, of the arguments of status.
+class StatusArguments(NamedTuple):
+    """What status looks at: a host, or those of its services that ``op`` and ``service`` find.
+
+    ``op`` is empty for the host itself, ``=`` for one service by its name. ``best``: the best match
+    counts, not the worst.
+    """
+
+    host: str
+    service: str = ""
+    op: str = ""
+    best: bool = False
+
+
+def status_arguments(arguments: Sequence[Argument]) -> StatusArguments:
+    """Read the arguments of status.
 
     The operator is ``=`` by default, and a regular expression where the text looks like one; then
     it begins with ``b:`` for the best match or ``w:`` for the worst.
     """
+    host, service, op = (text_at(arguments, at) for at in range(3))
+    if not service:
+        return StatusArguments(host)
     op = op or "="
     if op in ("=", "!=") and not _WILD.isdisjoint(service):
         op = {"=": "~", "!=": "!~"}[op]
     if op == "=":
-        return op, service, False
+        return StatusArguments(host, service, op)
     best = service.startswith("b:")
     if best or service.startswith("w:"):
         service = service[2:]
-    return op, service, best
+    return StatusArguments(host, service, op, best)
 
 
 def expression_of(pattern: str) -> str:
@@ -445,14 +461,16 @@ def _function(given: Mapping[str, Any], where: str) -> Function:
 
 def _check_status(function: Function, where: str) -> None:
     """Refuse an operator that is none and a pattern that cannot be searched."""
-    host, service, op = (text_at(function.arguments, at) for at in range(3))
+    given = text_at(function.arguments, 2)
+    host, service, op, _ = status_arguments(function.arguments)
     if not host:
         raise BadRequest("invalid arguments", f"{where}: expected status('host', 'service', 'op')")
-    if op not in ("", "=", "!=", "~", "!~"):
-        raise BadRequest("invalid operator", f"{where}: expected one of = != ~ !~, got {op[:20]}")
-    op, pattern, _ = matching_of(service, op)
+    if given not in ("", "=", "!=", "~", "!~"):
+        raise BadRequest(
+            "invalid operator", f"{where}: expected one of = != ~ !~, got {given[:20]}"
+        )
     if op in ("~", "!~"):
-        compile_pattern(expression_of(pattern), ignore_case=True, parameter=where)
+        compile_pattern(expression_of(service), ignore_case=True, parameter=where)
 
 
 # -------------------------------------------------------------------- values

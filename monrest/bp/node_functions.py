@@ -38,7 +38,7 @@ from monrest.bp.core_rows import (
     number,
     text,
 )
-from monrest.bp.model import expression_of, matching_of, text_at
+from monrest.bp.model import StatusArguments, expression_of, status_arguments, text_at
 from monrest.bp.node_state import (
     CRITICAL,
     OK,
@@ -53,7 +53,8 @@ from monrest.bp.node_state import (
     listed,
     worst_group,
 )
-from monrest.bp.statusfilter import Moment, searched, searches_of, shown
+from monrest.bp.statusfilter import searched, searches_of, shown
+from monrest.query.functions import Moment
 from monrest.query.regex import compile_pattern
 
 _LIMIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)(%?)\Z")
@@ -322,12 +323,14 @@ def _state(value: Any, *, host: bool = False) -> int:
     return CRITICAL if host and value == 1 else value
 
 
-def matched(rows: Sequence[Row], op: str, pattern: str) -> list[Row]:
+def matched(live: Live, wanted: StatusArguments) -> list[Row]:
     """Give the services of a host that the operator of a status node finds."""
-    if op == "!=":
-        return [row for row in rows if row[SERVICE] != pattern]
-    found = compile_pattern(expression_of(pattern), ignore_case=True, parameter="status").found
-    return [row for row in rows if found(text(row[SERVICE])) == (op == "~")]
+    rows = live.by_host.get(wanted.host, ())
+    if wanted.op == "!=":
+        return [row for row in rows if row[SERVICE] != wanted.service]
+    expression = expression_of(wanted.service)
+    found = compile_pattern(expression, ignore_case=True, parameter="status").found
+    return [row for row in rows if found(text(row[SERVICE])) == (wanted.op == "~")]
 
 
 @define(eq=False)
@@ -351,19 +354,16 @@ class Leaf:
 
         ``previous`` is the text of the node before, for soft states that do not count.
         """
-        host, service, op = (text_at(arguments, at) for at in range(3))
-        if not service:
-            row = self.live.hosts.get(host)
-            if row is None:
-                return failed("no such host")
-            return self._row(row, filters, previous, host=True)
-        op, pattern, best = matching_of(service, op)
-        if op == "=":
-            row = self.live.services.get((host, service))
-            if row is None:
-                return failed("no such service")
-            return self._row(row, filters, previous, host=False)
-        return self._matching(host, op, pattern, filters, best=best)
+        wanted = status_arguments(arguments)
+        if wanted.op == "":
+            row, kind = self.live.hosts.get(wanted.host), "host"
+        elif wanted.op == "=":
+            row, kind = self.live.services.get((wanted.host, wanted.service)), "service"
+        else:
+            return self._matching(wanted, filters)
+        if row is None:
+            return failed(f"no such {kind}")
+        return self._row(row, filters, previous, host=kind == "host")
 
     def of_service(self, row: Row) -> NodeState:
         """Give the state of a node about a service, of which there may be tens of thousands."""
@@ -424,15 +424,14 @@ class Leaf:
         """Give the number of the process to which a host of this row belongs."""
         return self._reference(row[VARIABLES])
 
-    def _matching(
-        self, host: str, op: str, pattern: str, filters: Filters, *, best: bool
-    ) -> Outcome:
-        found = matched(self.live.by_host.get(host, ()), op, pattern)
+    def _matching(self, wanted: StatusArguments, filters: Filters) -> Outcome:
+        found = matched(self.live, wanted)
         if not found:
             return failed("no matching hosts/services found")
         items = [self._item(row, filters) for row in found]
-        short = f"{'best' if best else 'worst'} of {host}: {op} {pattern}"
-        return worst_of(items, self.order, best=best, short=short)
+        word = "best" if wanted.best else "worst"
+        short = f"{word} of {wanted.host}: {wanted.op} {wanted.service}"
+        return worst_of(items, self.order, best=wanted.best, short=short)
 
     def _item(self, row: Row, filters: Filters) -> Item:
         found = self._row(row, filters, "", host=False)

@@ -22,16 +22,16 @@ from monrest.base.concurrency import Threads, sliced
 from monrest.base.errors import RestError, SitesFailed
 from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.bp import custom
-from monrest.bp.calculation import Calculation, Known, Options, Plan, add_needs, plan
+from monrest.bp.calculation import Calculation, Options, Plan, add_needs, plan
 from monrest.bp.core_rows import NOWHERE, Layout, Live, Memory, Needs, Question, Services
 from monrest.bp.model import Definition
 from monrest.bp.node_functions import BUILT_IN
 from monrest.bp.node_state import DEFAULT_ORDER, NodeState, Result
-from monrest.bp.statusfilter import Moment
 from monrest.bp.store import Stored
 from monrest.bp.visible import Key, references, visible_nodes
 from monrest.config import BpConfig
 from monrest.livestatus.recall import Recall
+from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.pushdown import both
 from monrest.sites.fanout import Gathered, fan_out
@@ -234,7 +234,7 @@ class Runner:
                 live=answers.live,
                 options=options,
                 now=self.wall.now(),
-                known=Known(states),
+                known=states,
             )
             (extended if plans[one.nr].extended else plain).append((one, calculation))
         await sliced(batch.run(plain), self.clock)

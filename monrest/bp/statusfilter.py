@@ -17,6 +17,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.bp.core_rows import CHECKED, STATE, Live, NodeRows, RowTest, Slices, chosen, number
 from monrest.query.evaluate import Operand, ValueTest, value_test
+from monrest.query.functions import Moment
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import compile_pattern
 from monrest.query.scalars import number_of
@@ -205,14 +206,6 @@ def shown(searches: Sequence[Mapping[str, Any]]) -> str:
 
 
 # -------------------------------------------------------------------- finding
-
-
-@frozen
-class Moment:
-    """When and where relative times and dates of searches are read."""
-
-    now: float
-    zone: tzinfo
 
 
 def test_of(

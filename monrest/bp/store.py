@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from monrest.base.errors import BadRequest, Conflict
-from monrest.bp.model import NEW_NAME, ROOT, Definition, matching_of, read, text_at, unique
+from monrest.bp.model import NEW_NAME, ROOT, Definition, read, status_arguments, unique
 from monrest.bp.node_state import NOTHING, UNKNOWN, Result, restored
 from monrest.store.tables import bp_figures, bp_processes, bp_results
 
@@ -64,15 +64,14 @@ def _links(document: Document, exports: Mapping[str, Mapping[str, int]]) -> Iter
     for node in document.get("nodes") or ():
         if node.get("function") != "status":
             continue
-        arguments = node.get("function_args") or ()
-        host, service, op = (text_at(arguments, at) for at in range(3))
-        theirs = exports.get(host)
-        if not theirs or not service:
+        wanted = status_arguments(node.get("function_args") or ())
+        theirs = exports.get(wanted.host)
+        if not theirs or not wanted.op:
             continue
-        if matching_of(service, op)[0] != "=":
+        if wanted.op != "=":
             yield from sorted(set(theirs.values()))
-        elif service in theirs:
-            yield theirs[service]
+        elif wanted.service in theirs:
+            yield theirs[wanted.service]
 
 
 T = TypeVar("T")

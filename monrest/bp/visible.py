@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from monrest.bp.core_rows import HOST, PEER, SERVICE, Live, NodeRows, members
-from monrest.bp.model import ROOT, Definition, Node, matching_of, text_at
+from monrest.bp.model import ROOT, Definition, Node, status_arguments, text_at
 from monrest.bp.node_functions import matched
 from monrest.bp.node_state import PENDING, NodeState
-from monrest.bp.statusfilter import Moment, searched
+from monrest.bp.statusfilter import searched
 from monrest.bp.store import Stored
+from monrest.query.functions import Moment
 
 Key: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""
@@ -63,15 +64,14 @@ def places_of(node: Node, live: Live, moment: Moment) -> Generator[None, None, s
 
 
 def _status(arguments: Sequence[Any], live: Live) -> NodeRows:
-    host, service, op = (text_at(arguments, at) for at in range(3))
-    if not service:
-        row = live.hosts.get(host)
+    wanted = status_arguments(arguments)
+    if wanted.op == "":
+        row = live.hosts.get(wanted.host)
         return NodeRows(hosts=() if row is None else ([row],))
-    op, pattern, _ = matching_of(service, op)
-    if op != "=":
-        return NodeRows(services=[matched(live.by_host.get(host, ()), op, pattern)])
-    row = live.services.get((host, service))
-    return NodeRows(services=() if row is None else ([row],))
+    if wanted.op == "=":
+        row = live.services.get((wanted.host, wanted.service))
+        return NodeRows(services=() if row is None else ([row],))
+    return NodeRows(services=[matched(live, wanted)])
 
 
 NOT_VISIBLE = "not visible"

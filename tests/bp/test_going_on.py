@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.bp.calculation import Calculation, Known, Options, plan
+from monrest.bp.calculation import Calculation, Options, plan
 from monrest.bp.core_rows import NOWHERE, SERVICE_COLUMNS, Live, Question, Services
 from monrest.bp.model import read
 from monrest.bp.node_state import NOTHING
@@ -81,7 +81,7 @@ class Run:
             live=live,
             options=Options(variable="MON_BP_ID", choose=int),
             now=now,
-            known=Known({}),
+            known={},
         )
         self.result = drained(calculation.steps())
         return self.result

@@ -6,7 +6,7 @@ import pytest
 
 from monrest.base.errors import BadRequest, Conflict
 from monrest.bp.core_objects import exported, together
-from monrest.bp.model import cleaned, matching_of, parse, read, unique
+from monrest.bp.model import cleaned, parse, read, status_arguments, unique
 from monrest.bp.store import check_links
 
 
@@ -52,10 +52,13 @@ def test_what_is_no_function(given):
         ("w:ping", "!=", ("!=", "ping", False)),
         ("b:ping", "=", ("=", "b:ping", False)),
         ("b:p*", "", ("~", "p*", True)),
+        ("b:", "~", ("~", "", True)),
+        ("", "~", ("", "", False)),
     ],
 )
 def test_operators_of_status(service, op, found):
-    assert matching_of(service, op) == found
+    wanted = status_arguments(("h", service, op))
+    assert (wanted.op, wanted.service, wanted.best) == found
 
 
 def test_ids_and_the_root():

@@ -8,9 +8,9 @@ from monrest.bp.calculation import add_needs
 from monrest.bp.core_rows import HOST_COLUMNS, SERVICE_COLUMNS, Live, Needs
 from monrest.bp.model import read
 from monrest.bp.node_state import NodeState, Result
-from monrest.bp.statusfilter import Moment
 from monrest.bp.store import Stored
 from monrest.bp.visible import NOT_VISIBLE, masked, visible_nodes
+from monrest.query.functions import Moment
 from tests.bp.town import NOW, drained, row
 
 

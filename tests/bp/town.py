@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.bp.calculation import Calculation, Known, Options, plan
+from monrest.bp.calculation import Calculation, Options, plan
 from monrest.bp.core_rows import Live, Needs
 from monrest.bp.model import read
 from monrest.bp.node_state import NOTHING, restored, stored
@@ -79,7 +79,7 @@ class Town:
             live=live,
             options=self.options,
             now=self.now,
-            known=Known(known or {}),
+            known=known or {},
         )
         self.before = drained(calculation.steps())
         assert restored(stored(self.before)) == self.before
