@@ -30,8 +30,7 @@ from monrest.base.clock import MachineClock
 from monrest.base.concurrency import Threads, pause
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
-from monrest.bp.service import DUTY
-from monrest.bp.service import Processes as BusinessProcesses
+from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.config import BpConfig, SiteConfig
 from monrest.sites.registry import Registry
 from monrest.store.database import Database

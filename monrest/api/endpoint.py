@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from monrest.base.metrics import Metrics
     from monrest.base.names import Names
     from monrest.base.spool import RowRoom, Spools
-    from monrest.bp.service import Processes
+    from monrest.bp.service import BusinessProcesses
     from monrest.cluster.service import Cluster
     from monrest.config import Config
     from monrest.jobs.service import Jobs
@@ -75,7 +75,7 @@ class Context:
     spools: Spools
     room: RowRoom
     jobs: Jobs
-    bp: Processes
+    bp: BusinessProcesses
     cluster: Cluster
     figures: Metrics
     panorama: Panorama

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 from monrest.bp import node_functions as functions
-from monrest.bp.core_rows import PEER, Live, Needs, Pair, Services
+from monrest.bp.core_rows import PEER, CoreRows, Needs, ObjectKey, Services
 from monrest.bp.custom import EMPTY, Extensions
-from monrest.bp.model import ROOT, Definition, Node, status_arguments, text_at
-from monrest.bp.node_functions import NONE, Filters, Leaf, Outcome, failed, filters_of
+from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
+from monrest.bp.node_functions import NONE, Filters, Leaf, NodeOutcome, failed, filters_of
 from monrest.bp.node_state import (
     DEFAULT_ORDER,
     NOT_YET,
@@ -24,9 +24,9 @@ from monrest.bp.node_state import (
     PENDING,
     UNCHECKED,
     WORDS,
-    Item,
+    ChildState,
     NodeState,
-    Result,
+    ProcessResult,
     first_line,
     listed,
 )
@@ -35,21 +35,21 @@ from monrest.query.functions import Moment
 
 
 @frozen
-class Step:
+class NodeStep:
     """One node; ``children`` are ids and labels.
 
     ``service`` is what it is about if that is a service by name, no filter looks at it, and it is
     not the root.
     """
 
-    node: Node
+    node: ProcessNode
     filters: Filters
     children: tuple[tuple[str, str], ...]
     service: tuple[str, str] | None
 
 
 @define(eq=False)
-class Plan:
+class CalculationPlan:
     """All steps, children before parents, and what the nodes look at.
 
     ``services`` are those about services by name, ``others`` the rest and the root.
@@ -57,18 +57,18 @@ class Plan:
     of all filters that process and nodes name. ``last`` are the states that were calculated last.
     """
 
-    definition: Definition
+    definition: ProcessDefinition
     general: tuple[str, ...]
-    steps: tuple[Step, ...]
-    services: tuple[tuple[str, tuple[str, str], Step], ...]
-    others: tuple[Step, ...]
+    steps: tuple[NodeStep, ...]
+    services: tuple[tuple[str, tuple[str, str], NodeStep], ...]
+    others: tuple[NodeStep, ...]
     needs: Needs
     extended: bool
     filters: frozenset[str]
     ids: tuple[str, ...] = field(init=False)
     last: Mapping[str, NodeState] | None = field(default=None, init=False)
     peers: frozenset[str] = field(default=frozenset(), init=False)
-    _known: Mapping[Pair, int] | None = field(default=None, init=False)
+    _known: Mapping[ObjectKey, int] | None = field(default=None, init=False)
     _places: Sequence[int] = field(default=(), init=False)
 
     @ids.default
@@ -89,13 +89,13 @@ class Plan:
         return self._places
 
 
-def plan(definition: Definition, default_filter: Sequence[str]) -> Plan:
+def plan(definition: ProcessDefinition, default_filter: Sequence[str]) -> CalculationPlan:
     """Work out a definition under these filters of all processes."""
     general = (*default_filter, *definition.filter)
     steps = tuple(_steps(definition, general))
     needs = Needs()
     add_needs(needs, definition, general)
-    return Plan(
+    return CalculationPlan(
         definition=definition,
         general=tuple(default_filter),
         steps=steps,
@@ -107,7 +107,7 @@ def plan(definition: Definition, default_filter: Sequence[str]) -> Plan:
     )
 
 
-def _steps(definition: Definition, general: Sequence[str]) -> Iterator[Step]:
+def _steps(definition: ProcessDefinition, general: Sequence[str]) -> Iterator[NodeStep]:
     for node in definition.order:
         filters = filters_of(general, node.filter)
         service: tuple[str, str] | None = None
@@ -116,11 +116,11 @@ def _steps(definition: Definition, general: Sequence[str]) -> Iterator[Step]:
             if wanted.op == "=":
                 service = (wanted.host, wanted.service)
         children = tuple((child.id, child.label) for child in definition.children(node))
-        yield Step(node, filters, children, service)
+        yield NodeStep(node, filters, children, service)
 
 
 def add_needs(
-    needs: Needs, definition: Definition, general: Sequence[str], *, members: bool = False
+    needs: Needs, definition: ProcessDefinition, general: Sequence[str], *, members: bool = False
 ) -> None:
     """Add what one process looks at; the host of its name too, which tells its backend.
 
@@ -166,7 +166,7 @@ _MOST_LINES = 500
 _CIRCULAR = "[CIRCULAR DEPENDENCY]"
 
 
-KnownStates: TypeAlias = Mapping[str, tuple[Definition, Mapping[str, NodeState]]]
+KnownStates: TypeAlias = Mapping[str, tuple[ProcessDefinition, Mapping[str, NodeState]]]
 """Processes by their number, with the states of their nodes."""
 
 
@@ -207,7 +207,7 @@ _SLICE = 20
 
 
 @frozen(kw_only=True)
-class Options:
+class CalculationOptions:
     """What of the configuration calculations depend on.
 
     ``flags``: acknowledgements and downtimes of children are passed on to their parents.
@@ -227,7 +227,7 @@ class Options:
 
 
 @define(eq=False, kw_only=True)
-class Calculation:
+class ProcessCalculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
 
     ``steps`` is to be run in slices; it gives the new result. ``took`` is asked in the end how many
@@ -235,16 +235,16 @@ class Calculation:
     """
 
     number: str
-    plan: Plan
-    before: Result
-    live: Live
-    options: Options
+    plan: CalculationPlan
+    before: ProcessResult
+    live: CoreRows
+    options: CalculationOptions
     now: float
     known: KnownStates
     took: Callable[[], float] = lambda: 0.0
-    definition: Definition = field(init=False)
+    definition: ProcessDefinition = field(init=False)
     states: dict[str, NodeState] = field(factory=dict, init=False)
-    root: Outcome | None = field(default=None, init=False)
+    root: NodeOutcome | None = field(default=None, init=False)
     leaf: Leaf = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -257,11 +257,11 @@ class Calculation:
             variable=self.options.variable,
         )
 
-    def steps(self) -> Generator[None, None, Result]:
+    def steps(self) -> Generator[None, None, ProcessResult]:
         """Evaluate all nodes and then the process."""
         yield
         plan = self.plan
-        left: Sequence[Step] = plan.steps
+        left: Sequence[NodeStep] = plan.steps
         if not self.leaf.hard:
             # Nearly all nodes are services by name; they need no children and come first.
             missing = self._services()
@@ -284,7 +284,7 @@ class Calculation:
         plan.last = self.states
         return self._result()
 
-    def _services(self) -> list[Step]:
+    def _services(self) -> list[NodeStep]:
         """Set the states of nodes about services whose soft states count and no filter looks at.
 
         The same as ``Leaf.status``, for all of them in one go. What has the row of before has the
@@ -294,7 +294,7 @@ class Calculation:
         places, nodes = plan.places(services), plan.services
         self.leaf.peers |= plan.peers
         found = [services.states[at] for at in places]
-        left: list[Step] = []
+        left: list[NodeStep] = []
         for which in [at for at, state in enumerate(found) if state is None]:
             at = places[which]
             row = services.table[at]
@@ -308,7 +308,7 @@ class Calculation:
             states.update(zip(plan.ids, found, strict=True))  # type: ignore[arg-type]  # no None
         return left
 
-    def _stays(self, step: Step) -> bool:
+    def _stays(self, step: NodeStep) -> bool:
         """Whether a node keeps its state: nothing that it looks at is another than before."""
         now, before = self.states, self.before.nodes
         if self.plan.last is not before or step.node.id == ROOT:
@@ -321,7 +321,7 @@ class Calculation:
                 return False
         return True
 
-    def _outcome(self, step: Step) -> Generator[None, None, Outcome]:
+    def _outcome(self, step: NodeStep) -> Generator[None, None, NodeOutcome]:
         node, filters = step.node, step.filters
         items = self._items(step)
         extensions = self.options.extensions
@@ -346,8 +346,8 @@ class Calculation:
         return outcome
 
     def _over(
-        self, node: Node, name: str, items: list[Item], context: Mapping[str, Any]
-    ) -> Outcome:
+        self, node: ProcessNode, name: str, items: list[ChildState], context: Mapping[str, Any]
+    ) -> NodeOutcome:
         arguments, options = node.function.arguments, self.options
         if name in ("worst", "best"):
             return functions.worst_of(
@@ -365,19 +365,19 @@ class Calculation:
             )
         return failed("no function")
 
-    def _items(self, step: Step) -> list[Item]:
+    def _items(self, step: NodeStep) -> list[ChildState]:
         """Give the children as they count."""
         states, filters = self.states, step.filters
         if not filters.active:
             return [(label, states[number]) for number, label in step.children]
-        items: list[Item] = []
+        items: list[ChildState] = []
         for number, label in step.children:
             one = states[number]
             status = filters.state(one.status, one.acknowledged, one.scheduled_downtime_depth)
             items.append((label, one._replace(status=status)))
         return items
 
-    def _noted(self, node: Node, outcome: Outcome) -> NodeState:
+    def _noted(self, node: ProcessNode, outcome: NodeOutcome) -> NodeState:
         before = self.before.node(node.id)
         downtime = 1 if outcome.scheduled_downtime_depth else 0
         acknowledged = 1 if outcome.acknowledged else 0
@@ -404,10 +404,10 @@ class Calculation:
 
     # ---------------------------------------------------------------- the process
 
-    def _result(self) -> Result:
+    def _result(self) -> ProcessResult:
         before, now, root = self.before, int(self.now), self.root
         status = PENDING if root is None else root.status
-        return Result(
+        return ProcessResult(
             status=status,
             status_text="no nodes" if root is None else self._text(root),
             last_check=now,
@@ -418,7 +418,7 @@ class Calculation:
             nodes=self.states,
         )
 
-    def _text(self, root: Outcome) -> str:
+    def _text(self, root: NodeOutcome) -> str:
         definition, state = self.definition, self.states[ROOT]
         node = definition.by_id[ROOT]
         children = definition.children(node)
@@ -447,7 +447,7 @@ class Calculation:
 
 
 _OF_CHILDREN = frozenset({"worst", "best", "at_least", "not_more", "equals", "fixed"})
-_COUNTING: Mapping[str, Callable[[Sequence[Any], list[Item]], Outcome]] = {
+_COUNTING: Mapping[str, Callable[[Sequence[Any], list[ChildState]], NodeOutcome]] = {
     "at_least": functions.at_least,
     "not_more": functions.not_more,
     "equals": functions.equals,

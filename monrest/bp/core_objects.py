@@ -22,8 +22,8 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.bp.delivery import sole
-from monrest.bp.model import ILLEGAL, ROOT, Definition, Node
-from monrest.bp.store import Check, Stored
+from monrest.bp.model import ILLEGAL, ROOT, ProcessDefinition, ProcessNode
+from monrest.bp.store import DefinitionCheck, StoredProcess
 from monrest.config import BpConfig, ConfigTool
 from monrest.objectconfig import commands
 from monrest.objectconfig.block import Block
@@ -59,7 +59,7 @@ class Exported:
     objects: tuple[CoreObject, ...]
 
 
-def exported(number: str, definition: Definition, app: str) -> Exported:
+def exported(number: str, definition: ProcessDefinition, app: str) -> Exported:
     """Give the objects of a process; ``app`` is the word in names of variables."""
     objects: list[CoreObject] = []
     for node in definition.exported:
@@ -79,7 +79,9 @@ def together(processes: Iterable[Exported]) -> tuple[CoreObject, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _host(number: str, definition: Definition, node: Node, app: str) -> dict[str, str]:
+def _host(
+    number: str, definition: ProcessDefinition, node: ProcessNode, app: str
+) -> dict[str, str]:
     return {
         "host_name": definition.host_of(node),
         "alias": f"Business Process: {node.label}",
@@ -90,7 +92,9 @@ def _host(number: str, definition: Definition, node: Node, app: str) -> dict[str
     }
 
 
-def _service(number: str, definition: Definition, node: Node, app: str) -> dict[str, str]:
+def _service(
+    number: str, definition: ProcessDefinition, node: ProcessNode, app: str
+) -> dict[str, str]:
     return {
         "host_name": definition.host_of(node),
         "service_description": node.label,
@@ -102,12 +106,12 @@ def _service(number: str, definition: Definition, node: Node, app: str) -> dict[
     }
 
 
-def _identity(number: str, node: Node, app: str) -> dict[str, str]:
+def _identity(number: str, node: ProcessNode, app: str) -> dict[str, str]:
     word = app.upper()
     return {f"_{word}_BP_ID": number, f"_{word}_NODE_ID": node.id}
 
 
-def _common(node: Node) -> dict[str, str]:
+def _common(node: ProcessNode) -> dict[str, str]:
     given = {
         "contacts": ",".join(node.contacts),
         "contact_groups": ",".join(node.contactgroups),
@@ -214,13 +218,13 @@ def forbidden_characters(config: BpConfig, tool: ConfigTool | None) -> str:
     return ILLEGAL if told is None else told
 
 
-def check_names(definition: Definition, illegal: str) -> None:
+def check_names(definition: ProcessDefinition, illegal: str) -> None:
     """Raise BadRequest for a name of an object that has one of the forbidden_characters."""
     for problem in name_problems(definition, illegal):
         raise BadRequest("invalid name of an exported object", problem)
 
 
-def name_problems(definition: Definition, illegal: str) -> Iterator[str]:
+def name_problems(definition: ProcessDefinition, illegal: str) -> Iterator[str]:
     """Say what is wrong with the names of the objects that stand for a process."""
     if not illegal:
         return
@@ -497,7 +501,7 @@ def _present(path: Path) -> bytes | None:
         raise ExportFailedError(f"{path}: {error.strerror}") from None
 
 
-Load: TypeAlias = Callable[[], Awaitable[Iterable[Stored]]]
+Load: TypeAlias = Callable[[], Awaitable[Iterable[StoredProcess]]]
 
 
 @define(eq=False, kw_only=True)
@@ -539,7 +543,7 @@ class Exports:
         refused = await shielded(self.exporter.export(config, site, objects, f"({app})", number))
         self._tell((*unusable, *refused))
 
-    async def check(self, config: BpConfig) -> Check:
+    async def check(self, config: BpConfig) -> DefinitionCheck:
         """Give what refuses a definition that the core would not take."""
         illegal = await self._illegal(config)
         return lambda definition: check_names(definition, illegal)

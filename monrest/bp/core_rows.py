@@ -7,7 +7,7 @@ need not know which it is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, count, islice
 from operator import ior, is_not
 from types import MappingProxyType
@@ -18,10 +18,14 @@ from attrs import define, field, fields, frozen
 from monrest.base.values import Row
 from monrest.bp.node_state import CRITICAL, OK, NodeState
 from monrest.livestatus.recall import Recall
+from monrest.query.evaluate import RowTest
 from monrest.query.model import Any_, CoreFilter, Pushed, Test
 from monrest.query.schema import CoreType
+from monrest.sites.normalise import Layout
 
-Pair = tuple[str, str]
+ObjectKey: TypeAlias = tuple[str, str]
+"""A host and a service; no service: the host itself."""
+
 _SLICE = 2000
 _CHOSEN = 500
 MOST_SHOWN = 10
@@ -39,7 +43,7 @@ class Places:
     rows: Sequence[Row] = ()
     hosts: Sequence[str] = ()
     descriptions: Sequence[str] = ()
-    of: Mapping[Pair, int] = MappingProxyType({})
+    of: Mapping[ObjectKey, int] = MappingProxyType({})
     sites: Sequence[tuple[str, int]] = ()
     states: list[NodeState | None] = field(factory=lambda: [None])
 
@@ -48,7 +52,7 @@ NOWHERE = Places()
 
 
 @define(eq=False)
-class Memory:
+class RowMemory:
     """What is kept from one run to the next: answers of sites, and the places of services."""
 
     places: Places = NOWHERE
@@ -119,7 +123,7 @@ class Services:
         """Find out where everything stands, unless that is known."""
         hosts, descriptions, of = self._hosts, self._descriptions, self.known.of
         if not self._same or self._sites != self.known.sites:
-            found: dict[Pair, int] = {}
+            found: dict[ObjectKey, int] = {}
             for at in range(0, len(hosts), _SLICE):
                 part = slice(at, at + _SLICE)
                 found.update(zip(zip(hosts[part], descriptions[part], strict=True), count(at + 1)))
@@ -128,7 +132,7 @@ class Services:
         rows = cast("list[Row]", self.table[1:])
         self.places = Places(rows, hosts, descriptions, of, self._sites, self.states)
 
-    def get(self, pair: Pair) -> Row | None:
+    def get(self, pair: ObjectKey) -> Row | None:
         """Give the row of a service, if there is one."""
         return self.table[self.places.of.get(pair, 0)]
 
@@ -137,12 +141,9 @@ class Services:
         table = self.table
         return (row for at in self.places.of.values() if (row := table[at]) is not None)
 
-    def __contains__(self, pair: Pair) -> bool:
+    def __contains__(self, pair: ObjectKey) -> bool:
         return pair in self.places.of
 
-
-RowTest: TypeAlias = Callable[[Row], bool]
-Layout: TypeAlias = tuple[tuple[str, CoreType], ...]
 
 _CHECKED: Layout = (
     ("state", "int"),
@@ -239,9 +240,9 @@ class Needs:
         for one in fields(Needs):
             setattr(self, one.name, ior(getattr(self, one.name), getattr(other, one.name)))
 
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[CoreQuestion]:
         """Give what to ask, at most one question for each table."""
-        found: list[Question] = []
+        found: list[CoreQuestion] = []
         if self.member_hostgroups:
             self.host_columns["groups"] = "list"
             self.service_columns["host_groups"] = "list"
@@ -250,7 +251,7 @@ class Needs:
         if self.every_host or self.hosts or self.member_hostgroups:
             limit = _limit(("name", "=", self.hosts), ("groups", ">=", self.member_hostgroups))
             layout = _layout(HOST_COLUMNS, self.host_columns)
-            found.append(Question("hosts", layout, None if self.every_host else limit))
+            found.append(CoreQuestion("hosts", layout, None if self.every_host else limit))
         if (
             self.every_service
             or self.services_of
@@ -263,18 +264,18 @@ class Needs:
                 ("groups", ">=", self.member_servicegroups),
             )
             layout = _layout(SERVICE_COLUMNS, self.service_columns)
-            found.append(Question("services", layout, None if self.every_service else limit))
+            found.append(CoreQuestion("services", layout, None if self.every_service else limit))
         for table, layout, names in (
             ("hostgroups", HOSTGROUP_COLUMNS, self.hostgroups),
             ("servicegroups", SERVICEGROUP_COLUMNS, self.servicegroups),
         ):
             if names:
-                found.append(Question(table, layout, _limit(("name", "=", names))))
+                found.append(CoreQuestion(table, layout, _limit(("name", "=", names))))
         return found
 
 
 @frozen
-class Question:
+class CoreQuestion:
     """One table, what is wanted of it, and of which rows (None: of all)."""
 
     table: str
@@ -311,7 +312,7 @@ def worse(first: int, second: int) -> int:
 
 
 @define
-class Tally:
+class NodeTally:
     """Hosts or services that a node is about.
 
     ``good`` count as available, ``bad`` do not. ``states`` are those of nodes: a host that is not
@@ -352,8 +353,8 @@ class Tally:
 class GroupCounts:
     """What sites say about the members of a group."""
 
-    hosts: Tally = field(factory=Tally)
-    services: Tally = field(factory=Tally)
+    hosts: NodeTally = field(factory=NodeTally)
+    services: NodeTally = field(factory=NodeTally)
     peers: set[str] = field(factory=set)
 
     def add(self, site: str, numbers: Sequence[int]) -> None:
@@ -374,7 +375,7 @@ class GroupCounts:
 
 
 @define(eq=False)
-class Live:
+class CoreRows:
     """The rows by name; of an object that several sites have, those of the first site count."""
 
     hosts: dict[str, Row] = field(factory=dict)
@@ -388,7 +389,7 @@ class Live:
     """Hosts by name to the sites that have one of it."""
 
     def take(
-        self, question: Question, site: str, rows: Sequence[Row], wanted: frozenset[str]
+        self, question: CoreQuestion, site: str, rows: Sequence[Row], wanted: frozenset[str]
     ) -> Generator[None]:
         """Add the rows of one site, which come before those of sites that were taken earlier.
 
@@ -458,7 +459,7 @@ def chosen(rows: Iterable[Row], test: RowTest) -> Slices:
         yield [row for row in some if test(row)]
 
 
-def members(live: Live, kind: str, name: str) -> NodeRows:
+def members(live: CoreRows, kind: str, name: str) -> NodeRows:
     """Give the members of a host group, hosts and their services, or of a service group."""
     of_hosts = kind == "hostgroup"
     host_groups = live.host_index.get("groups") if of_hosts else None

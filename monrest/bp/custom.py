@@ -19,10 +19,10 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from monrest.base.values import Row
-from monrest.bp.core_rows import Live
-from monrest.bp.model import Definition, Node, text_at
-from monrest.bp.node_functions import Outcome, failed
-from monrest.bp.node_state import PENDING, Item, NodeState
+from monrest.bp.core_rows import CoreRows
+from monrest.bp.model import ProcessDefinition, ProcessNode, text_at
+from monrest.bp.node_functions import NodeOutcome, failed
+from monrest.bp.node_state import PENDING, ChildState, NodeState
 
 _NO_OUTPUT = "(no output)"
 _EXTRA = (
@@ -39,7 +39,7 @@ _EXTRA = (
 class LiveView:
     """What the cores said, for functions of one's own; rows are dictionaries by column."""
 
-    _live: Live
+    _live: CoreRows
 
     def host(self, name: str) -> dict[str, Any] | None:
         """Give a host that some node of a process names."""
@@ -68,11 +68,11 @@ class Extensions:
         self,
         arguments: Sequence[Any],
         context: Mapping[str, Any],
-        process: Definition,
-        node: Node,
-        children: Sequence[Item],
-        live: Live,
-    ) -> Outcome:
+        process: ProcessDefinition,
+        node: ProcessNode,
+        children: Sequence[ChildState],
+        live: CoreRows,
+    ) -> NodeOutcome:
         """Give what the function says that the first argument names."""
         name = text_at(arguments, 0)
         function = self.functions.get(name)
@@ -95,9 +95,9 @@ class Extensions:
         self,
         name: str,
         context: Mapping[str, Any],
-        process: Definition,
-        node: Node,
-        children: list[Item],
+        process: ProcessDefinition,
+        node: ProcessNode,
+        children: list[ChildState],
     ) -> None:
         """Let a filter change the children, in place."""
         changed = [_child(one) for one in children]
@@ -108,11 +108,11 @@ class Extensions:
         self,
         name: str,
         context: Mapping[str, Any],
-        process: Definition,
-        node: Node,
-        children: Sequence[Item],
-        outcome: Outcome,
-    ) -> Outcome:
+        process: ProcessDefinition,
+        node: ProcessNode,
+        children: Sequence[ChildState],
+        outcome: NodeOutcome,
+    ) -> NodeOutcome:
         """Let a filter change what the function found."""
         changed = outcome._asdict()
         items = [_child(one) for one in children]
@@ -134,12 +134,12 @@ class Extensions:
 EMPTY = Extensions(MappingProxyType({}), MappingProxyType({}))
 
 
-def _outcome(given: Any) -> Outcome:
+def _outcome(given: Any) -> NodeOutcome:
     status, short, *more = given
     status = int(status)
     if not 0 <= status <= PENDING:
         raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")
-    found = Outcome(
+    found = NodeOutcome(
         status=status,
         short=str(short or "") or _NO_OUTPUT,
         text=str((more[0] if more else "") or ""),
@@ -148,12 +148,12 @@ def _outcome(given: Any) -> Outcome:
     return found if not extra else found._replace(**{k: extra[k] for k in _EXTRA if k in extra})
 
 
-def _child(item: Item) -> dict[str, Any]:
+def _child(item: ChildState) -> dict[str, Any]:
     label, state = item
     return {"label": label, **state._asdict()}
 
 
-def _item(given: Mapping[str, Any]) -> Item:
+def _item(given: Mapping[str, Any]) -> ChildState:
     status = int(given["status"])
     if not 0 <= status <= PENDING:
         raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")

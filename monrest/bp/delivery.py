@@ -20,14 +20,15 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, sliced
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.bp.core_rows import Layout, Live, Question
-from monrest.bp.model import ROOT, Definition, Node
-from monrest.bp.node_state import PENDING, NodeState, Result
+from monrest.bp.core_rows import CoreQuestion, CoreRows
+from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode
+from monrest.bp.node_state import PENDING, NodeState, ProcessResult
 from monrest.bp.runner import ask
 from monrest.config import BpConfig
 from monrest.livestatus.command import CoreCommand
 from monrest.query.model import CoreFilter, Test
 from monrest.sites.commands import send
+from monrest.sites.normalise import Layout
 from monrest.sites.site import Site
 
 DOWNTIME_SECONDS = 86400
@@ -40,7 +41,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def passive_checks(
-    definition: Definition, result: Result, duration: float
+    definition: ProcessDefinition, result: ProcessResult, duration: float
 ) -> Iterator[CoreCommand]:
     """Give the passive checks of one process; ``duration`` is that of the run before, in seconds.
 
@@ -82,7 +83,12 @@ class Present:
 
 
 def synchronised(
-    definition: Definition, node: Node, state: NodeState, present: Present, author: str, now: int
+    definition: ProcessDefinition,
+    node: ProcessNode,
+    state: NodeState,
+    present: Present,
+    author: str,
+    now: int,
 ) -> Iterator[CoreCommand]:
     """Give what makes the service of an exported node have the flags of the node."""
     host, label = definition.host_of(node), node.label
@@ -174,7 +180,7 @@ def spool(folder: str, lines: Iterable[str]) -> Path:
     return path
 
 
-Done: TypeAlias = Sequence[tuple[Definition, Result, float]]
+DoneProcesses: TypeAlias = Sequence[tuple[ProcessDefinition, ProcessResult, float]]
 """Processes, their results, and how many seconds the calculation before this one took."""
 
 
@@ -186,7 +192,7 @@ def sole(wanted: str, sites: Sequence[Site]) -> Site | None:
 
 
 @define(eq=False)
-class Delivery:
+class ResultDelivery:
     """Sends to the one core that wants results; tells a failure when it begins and not again."""
 
     log: ClassVar[Logger] = Logger()
@@ -200,8 +206,8 @@ class Delivery:
         self,
         config: BpConfig,
         sites: Sequence[Site],
-        done: Done,
-        live: Live,
+        done: DoneProcesses,
+        live: CoreRows,
         app: str,
         allowed: Callable[[], bool],
     ) -> None:
@@ -219,7 +225,12 @@ class Delivery:
             self._tell("results are not sent to a core: bp.result_backend names none")
 
     async def _spool(
-        self, folder: str, done: Done, live: Live, app: str, allowed: Callable[[], bool]
+        self,
+        folder: str,
+        done: DoneProcesses,
+        live: CoreRows,
+        app: str,
+        allowed: Callable[[], bool],
     ) -> None:
         """Write all results into one file."""
         commands: list[CoreCommand] = []
@@ -237,8 +248,8 @@ class Delivery:
     async def _send(
         self,
         site: Site,
-        done: Done,
-        live: Live,
+        done: DoneProcesses,
+        live: CoreRows,
         app: str,
         allowed: Callable[[], bool],
         *,
@@ -269,7 +280,7 @@ class Delivery:
         ours = Test("author", "=", f"({app})")
 
         async def rows(table: str, columns: Layout, limit: CoreFilter | None) -> list[Row]:
-            gathered = await ask((site,), Question(table, columns, limit), self.clock)
+            gathered = await ask((site,), CoreQuestion(table, columns, limit), self.clock)
             return [row for answer in gathered.answers for row in answer.rows]
 
         names: Layout = (("host_name", "string"), ("service_description", "string"))
@@ -285,7 +296,7 @@ class Delivery:
 
     def _flags(
         self,
-        done: Done,
+        done: DoneProcesses,
         present: dict[tuple[object, object], Present],
         author: str,
         commands: list[CoreCommand],
@@ -305,13 +316,15 @@ class Delivery:
             self._trouble = trouble
 
 
-def _commands(done: Done, live: Live, site: str, commands: list[CoreCommand]) -> Generator[None]:
+def _commands(
+    done: DoneProcesses, live: CoreRows, site: str, commands: list[CoreCommand]
+) -> Generator[None]:
     for definition, result, duration in done:
         commands += _known(passive_checks(definition, result, duration), live, site)
         yield
 
 
-def _known(found: Iterable[CoreCommand], live: Live, site: str) -> Iterable[CoreCommand]:
+def _known(found: Iterable[CoreCommand], live: CoreRows, site: str) -> Iterable[CoreCommand]:
     """Leave out results for hosts that the core does not have: it would only complain.
 
     Without a ``site`` it is enough that any of them has it.

@@ -32,9 +32,9 @@ from monrest.base.values import (
     Rows,
     SiteProblem,
 )
+from monrest.bp.core_rows import ObjectKey
 from monrest.bp.node_state import runtime_of
-from monrest.bp.store import Stored, number_of
-from monrest.bp.visible import Key
+from monrest.bp.store import StoredProcess, number_of
 from monrest.commands.lookups import commanded
 from monrest.commands.permissions import Grant, grant, needed
 from monrest.livestatus.command import Target
@@ -78,7 +78,7 @@ _STORED = (
 )
 
 
-def record(process: Stored) -> dict[str, Any]:
+def record(process: StoredProcess) -> dict[str, Any]:
     """Give a process as it is shown."""
     definition, result = process.definition, process.result
     return {
@@ -107,7 +107,7 @@ def record(process: Stored) -> dict[str, Any]:
 # -------------------------------------------------------------------- who sees what
 
 
-async def readable(context: Context, identity: Identity) -> Callable[[Stored], bool]:
+async def readable(context: Context, identity: Identity) -> Callable[[StoredProcess], bool]:
     """Give what tells whether a process exists for ``identity``.
 
     Without the role it has to be live, and some service of it to be visible. Raises SitesFailed
@@ -124,8 +124,8 @@ async def readable(context: Context, identity: Identity) -> Callable[[Stored], b
 
 
 async def shown(
-    context: Context, identity: Identity, processes: Sequence[Stored]
-) -> tuple[list[Stored], tuple[SiteProblem, ...]]:
+    context: Context, identity: Identity, processes: Sequence[StoredProcess]
+) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
     """Give processes with what ``identity`` may see of them (docs/spec/bp.md).
 
     The second value are sites that could not say what that is.
@@ -145,7 +145,7 @@ async def shown(
     )
 
 
-async def found(context: Context, request: RestRequest, text: str) -> Stored:
+async def found(context: Context, request: RestRequest, text: str) -> StoredProcess:
     """Give the process of a path, if it exists for the asker; NotFound."""
     number = number_of(text)
     if number is None:
@@ -282,7 +282,7 @@ def _done(context: Context, message: str, **more: Any) -> Document:
     return Document(value=value)
 
 
-def _audit(request: RestRequest, action: str, one: Stored, result: str = "ok") -> None:
+def _audit(request: RestRequest, action: str, one: StoredProcess, result: str = "ok") -> None:
     audit(
         request.identity,
         request.caller,
@@ -350,15 +350,17 @@ async def recursive(context: Context, request: RestRequest, where: tuple[str, ..
     return await _answer(context, request, await _linked(context, process, visible))
 
 
-async def _linked(context: Context, process: Stored, visible: Callable[[Stored], bool]) -> set[Key]:
+async def _linked(
+    context: Context, process: StoredProcess, visible: Callable[[StoredProcess], bool]
+) -> set[ObjectKey]:
     """Give what the process and all linked ones refer to; each process is looked at once."""
     sites = context.sites.select()
-    numbers: dict[Key, set[str]] = {}
+    numbers: dict[ObjectKey, set[str]] = {}
     for table in ("hosts", "services"):
         for (_, host, service), number in (await context.bp.carriers(table, sites, None)).items():
             numbers.setdefault((host, service), set()).add(number)
     known = {one.id: one for one in await context.bp.several() if visible(one)}
-    result: set[Key] = set()
+    result: set[ObjectKey] = set()
     seen, waiting = {process.id}, [process]
     while waiting:
         keys = await context.bp.objects(waiting.pop())
@@ -376,7 +378,7 @@ async def _linked(context: Context, process: Stored, visible: Callable[[Stored],
     return result
 
 
-async def _answer(context: Context, request: RestRequest, keys: set[Key]) -> Answer:
+async def _answer(context: Context, request: RestRequest, keys: set[ObjectKey]) -> Answer:
     """Give the rows of these objects that the asker may see."""
     query = parse_query(request.parameters)
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
@@ -410,7 +412,7 @@ def _hosts(names: set[str]) -> tuple[FilterTree, ...]:
     return (Group("or", tuple(Condition("name", "=", name, "path") for name in sorted(names))),)
 
 
-def _services(keys: set[Key]) -> tuple[FilterTree, ...]:
+def _services(keys: set[ObjectKey]) -> tuple[FilterTree, ...]:
     if len(keys) > _FEW:
         return ()
     each = (

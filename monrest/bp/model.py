@@ -33,7 +33,7 @@ FUNCTIONS = (
 )
 """Every function of a node."""
 
-Argument: TypeAlias = Any
+FunctionArgument: TypeAlias = Any
 """A text, a number, or for statusfilter the list of its searches."""
 
 _CALL = re.compile(r"\s*([^()\s]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
@@ -49,7 +49,7 @@ class Function:
     """A function with its arguments in their order."""
 
     name: str
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[FunctionArgument, ...] = ()
 
 
 NO_FUNCTION = Function("")
@@ -92,8 +92,8 @@ def _call(text: str, where: str) -> Function:
     return Function(match[1].lower(), tuple(_arguments(match[2] or "")))
 
 
-def _arguments(text: str) -> list[Argument]:
-    found: list[Argument] = []
+def _arguments(text: str) -> list[FunctionArgument]:
+    found: list[FunctionArgument] = []
     for single, double, bare in _ARGUMENT.findall(text):
         value = bare or single or double
         found.append(int(value) if _DIGITS.match(value) else value)
@@ -112,7 +112,7 @@ def _check(function: Function, where: str) -> None:
             )
 
 
-def text_at(arguments: Sequence[Argument], at: int) -> str:
+def text_at(arguments: Sequence[FunctionArgument], at: int) -> str:
     """Give one argument as text; empty when it is missing."""
     value = arguments[at] if at < len(arguments) else None
     if value is None:
@@ -137,7 +137,7 @@ class StatusArguments(NamedTuple):
     best: bool = False
 
 
-def status_arguments(arguments: Sequence[Argument]) -> StatusArguments:
+def status_arguments(arguments: Sequence[FunctionArgument]) -> StatusArguments:
     """Read the arguments of status.
 
     The operator is ``=`` by default, and a regular expression where the text looks like one; then
@@ -187,7 +187,7 @@ StateType: TypeAlias = Literal["both", "hard"]
 
 
 @frozen(kw_only=True)
-class Node:
+class ProcessNode:
     """One node; ``depends`` are the ids of its children, ``create_obj`` whether it is exported.
 
     ``host_name`` is the host of the exported service where it is not the one of the process.
@@ -242,7 +242,7 @@ _KEPT = (
 
 
 @frozen(kw_only=True)
-class Definition:
+class ProcessDefinition:
     """A whole process without its number and its results."""
 
     name: str
@@ -251,34 +251,34 @@ class Definition:
     state_type: StateType = "both"
     filter: tuple[str, ...] = ()
     create_host_object: int = 1
-    nodes: tuple[Node, ...] = ()
-    by_id: Mapping[str, Node] = field(init=False, eq=False, repr=False)
-    order: tuple[Node, ...] = field(init=False, eq=False, repr=False)
+    nodes: tuple[ProcessNode, ...] = ()
+    by_id: Mapping[str, ProcessNode] = field(init=False, eq=False, repr=False)
+    order: tuple[ProcessNode, ...] = field(init=False, eq=False, repr=False)
     """The nodes, children before their parents."""
-    exported: tuple[Node, ...] = field(init=False, eq=False, repr=False)
+    exported: tuple[ProcessNode, ...] = field(init=False, eq=False, repr=False)
     """The nodes that are services of the core; a second one of a label is none."""
 
     @by_id.default
-    def _ids(self) -> Mapping[str, Node]:
+    def _ids(self) -> Mapping[str, ProcessNode]:
         return {node.id: node for node in self.nodes}
 
     @order.default
-    def _children_first(self) -> tuple[Node, ...]:
+    def _children_first(self) -> tuple[ProcessNode, ...]:
         return tuple(_ordered(self.nodes))
 
-    def children(self, node: Node) -> list[Node]:
+    def children(self, node: ProcessNode) -> list[ProcessNode]:
         """Give the nodes on which one depends; ids that no node has are left out."""
         return [self.by_id[one] for one in node.depends if one in self.by_id]
 
     @exported.default
-    def _exported(self) -> tuple[Node, ...]:
-        found: dict[tuple[str, str], Node] = {}
+    def _exported(self) -> tuple[ProcessNode, ...]:
+        found: dict[tuple[str, str], ProcessNode] = {}
         for node in self.nodes:
             if node.create_obj:
                 found.setdefault((self.host_of(node), node.label), node)
         return tuple(found.values())
 
-    def host_of(self, node: Node) -> str:
+    def host_of(self, node: ProcessNode) -> str:
         """Give the host to which the service of a node belongs."""
         return node.host_name or self.name
 
@@ -295,7 +295,7 @@ class Definition:
         }
 
 
-def _ordered(nodes: tuple[Node, ...]) -> Iterator[Node]:
+def _ordered(nodes: tuple[ProcessNode, ...]) -> Iterator[ProcessNode]:
     """Children before parents, else in their order; raises BadRequest naming a cycle."""
     by_id = {node.id: node for node in nodes}
     done: set[str] = set()
@@ -339,7 +339,7 @@ def unique(name: str, taken: frozenset[str]) -> str:
 # -------------------------------------------------------------------- reading
 
 
-def read(document: Mapping[str, Any], *, name: str = "") -> Definition:
+def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:
     """Read what was sent or stored; ``name`` is for a process that has none.
 
     Raises BadRequest naming the attribute and what was expected. Attributes that are not stored
@@ -357,7 +357,7 @@ def read(document: Mapping[str, Any], *, name: str = "") -> Definition:
     rank = document.get("rankDir")
     if rank not in (None, "", "TB", "LR"):
         raise BadRequest("invalid rankDir", "rankDir: expected TB or LR")
-    return Definition(
+    return ProcessDefinition(
         name=found,
         template=_text(document, "template", _LONGEST),
         rank_dir="LR" if rank == "LR" else "TB",
@@ -379,7 +379,7 @@ def _state_type(value: Any) -> StateType:
     return found
 
 
-def _nodes(given: Any) -> tuple[Node, ...]:
+def _nodes(given: Any) -> tuple[ProcessNode, ...]:
     if given is None:
         return ()
     if not isinstance(given, list):
@@ -387,7 +387,7 @@ def _nodes(given: Any) -> tuple[Node, ...]:
     if len(given) > MOST_NODES:
         raise BadRequest("too many nodes", f"nodes: expected at most {MOST_NODES}")
     taken = {one["id"] for one in given if isinstance(one, dict) and isinstance(one.get("id"), str)}
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, ProcessNode] = {}
     free = 1
     for at, one in enumerate(given):
         where = f"nodes[{at}]"
@@ -409,8 +409,8 @@ def _nodes(given: Any) -> tuple[Node, ...]:
     return tuple(nodes.values())
 
 
-def _node(given: Mapping[str, Any], number: str, where: str) -> Node:
-    node = Node(
+def _node(given: Mapping[str, Any], number: str, where: str) -> ProcessNode:
+    node = ProcessNode(
         id=number,
         label=_text(given, "label", _LONGEST, where) or number,
         function=_function(given, where),

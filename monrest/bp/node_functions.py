@@ -30,10 +30,10 @@ from monrest.bp.core_rows import (
     STATE,
     STATE_TYPE,
     VARIABLES,
+    CoreRows,
     GroupCounts,
-    Live,
+    NodeTally,
     Slices,
-    Tally,
     members,
     number,
     text,
@@ -45,7 +45,7 @@ from monrest.bp.node_state import (
     UNKNOWN,
     WARNING,
     WORDS,
-    Item,
+    ChildState,
     NodeState,
     counts,
     first_line,
@@ -142,7 +142,7 @@ def filters_of(general: Iterable[str], own: Iterable[str]) -> Filters:
 NO_CHILDREN = "no dependent nodes"
 
 
-class Outcome(NamedTuple):
+class NodeOutcome(NamedTuple):
     """What a function found; ``last_check`` and ``last_state_change`` are None for "now".
 
     ``output`` replaces the text of a process whose root this is, ``long_output`` follows it.
@@ -161,22 +161,22 @@ class Outcome(NamedTuple):
     long_output: str = ""
 
 
-def failed(reason: str, *, short: str = "") -> Outcome:
+def failed(reason: str, *, short: str = "") -> NodeOutcome:
     """Give the outcome of a function that cannot say anything."""
-    return Outcome(status=UNKNOWN, short=short or reason, text=reason if short else "")
+    return NodeOutcome(status=UNKNOWN, short=short or reason, text=reason if short else "")
 
 
 # -------------------------------------------------------------------- worst and best
 
 
 def worst_of(
-    items: Sequence[Item],
+    items: Sequence[ChildState],
     order: Sequence[str],
     *,
     best: bool = False,
     short: str = "",
     flags: bool = True,
-) -> Outcome:
+) -> NodeOutcome:
     """Give the state of the first group of the order; ``flags``: with those of its first member."""
     group = worst_group(items, order, best=best)
     if not group:
@@ -189,7 +189,7 @@ def worst_of(
         lines = [f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group]
         details = "".join(lines)
     ok, warning, critical, unknown, pending = counts(items)
-    return Outcome(
+    return NodeOutcome(
         status=first.status,
         short=short or f"{name.lower()} of",
         text=(
@@ -205,22 +205,22 @@ def worst_of(
 # -------------------------------------------------------------------- counting
 
 
-def at_least(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
+def at_least(arguments: Sequence[Any], items: Sequence[ChildState]) -> NodeOutcome:
     """Critical when no more than the second limit are good, warning when no more than the first."""
     return _limited(arguments, items, ">=", lambda count, limit: count <= limit)
 
 
-def not_more(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
+def not_more(arguments: Sequence[Any], items: Sequence[ChildState]) -> NodeOutcome:
     """Critical when more than the second limit are good, warning when more than the first."""
     return _limited(arguments, items, "<=", lambda count, limit: count > limit)
 
 
 def _limited(
     arguments: Sequence[Any],
-    items: Sequence[Item],
+    items: Sequence[ChildState],
     sign: str,
     beyond: Callable[[float, float], bool],
-) -> Outcome:
+) -> NodeOutcome:
     first = text_at(arguments, 0)
     second = text_at(arguments, 1) or first
     total = len(items)
@@ -239,9 +239,9 @@ def _limited(
 
 def _available(
     status: int, short: str, count: int, total: int, warning: float, critical: float
-) -> Outcome:
+) -> NodeOutcome:
     limits = f"{shown_limit(warning)};{shown_limit(critical)}"
-    return Outcome(
+    return NodeOutcome(
         status=status,
         short=short,
         text=(
@@ -250,7 +250,7 @@ def _available(
     )
 
 
-def equals(arguments: Sequence[Any], items: Sequence[Item]) -> Outcome:
+def equals(arguments: Sequence[Any], items: Sequence[ChildState]) -> NodeOutcome:
     """Critical unless exactly so many are good."""
     given = text_at(arguments, 0)
     limit = limit_of(given, len(items))
@@ -269,23 +269,23 @@ _FIXED = {"0": OK, "ok": OK, "1": WARNING, "warning": WARNING}
 _FIXED |= {"2": CRITICAL, "critical": CRITICAL, "down": CRITICAL}
 
 
-def fixed(arguments: Sequence[Any]) -> Outcome:
+def fixed(arguments: Sequence[Any]) -> NodeOutcome:
     """Give the state that is written there."""
     status = _FIXED.get(text_at(arguments, 0).lower(), UNKNOWN)
-    return Outcome(status=status, short="fixed", text=text_at(arguments, 1) or WORDS[status])
+    return NodeOutcome(status=status, short="fixed", text=text_at(arguments, 1) or WORDS[status])
 
 
-def random(choice: int) -> Outcome:
+def random(choice: int) -> NodeOutcome:
     """Give the state that chance chose."""
     word = WORDS[choice]
-    return Outcome(status=choice, short="random", text=f"{word} - Random state is {word}")
+    return NodeOutcome(status=choice, short="random", text=f"{word} - Random state is {word}")
 
 
 # -------------------------------------------------------------------- limits for groups
 
 
 def limits(
-    arguments: Sequence[Any], hosts: Tally | None, services: Tally | None
+    arguments: Sequence[Any], hosts: NodeTally | None, services: NodeTally | None
 ) -> tuple[int | None, str]:
     """Give the state by the limits hostwarn, hostcrit, servicewarn and servicecrit.
 
@@ -323,7 +323,7 @@ def _state(value: Any, *, host: bool = False) -> int:
     return CRITICAL if host and value == 1 else value
 
 
-def matched(live: Live, wanted: StatusArguments) -> list[Row]:
+def matched(live: CoreRows, wanted: StatusArguments) -> list[Row]:
     """Give the services of a host that the operator of a status node finds."""
     rows = live.by_host.get(wanted.host, ())
     if wanted.op == "!=":
@@ -340,7 +340,7 @@ class Leaf:
     ``variable`` is the name of the custom variable with the number of a process.
     """
 
-    live: Live
+    live: CoreRows
     hard: bool
     order: Sequence[str]
     moment: Moment
@@ -349,7 +349,7 @@ class Leaf:
 
     # ---------------------------------------------------------------- status
 
-    def status(self, arguments: Sequence[Any], filters: Filters, previous: str) -> Outcome:
+    def status(self, arguments: Sequence[Any], filters: Filters, previous: str) -> NodeOutcome:
         """Give the state of a host or a service, or the worst or best of some on a host.
 
         ``previous`` is the text of the node before, for soft states that do not count.
@@ -391,7 +391,7 @@ class Leaf:
             )
         )
 
-    def _row(self, row: Row, filters: Filters, previous: str, *, host: bool) -> Outcome:
+    def _row(self, row: Row, filters: Filters, previous: str, *, host: bool) -> NodeOutcome:
         self.peers.add(row[PEER])
         acknowledged, downtime = int(bool(row[ACKNOWLEDGED])), int(bool(row[DOWNTIME]))
         if self.hard and row[STATE_TYPE] != _HARD:
@@ -401,7 +401,7 @@ class Leaf:
             state, changed = _state(row[STATE], host=host), row[LAST_CHANGE]
             output = f"{text(row[OUTPUT])}\n{text(row[LONG_OUTPUT])}"
         reference = None if host else self._reference(row[VARIABLES])
-        return Outcome(
+        return NodeOutcome(
             status=filters.state(state, acknowledged, downtime),
             short=text(row[OUTPUT]),
             text=output,
@@ -424,7 +424,7 @@ class Leaf:
         """Give the number of the process to which a host of this row belongs."""
         return self._reference(row[VARIABLES])
 
-    def _matching(self, wanted: StatusArguments, filters: Filters) -> Outcome:
+    def _matching(self, wanted: StatusArguments, filters: Filters) -> NodeOutcome:
         found = matched(self.live, wanted)
         if not found:
             return failed("no matching hosts/services found")
@@ -433,7 +433,7 @@ class Leaf:
         short = f"{word} of {wanted.host}: {wanted.op} {wanted.service}"
         return worst_of(items, self.order, best=wanted.best, short=short)
 
-    def _item(self, row: Row, filters: Filters) -> Item:
+    def _item(self, row: Row, filters: Filters) -> ChildState:
         found = self._row(row, filters, "", host=False)
         return text(row[SERVICE]), NodeState(
             status=found.status,
@@ -446,7 +446,7 @@ class Leaf:
 
     def groupstatus(
         self, arguments: Sequence[Any], filters: Filters
-    ) -> Generator[None, None, Outcome]:
+    ) -> Generator[None, None, NodeOutcome]:
         """Give the state of a host group or service group by its counts."""
         kind, name = text_at(arguments, 0).lower(), text_at(arguments, 1)
         if kind not in ("hostgroup", "servicegroup"):
@@ -469,18 +469,18 @@ class Leaf:
         sides = (hosts if of_hosts else None, services)
         status, problem = limits(arguments[2:6], *sides)
         if problem:
-            return Outcome(status=UNKNOWN, short=short, text=problem)
+            return NodeOutcome(status=UNKNOWN, short=short, text=problem)
         if status is None:
             status = services.worst
             if of_hosts and hosts.worst > 0:
                 status = max(status, CRITICAL)
-        return Outcome(status=status, short=short, text=_summary(status, *sides))
+        return NodeOutcome(status=status, short=short, text=_summary(status, *sides))
 
     # ---------------------------------------------------------------- statusfilter
 
     def statusfilter(
         self, arguments: Sequence[Any], filters: Filters
-    ) -> Generator[None, None, Outcome]:
+    ) -> Generator[None, None, NodeOutcome]:
         """Give the state of the hosts and services that searches find, whoever may see them."""
         aggregation, kind = text_at(arguments, 0), text_at(arguments, 1)
         short = shown(searches_of(arguments))
@@ -495,11 +495,11 @@ class Leaf:
         else:
             by_limits, problem = limits(arguments[3:7], *asked)
             if problem:
-                return Outcome(status=UNKNOWN, short=short, text=problem)
+                return NodeOutcome(status=UNKNOWN, short=short, text=problem)
             status = by_limits or OK
         line = _summary(status, *asked)
         sides = [side for side in asked if side is not None]
-        return Outcome(
+        return NodeOutcome(
             status=status,
             short=short,
             text=line + (_listed(hosts, services) if status != OK else ""),
@@ -509,9 +509,9 @@ class Leaf:
 
     def _tally(
         self, rows: Slices, filters: Filters, *, of_hosts: bool = False
-    ) -> Generator[None, None, Tally]:
+    ) -> Generator[None, None, NodeTally]:
         """Count rows as the filters leave them."""
-        tally = Tally()
+        tally = NodeTally()
         for some in rows:
             yield
             for row in some:
@@ -522,7 +522,7 @@ class Leaf:
         return tally
 
 
-def _summary(status: int, hosts: Tally | None, services: Tally | None) -> str:
+def _summary(status: int, hosts: NodeTally | None, services: NodeTally | None) -> str:
     """Give the line with counts and performance data of the sides that were looked at."""
     words: list[str] = []
     numbers: list[str] = []
@@ -533,7 +533,7 @@ def _summary(status: int, hosts: Tally | None, services: Tally | None) -> str:
     return f"{WORDS[status]} - {', '.join(words)}|{' '.join(numbers)}"
 
 
-def _listed(hosts: Tally, services: Tally) -> str:
+def _listed(hosts: NodeTally, services: NodeTally) -> str:
     """Give the lines about problems that follow the summary."""
     lines = [
         *(_problem(_HOST_WORDS[min(state, 2)], row[HOST], row) for state, row in hosts.first),

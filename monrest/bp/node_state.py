@@ -70,7 +70,7 @@ class NodeState(NamedTuple):
         )
 
 
-Item: TypeAlias = tuple[str, NodeState]
+ChildState: TypeAlias = tuple[str, NodeState]
 """The label of a child, or of a service that a node is about, and the state it counts with."""
 
 _GROUPS = tuple(
@@ -85,13 +85,15 @@ _GROUPS = tuple(
 )
 
 
-def good(items: Sequence[Item]) -> int:
+def good(items: Sequence[ChildState]) -> int:
     """How many items count as available."""
     states = [state[0] for _, state in items]
     return states.count(OK) + states.count(PENDING)
 
 
-def worst_group(items: Sequence[Item], order: Sequence[str], *, best: bool = False) -> list[Item]:
+def worst_group(
+    items: Sequence[ChildState], order: Sequence[str], *, best: bool = False
+) -> list[ChildState]:
     """Give the items of the first group that has any; with ``best`` from the other end."""
     kinds = [(state[0], state[5], state[6]) for _, state in items]
     present = set(kinds)
@@ -133,7 +135,7 @@ _SHORT = 300
 """Characters of texts whose first line is kept: nearly all, and no megabytes."""
 
 
-def counts(items: Sequence[Item]) -> list[int]:
+def counts(items: Sequence[ChildState]) -> list[int]:
     """How many items are in each state."""
     found = [0] * len(WORDS)
     for _, state in items:
@@ -148,7 +150,7 @@ UNCHECKED = NodeState(status_text=NOT_YET)
 
 
 @frozen(kw_only=True)
-class Result:
+class ProcessResult:
     """The outcome for a process; ``time`` is how many seconds the calculation took."""
 
     status: int = PENDING
@@ -165,13 +167,13 @@ class Result:
         return self.nodes.get(number, UNCHECKED)
 
 
-NOTHING = Result()
+NOTHING = ProcessResult()
 
 
 _GENERAL = ("status", "status_text", "last_check", "last_state_change", "time", "bp_backend")
 
 
-def stored(result: Result) -> bytes:
+def stored(result: ProcessResult) -> bytes:
     """Give a result as it is stored."""
     return orjson.dumps(
         {
@@ -183,21 +185,21 @@ def stored(result: Result) -> bytes:
     )
 
 
-def restored(data: bytes | None) -> Result:
+def restored(data: bytes | None) -> ProcessResult:
     """Read what ``stored`` made; anything else is the result of a process never calculated."""
     document: dict[str, Any] = orjson.loads(data) if data else {}
     if "states" not in document:
         return NOTHING
     numbers, *columns = document["states"]
     peers = document["affected_peers"]
-    return Result(
+    return ProcessResult(
         **{name: document[name] for name in _GENERAL},
         affected_peers=None if peers is None else tuple(peers),
         nodes=dict(zip(numbers, map(NodeState._make, zip(*columns, strict=True)), strict=True)),
     )
 
 
-def runtime_of(state: NodeState, result: Result) -> dict[str, Any]:
+def runtime_of(state: NodeState, result: ProcessResult) -> dict[str, Any]:
     """Give the runtime attributes of a node."""
     return {
         "status": state.status,

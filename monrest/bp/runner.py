@@ -22,19 +22,34 @@ from monrest.base.concurrency import Threads, sliced
 from monrest.base.errors import RestError, SitesFailed
 from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.bp import custom
-from monrest.bp.calculation import Calculation, Options, Plan, add_needs, plan
-from monrest.bp.core_rows import NOWHERE, Layout, Live, Memory, Needs, Question, Services
-from monrest.bp.model import Definition
+from monrest.bp.calculation import (
+    CalculationOptions,
+    CalculationPlan,
+    ProcessCalculation,
+    add_needs,
+    plan,
+)
+from monrest.bp.core_rows import (
+    NOWHERE,
+    CoreQuestion,
+    CoreRows,
+    Needs,
+    ObjectKey,
+    RowMemory,
+    Services,
+)
+from monrest.bp.model import ProcessDefinition
 from monrest.bp.node_functions import BUILT_IN
-from monrest.bp.node_state import DEFAULT_ORDER, NodeState, Result
-from monrest.bp.store import Stored
-from monrest.bp.visible import Key, references, visible_nodes
+from monrest.bp.node_state import DEFAULT_ORDER, NodeState, ProcessResult
+from monrest.bp.store import StoredProcess
+from monrest.bp.visible import references, visible_nodes
 from monrest.config import BpConfig
 from monrest.livestatus.recall import Recall
 from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.pushdown import both
 from monrest.sites.fanout import Gathered, fan_out
+from monrest.sites.normalise import Layout
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 
@@ -46,11 +61,11 @@ LIE = "the core sent rows of wrong types"
 class Answers:
     """What was learned, and which sites could not say everything."""
 
-    live: Live
+    live: CoreRows
     problems: tuple[SiteProblem, ...] = ()
 
 
-Rule: TypeAlias = Callable[[str], CoreFilter | None]
+VisibilityRule: TypeAlias = Callable[[str], CoreFilter | None]
 """What somebody may see of a table of the cores; None for all of it."""
 
 
@@ -58,8 +73,8 @@ async def gather(
     sites: Sequence[Site],
     needs: Needs,
     clock: IReactorTime,
-    memory: Memory | None = None,
-    rule: Rule = lambda _: None,
+    memory: RowMemory | None = None,
+    rule: VisibilityRule = lambda _: None,
 ) -> Answers:
     """Ask all sites at once; those that fail or lie are told as problems.
 
@@ -67,7 +82,7 @@ async def gather(
     it is all that there is, whoever asks.
     """
     questions = needs.questions()
-    live = Live(services=Services(memory.places if memory else NOWHERE))
+    live = CoreRows(services=Services(memory.places if memory else NOWHERE))
     problems: dict[str, SiteProblem] = {}
     if not sites or not questions:
         return Answers(live)
@@ -94,7 +109,10 @@ async def gather(
 
 
 async def ask(
-    sites: Sequence[Site], question: Question, clock: IReactorTime, memory: Memory | None = None
+    sites: Sequence[Site],
+    question: CoreQuestion,
+    clock: IReactorTime,
+    memory: RowMemory | None = None,
 ) -> Gathered:
     """Ask one question; that no site answers at all is no error."""
     recalls = None
@@ -111,7 +129,7 @@ async def ask(
         return Gathered((), error.problems, 0.0)
 
 
-def _recall(memory: Memory, table: str, site: Site) -> Recall:
+def _recall(memory: RowMemory, table: str, site: Site) -> Recall:
     return memory.recall(table, site.id)
 
 
@@ -192,15 +210,19 @@ class Runner:
     timer: Callable[[], float]
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
-    _plans: dict[int, Plan] = field(factory=dict, init=False)
-    _memory: Memory = field(factory=Memory, init=False)
+    _plans: dict[int, CalculationPlan] = field(factory=dict, init=False)
+    _memory: RowMemory = field(factory=RowMemory, init=False)
     _busy: set[int] = field(factory=set, init=False)
     _missing: dict[int, float] = field(factory=dict, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
     async def run(
-        self, processes: Sequence[Stored], known: Mapping[int, Stored], *, strict: bool = False
-    ) -> tuple[list[tuple[Stored, Result]], Answers]:
+        self,
+        processes: Sequence[StoredProcess],
+        known: Mapping[int, StoredProcess],
+        *,
+        strict: bool = False,
+    ) -> tuple[list[tuple[StoredProcess, ProcessResult]], Answers]:
         """Give new results; processes whose site is away, or that fail, keep what they have."""
         began = self.timer()
         needs = Needs()
@@ -222,12 +244,12 @@ class Runner:
             strict=strict,
             states=states,
         )
-        extended: list[tuple[Stored, Calculation]] = []
-        plain: list[tuple[Stored, Calculation]] = []
+        extended: list[tuple[StoredProcess, ProcessCalculation]] = []
+        plain: list[tuple[StoredProcess, ProcessCalculation]] = []
         for one in processes:
             if self._waits(one, away):
                 continue
-            calculation = Calculation(
+            calculation = ProcessCalculation(
                 number=one.id,
                 plan=plans[one.nr],
                 before=one.result,
@@ -244,11 +266,13 @@ class Runner:
 
     def forget(self) -> None:
         """Keep nothing for the next run, which is another daemon's."""
-        self._memory = Memory()
+        self._memory = RowMemory()
         self._missing.clear()
         self._plans = {}
 
-    async def _alone(self, batch: Batch, process: Stored, calculation: Calculation) -> None:
+    async def _alone(
+        self, batch: Batch, process: StoredProcess, calculation: ProcessCalculation
+    ) -> None:
         """Calculate where code of others takes part: not on the reactor, and not for ever.
 
         Nothing can end such code. What hangs keeps its thread, so that few may.
@@ -269,7 +293,7 @@ class Runner:
         except TooLate:
             batch.late(process, f"not done within {_EXTENSION_SECONDS:g} s")
 
-    async def objects(self, process: Stored) -> set[Key]:
+    async def objects(self, process: StoredProcess) -> set[ObjectKey]:
         """Give the hosts and services that a process refers to."""
         needs = Needs()
         general = (*self.config.default_filter, *process.definition.filter)
@@ -280,10 +304,10 @@ class Runner:
 
     async def visible(
         self,
-        processes: Sequence[Stored],
+        processes: Sequence[StoredProcess],
         sites: Sequence[Site],
-        rule: Rule,
-        services: Mapping[str, Collection[Key]],
+        rule: VisibilityRule,
+        services: Mapping[str, Collection[ObjectKey]],
     ) -> tuple[dict[int, frozenset[str]], tuple[SiteProblem, ...]]:
         """Give the nodes of each process that somebody may see who sees so much of these sites.
 
@@ -305,7 +329,7 @@ class Runner:
             seen[one.nr] = await sliced(work, self.clock)
         return seen, theirs.problems
 
-    def _waits(self, process: Stored, away: frozenset[str]) -> bool:
+    def _waits(self, process: StoredProcess, away: frozenset[str]) -> bool:
         """Whether a site that a process was calculated from is away, but not for long."""
         gone = sorted(away.intersection(process.result.affected_peers or ()))
         if not gone:
@@ -321,7 +345,7 @@ class Runner:
         )
         return True
 
-    def _plan(self, process: Stored) -> Plan:
+    def _plan(self, process: StoredProcess) -> CalculationPlan:
         """Give what was worked out before, unless the definition or the filters changed."""
         made = self._plans.get(process.nr)
         general = self.config.default_filter
@@ -329,13 +353,13 @@ class Runner:
             made = self._plans[process.nr] = plan(process.definition, general)
         return made
 
-    async def _options(self, plans: Mapping[int, Plan]) -> Options:
+    async def _options(self, plans: Mapping[int, CalculationPlan]) -> CalculationOptions:
         config = self.config
         folder, before = config.functions_dir, self._extensions
         if folder or before is not custom.EMPTY:
             self._extensions = await self.threads.run(lambda: custom.load(folder, before))
         self._tell(plans)
-        return Options(
+        return CalculationOptions(
             variable=self.variable,
             choose=self.choose,
             default_filter=config.default_filter,
@@ -345,7 +369,7 @@ class Runner:
             extensions=self._extensions,
         )
 
-    def _tell(self, plans: Mapping[int, Plan]) -> None:
+    def _tell(self, plans: Mapping[int, CalculationPlan]) -> None:
         """Log what is wrong with files of functions, and filters that are missing; once each."""
         known = {*BUILT_IN, *self._extensions.filters}
         wrong = set(self._extensions.problems)
@@ -368,20 +392,20 @@ class Batch:
     asked: float
     timer: Callable[[], float]
     strict: bool
-    states: dict[str, tuple[Definition, Mapping[str, NodeState]]]
-    done: list[tuple[Stored, Result]] = field(factory=list, init=False)
+    states: dict[str, tuple[ProcessDefinition, Mapping[str, NodeState]]]
+    done: list[tuple[StoredProcess, ProcessResult]] = field(factory=list, init=False)
 
-    def run(self, work: Sequence[tuple[Stored, Calculation]]) -> Generator[None]:
+    def run(self, work: Sequence[tuple[StoredProcess, ProcessCalculation]]) -> Generator[None]:
         """Do them one after the other."""
         for process, calculation in work:
             yield from self._one(process, calculation)
 
-    def alone(self, process: Stored, calculation: Calculation) -> None:
+    def alone(self, process: StoredProcess, calculation: ProcessCalculation) -> None:
         """Do one of them at once, in a thread."""
         for _ in self._one(process, calculation):
             pass
 
-    def _one(self, process: Stored, calculation: Calculation) -> Generator[None]:
+    def _one(self, process: StoredProcess, calculation: ProcessCalculation) -> Generator[None]:
         began = self.timer()
         calculation.took = lambda: round(self.asked + self.timer() - began, 6)
         try:
@@ -392,14 +416,14 @@ class Batch:
         self.states[process.id] = (process.definition, result.nodes)
         self.done.append((process, result))
 
-    def late(self, process: Stored, reason: str) -> None:
+    def late(self, process: StoredProcess, reason: str) -> None:
         """Note that a process keeps what it has because code of others takes too long."""
         if self.strict:
             raise CalculationFailedError("calculation failed", reason)
         text = "business process {nr} is not calculated: {reason}"
         self.log.warn(text, nr=process.nr, reason=reason)
 
-    def failed(self, process: Stored, reason: str) -> None:
+    def failed(self, process: StoredProcess, reason: str) -> None:
         """Note that a process keeps what it has; raise an error if somebody waits for it."""
         if self.strict:
             raise CalculationFailedError("calculation failed", reason)

@@ -29,11 +29,12 @@ from monrest.base.values import SiteProblem
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter, Exports
-from monrest.bp.delivery import Delivery
-from monrest.bp.node_state import Result, stored
-from monrest.bp.runner import Answers, CalculationFailedError, Rule, Runner, carriers
-from monrest.bp.store import Calculated, Stored
-from monrest.bp.visible import Key, masked
+from monrest.bp.core_rows import ObjectKey
+from monrest.bp.delivery import ResultDelivery
+from monrest.bp.node_state import ProcessResult, stored
+from monrest.bp.runner import Answers, CalculationFailedError, Runner, VisibilityRule, carriers
+from monrest.bp.store import Calculated, StoredProcess
+from monrest.bp.visible import masked
 from monrest.config import BpConfig
 from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
@@ -53,12 +54,12 @@ _LOOK = 1.0
 class Refreshed:
     """A process after a calculation, and the sites that could not say what they know."""
 
-    process: Stored
+    process: StoredProcess
     problems: tuple[SiteProblem, ...] = ()
 
 
 @define(eq=False, kw_only=True)
-class Processes(Service):
+class BusinessProcesses(Service):
     """``config`` may be replaced by ``reconfigure``; ``app`` is the word in names of variables.
 
     ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
@@ -83,16 +84,16 @@ class Processes(Service):
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
     changed: Callable[[], object] = lambda: None
     _exports: Exports = field(init=False)
-    _known: dict[int, Stored] = field(factory=dict, init=False)
+    _known: dict[int, StoredProcess] = field(factory=dict, init=False)
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
-    _delivery: Delivery = field(init=False)
+    _delivery: ResultDelivery = field(init=False)
     _runner: Runner = field(init=False)
     _periodic: Periodic | None = field(default=None, init=False)
     _last: tuple[Token | None, float] = field(default=(None, 0.0), init=False)
 
     def __attrs_post_init__(self) -> None:
         self._exports = Exports(sites=self.sites, threads=self.threads, exporter=self.exporter)
-        self._delivery = Delivery(self.clock, self.wall, self.threads)
+        self._delivery = ResultDelivery(self.clock, self.wall, self.threads)
         self._runner = Runner(
             clock=self.clock,
             wall=self.wall,
@@ -148,34 +149,34 @@ class Processes(Service):
 
     # ---------------------------------------------------------------- reading
 
-    async def several(self) -> list[Stored]:
+    async def several(self) -> list[StoredProcess]:
         """Give all of them, drafts too, by name. Raises Unavailable."""
         found = await self._load()
         return sorted(found.values(), key=lambda one: one.definition.name)
 
-    async def get(self, number: int) -> Stored | None:
+    async def get(self, number: int) -> StoredProcess | None:
         """Give one of them. Raises Unavailable."""
         found = await self.database.run(statements.several(dict(self._known), number))
         self._known.update(found)
         return found.get(number)
 
-    async def _load(self) -> dict[int, Stored]:
+    async def _load(self) -> dict[int, StoredProcess]:
         found = await self.database.run(statements.several(dict(self._known)))
         self._known = dict(found)
         return found
 
-    async def objects(self, process: Stored) -> set[Key]:
+    async def objects(self, process: StoredProcess) -> set[ObjectKey]:
         """Give the hosts and services that a process refers to, whoever asks."""
         return await self._runner.objects(process)
 
     async def visible(
-        self, processes: Sequence[Stored], sites: Sequence[Site], rule: Rule
-    ) -> tuple[list[Stored], tuple[SiteProblem, ...]]:
+        self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: VisibilityRule
+    ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
         """Give processes without what is not to be seen by who sees so much of these sites.
 
         The second value are the sites that could not say what they see.
         """
-        services: dict[str, set[Key]] = {}
+        services: dict[str, set[ObjectKey]] = {}
         with suppress(SitesFailed):  # then nothing is seen, and all sites are told below
             carried = await self.carriers("services", sites, rule("services"))
             for (_, host, service), number in carried.items():
@@ -199,7 +200,7 @@ class Processes(Service):
 
     # ---------------------------------------------------------------- changing
 
-    async def create(self, document: Mapping[str, Any], start: int = 1) -> Stored:
+    async def create(self, document: Mapping[str, Any], start: int = 1) -> StoredProcess:
         """Make a draft under the first free number from ``start``.
 
         Raises BadRequest and Conflict for what is wrong, Unavailable.
@@ -210,22 +211,22 @@ class Processes(Service):
         await self.export(number)
         return await self._after(number)
 
-    async def replace(self, number: int, document: Mapping[str, Any]) -> Stored | None:
+    async def replace(self, number: int, document: Mapping[str, Any]) -> StoredProcess | None:
         """Make this the definition of a live process; None when there is none of this number.
 
         Raises as ``create``.
         """
         return await self._change(number, lambda _: document)
 
-    async def patch(self, number: int, document: Mapping[str, Any]) -> Stored | None:
+    async def patch(self, number: int, document: Mapping[str, Any]) -> StoredProcess | None:
         """Merge into the definition and make it live, as ``replace``."""
         return await self._change(number, lambda before: patched(before, document))
 
-    async def _change(self, number: int, made: statements.Made) -> Stored | None:
+    async def _change(self, number: int, made: statements.MadeDocument) -> StoredProcess | None:
         """What is begun is brought to its end, also for a client that does not wait any more."""
         return await shielded(self._changed(number, made))
 
-    async def _changed(self, number: int, made: statements.Made) -> Stored | None:
+    async def _changed(self, number: int, made: statements.MadeDocument) -> StoredProcess | None:
         expected: Mapping[str, Any] | None = None
         check = await self._exports.check(self.config)
         while True:
@@ -238,7 +239,7 @@ class Processes(Service):
                 work = statements.change(number, made, self.wall.now(), check, expected)
                 changed = await self.database.change(work)
                 break
-            except statements.OvertakenError:
+            except statements.ProcessOvertakenError:
                 # Somebody else was faster: the command has not seen what this would store now.
                 continue
         if changed is None:
@@ -248,7 +249,7 @@ class Processes(Service):
         await self.export(number)
         return await self._after(number)
 
-    async def _after(self, number: int) -> Stored:
+    async def _after(self, number: int) -> StoredProcess:
         found = await self.get(number)
         if found is None:
             raise Unavailable("cannot read the business process", "it was removed meanwhile")
@@ -321,7 +322,7 @@ class Processes(Service):
         await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
         await self.commits.refreshed(self.config)
 
-    async def refresh(self, process: Stored) -> Refreshed:
+    async def refresh(self, process: StoredProcess) -> Refreshed:
         """Calculate one process now and submit its results; a draft's are for nobody.
 
         Raises CalculationFailedError when it cannot be calculated, Unavailable.
@@ -330,14 +331,14 @@ class Processes(Service):
             raise CalculationFailedError("calculation failed", process.broken)
         return await shielded(self._refresh(process))
 
-    async def _refresh(self, process: Stored) -> Refreshed:
+    async def _refresh(self, process: StoredProcess) -> Refreshed:
         await self._lock.acquire()
         try:
             return await self._refreshed(process)
         finally:
             self._lock.release()
 
-    async def _refreshed(self, process: Stored) -> Refreshed:
+    async def _refreshed(self, process: StoredProcess) -> Refreshed:
         known = await self._load()
         process = known.get(process.nr, process)
         done, answers = await self._runner.run([process], known, strict=True)
@@ -348,7 +349,7 @@ class Processes(Service):
 
     async def _deliver(
         self,
-        done: Sequence[tuple[Stored, Result]],
+        done: Sequence[tuple[StoredProcess, ProcessResult]],
         answers: Answers,
         allowed: Callable[[], bool],
     ) -> None:
@@ -361,7 +362,7 @@ class Processes(Service):
 
     async def _store(
         self,
-        done: Sequence[tuple[Stored, Result]],
+        done: Sequence[tuple[StoredProcess, ProcessResult]],
         change: Callable[[Callable[[Connection], None]], Any],
         figures: Mapping[str, float] | None = None,
     ) -> None:
@@ -374,13 +375,15 @@ class Processes(Service):
             self._known[one.nr] = evolve(one, stamp=stamp, result=result)
 
 
-def _written(done: Iterable[tuple[Stored, Result]], rows: list[Calculated]) -> Generator[None]:
+def _written(
+    done: Iterable[tuple[StoredProcess, ProcessResult]], rows: list[Calculated]
+) -> Generator[None]:
     for one, result in done:
         rows.append(Calculated(one.nr, one.version, stored(result)))
         yield
 
 
-def _usable(process: Stored) -> bool:
+def _usable(process: StoredProcess) -> bool:
     return not process.draft and not process.broken
 
 

@@ -15,8 +15,8 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.bp.core_rows import CHECKED, STATE, Live, NodeRows, RowTest, Slices, chosen, number
-from monrest.query.evaluate import Operand, ValueTest, value_test
+from monrest.bp.core_rows import CHECKED, STATE, CoreRows, NodeRows, Slices, chosen, number
+from monrest.query.evaluate import Operand, RowTest, ValueTest, value_test
 from monrest.query.functions import Moment
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import compile_pattern
@@ -226,7 +226,7 @@ def searches_of(arguments: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
     return [searches] if isinstance(searches, dict) else searches
 
 
-def searched(live: Live, arguments: Sequence[Any], moment: Moment) -> NodeRows:
+def searched(live: CoreRows, arguments: Sequence[Any], moment: Moment) -> NodeRows:
     """Give what the searches of a node find."""
     kind, searches = arguments[1], searches_of(arguments)
     hosts: Slices = ()

@@ -14,14 +14,14 @@ from attrs import evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from monrest.base.errors import BadRequest, Conflict
-from monrest.bp.model import NEW_NAME, ROOT, Definition, read, status_arguments, unique
-from monrest.bp.node_state import NOTHING, UNKNOWN, Result, restored
+from monrest.bp.model import NEW_NAME, ROOT, ProcessDefinition, read, status_arguments, unique
+from monrest.bp.node_state import NOTHING, UNKNOWN, ProcessResult, restored
 from monrest.store.tables import bp_figures, bp_processes, bp_results
 
-Document: TypeAlias = Mapping[str, Any]
+StoredDocument: TypeAlias = Mapping[str, Any]
 
 
-def check_links(number: int, documents: Mapping[int, Document]) -> None:
+def check_links(number: int, documents: Mapping[int, StoredDocument]) -> None:
     """Raise Conflict naming the cycle that process ``number`` is part of, if there is one."""
     exports = _exports(documents)
     came: dict[int, int] = {}
@@ -39,7 +39,9 @@ def check_links(number: int, documents: Mapping[int, Document]) -> None:
                 waiting.append(following)
 
 
-def _path(documents: Mapping[int, Document], came: Mapping[int, int], first: int, last: int) -> str:
+def _path(
+    documents: Mapping[int, StoredDocument], came: Mapping[int, int], first: int, last: int
+) -> str:
     path = [first, last] if last != first else [first]
     while path[-1] != first:
         path.append(came[path[-1]])
@@ -49,7 +51,7 @@ def _path(documents: Mapping[int, Document], came: Mapping[int, int], first: int
     return f"nodes: expected no link back to itself, got {names}"
 
 
-def _exports(documents: Mapping[int, Document]) -> dict[str, dict[str, int]]:
+def _exports(documents: Mapping[int, StoredDocument]) -> dict[str, dict[str, int]]:
     """Give host to service to the number of the process that exports it."""
     found: dict[str, dict[str, int]] = {}
     for number, document in documents.items():
@@ -60,7 +62,7 @@ def _exports(documents: Mapping[int, Document]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _links(document: Document, exports: Mapping[str, Mapping[str, int]]) -> Iterator[int]:
+def _links(document: StoredDocument, exports: Mapping[str, Mapping[str, int]]) -> Iterator[int]:
     for node in document.get("nodes") or ():
         if node.get("function") != "status":
             continue
@@ -85,19 +87,19 @@ _AT_ONCE = 200
 _HIGHEST = 2**31
 
 
-NO_DEFINITION = Definition(name="")
+NO_DEFINITION = ProcessDefinition(name="")
 
 
 @frozen(kw_only=True)
-class Stored:
+class StoredProcess:
     """A process as it is stored; ``broken`` says why its definition cannot be used."""
 
     nr: int
     draft: bool
     version: int
     stamp: int
-    definition: Definition = NO_DEFINITION
-    result: Result = NOTHING
+    definition: ProcessDefinition = NO_DEFINITION
+    result: ProcessResult = NOTHING
     broken: str = ""
 
     @property
@@ -106,27 +108,27 @@ class Stored:
         return str(self.nr)
 
 
-Known: TypeAlias = Mapping[int, Stored]
+KnownProcesses: TypeAlias = Mapping[int, StoredProcess]
 
 _SEVERAL = select(
     bp_processes.c.nr, bp_processes.c.draft, bp_processes.c.version, bp_results.c.stamp
 ).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
 
 
-def several(known: Known, number: int | None = None) -> Work[dict[int, Stored]]:
+def several(known: KnownProcesses, number: int | None = None) -> Work[dict[int, StoredProcess]]:
     """Give all processes, or one, by number; what is ``known`` already is not read again."""
     query = _SEVERAL
     if number is not None:
         query = query.where(bp_processes.c.nr == number)
 
-    def work(connection: Connection) -> dict[int, Stored]:
+    def work(connection: Connection) -> dict[int, StoredProcess]:
         rows = connection.execute(query).all()
-        found: dict[int, Stored] = {}
+        found: dict[int, StoredProcess] = {}
         for row in rows:
             before = known.get(row.nr)
             if before is None or (before.version, before.stamp) != (row.version, row.stamp):
                 before = None
-            found[row.nr] = before or Stored(
+            found[row.nr] = before or StoredProcess(
                 nr=row.nr, draft=row.draft, version=row.version, stamp=row.stamp
             )
         _complete(connection, found, known)
@@ -135,7 +137,9 @@ def several(known: Known, number: int | None = None) -> Work[dict[int, Stored]]:
     return work
 
 
-def _complete(connection: Connection, found: dict[int, Stored], known: Known) -> None:
+def _complete(
+    connection: Connection, found: dict[int, StoredProcess], known: KnownProcesses
+) -> None:
     """Read definitions and results of those that are not known."""
     wanted = [nr for nr, one in found.items() if one is not known.get(nr)]
     for at in range(0, len(wanted), _AT_ONCE):
@@ -155,24 +159,28 @@ def _complete(connection: Connection, found: dict[int, Stored], known: Known) ->
             found[nr] = _defined(found[nr], name, document)
 
 
-def _defined(stored: Stored, name: str, document: Mapping[str, Any]) -> Stored:
+def _defined(stored: StoredProcess, name: str, document: Mapping[str, Any]) -> StoredProcess:
     try:
         return evolve(stored, definition=read(document))
     except BadRequest as error:
         # Stored under other rules: it is there, can be replaced, and says what is wrong.
         broken = error.description
-        result = Result(status=UNKNOWN, status_text=f"the definition cannot be used: {broken}")
-        return evolve(stored, definition=Definition(name=name), result=result, broken=broken)
+        result = ProcessResult(
+            status=UNKNOWN, status_text=f"the definition cannot be used: {broken}"
+        )
+        return evolve(stored, definition=ProcessDefinition(name=name), result=result, broken=broken)
 
 
 # -------------------------------------------------------------------- changing
 
 
-Check: TypeAlias = Callable[[Definition], object]
+DefinitionCheck: TypeAlias = Callable[[ProcessDefinition], object]
 """Raises BadRequest for a definition that cannot be used here."""
 
 
-def create(document: Mapping[str, Any], start: int, now: float, check: Check) -> Work[int]:
+def create(
+    document: Mapping[str, Any], start: int, now: float, check: DefinitionCheck
+) -> Work[int]:
     """Store a draft under the first free number from ``start``; drafts of yesterday go.
 
     Raises BadRequest for a document that is wrong, Conflict for a cycle of links.
@@ -193,7 +201,7 @@ def create(document: Mapping[str, Any], start: int, now: float, check: Check) ->
     return work
 
 
-Made: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+MadeDocument: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @frozen
@@ -204,11 +212,13 @@ class Changed:
     after: Mapping[str, Any]
 
 
-class OvertakenError(Exception):
+class ProcessOvertakenError(Exception):
     """The definition is not any more what the change was looked at for."""
 
 
-def preview(number: int, made: Made, check: Check) -> Work[Mapping[str, Any] | None]:
+def preview(
+    number: int, made: MadeDocument, check: DefinitionCheck
+) -> Work[Mapping[str, Any] | None]:
     """Give what ``change`` would store; None when there is none. Raises as ``change``."""
 
     def work(connection: Connection) -> Mapping[str, Any] | None:
@@ -224,9 +234,9 @@ def preview(number: int, made: Made, check: Check) -> Work[Mapping[str, Any] | N
 
 def change(
     number: int,
-    made: Made,
+    made: MadeDocument,
     now: float,
-    check: Check,
+    check: DefinitionCheck,
     expected: Mapping[str, Any] | None = None,
 ) -> Work[Changed | None]:
     """Store what ``made`` makes of a process, and make it live; None when there is none.
@@ -246,7 +256,7 @@ def change(
         check(definition)
         document = _valid(number, definition, documents)
         if expected is not None and document != expected:
-            raise OvertakenError
+            raise ProcessOvertakenError
         _put(connection, number, document, now, draft=False)
         return Changed(None if draft else before, document)
 
@@ -265,7 +275,7 @@ def _documents(connection: Connection) -> dict[int, Mapping[str, Any]]:
 
 
 def _valid(
-    number: int, definition: Definition, others: Mapping[int, Mapping[str, Any]]
+    number: int, definition: ProcessDefinition, others: Mapping[int, Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """Give the document of a definition beside all others: its name is its own, no link a cycle."""
     name = unique(definition.name, frozenset(one["name"] for one in others.values()))

@@ -12,29 +12,26 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from monrest.bp.core_rows import HOST, PEER, SERVICE, Live, NodeRows, members
-from monrest.bp.model import ROOT, Definition, Node, status_arguments, text_at
+from monrest.bp.core_rows import HOST, PEER, SERVICE, CoreRows, NodeRows, ObjectKey, members
+from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
 from monrest.bp.node_functions import matched
 from monrest.bp.node_state import PENDING, NodeState
 from monrest.bp.statusfilter import searched
-from monrest.bp.store import Stored
+from monrest.bp.store import StoredProcess
 from monrest.query.functions import Moment
 
-Key: TypeAlias = tuple[str, str]
-"""A host and a service; no service: the host itself."""
-
-Place: TypeAlias = tuple[str, str, str]
+ObjectPlace: TypeAlias = tuple[str, str, str]
 """A site with a host and a service of it; no service: the host itself."""
 
 
 def references(
-    definition: Definition, live: Live, moment: Moment
-) -> Generator[None, None, set[Key]]:
+    definition: ProcessDefinition, live: CoreRows, moment: Moment
+) -> Generator[None, None, set[ObjectKey]]:
     """Give everything that the nodes refer to and that is there.
 
     ``live`` has what ``add_needs`` adds with members.
     """
-    found: set[Key] = set()
+    found: set[ObjectKey] = set()
     for node in definition.nodes:
         yield
         places = yield from places_of(node, live, moment)
@@ -42,10 +39,12 @@ def references(
     return found
 
 
-def places_of(node: Node, live: Live, moment: Moment) -> Generator[None, None, set[Place]]:
+def places_of(
+    node: ProcessNode, live: CoreRows, moment: Moment
+) -> Generator[None, None, set[ObjectPlace]]:
     """Give what one node refers to and what is there; ``live`` as for ``references``."""
     name, arguments = node.function.name, node.function.arguments
-    found: set[Place] = set()
+    found: set[ObjectPlace] = set()
     if name == "status":
         rows = _status(arguments, live)
     elif name == "groupstatus":
@@ -63,7 +62,7 @@ def places_of(node: Node, live: Live, moment: Moment) -> Generator[None, None, s
     return found
 
 
-def _status(arguments: Sequence[Any], live: Live) -> NodeRows:
+def _status(arguments: Sequence[Any], live: CoreRows) -> NodeRows:
     wanted = status_arguments(arguments)
     if wanted.op == "":
         row = live.hosts.get(wanted.host)
@@ -83,7 +82,11 @@ _OF_NOTHING = frozenset({"", "fixed", "random"})
 
 
 def visible_nodes(
-    definition: Definition, everything: Live, theirs: Live, services: Collection[Key], now: Moment
+    definition: ProcessDefinition,
+    everything: CoreRows,
+    theirs: CoreRows,
+    services: Collection[ObjectKey],
+    now: Moment,
 ) -> Generator[None, None, frozenset[str]]:
     """Give the ids of the nodes that may be seen by who gets ``theirs`` of ``everything``.
 
@@ -111,7 +114,7 @@ def visible_nodes(
     return frozenset(seen)
 
 
-def masked(process: Stored, seen: Collection[str], sites: Collection[str]) -> Stored:
+def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]) -> StoredProcess:
     """Give a process without what is said of nodes that are not ``seen`` and of other ``sites``."""
     result, definition = process.result, process.definition
     states: Mapping[str, NodeState] = {
@@ -138,6 +141,6 @@ def masked(process: Stored, seen: Collection[str], sites: Collection[str]) -> St
     return evolve(process, result=result)
 
 
-def _summarises(definition: Definition, root: Node) -> bool:
+def _summarises(definition: ProcessDefinition, root: ProcessNode) -> bool:
     """Whether the state of a process is one of many, and not that of what its root looks at."""
     return root.function.name in _OF_CHILDREN and bool(definition.children(root))

@@ -32,7 +32,7 @@ from monrest.base.spool import RowRoom, Spools
 from monrest.base.values import Caller, Identity
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
-from monrest.bp.service import Processes
+from monrest.bp.service import BusinessProcesses
 from monrest.cluster.model import Own
 from monrest.cluster.peers import Peers
 from monrest.cluster.seal import key_of
@@ -108,7 +108,7 @@ class Parts:
     jobs: Jobs = field(init=False)
     duties: Duties = field(init=False)
     downtimes: RecurringDowntimes = field(init=False)
-    bp: Processes = field(init=False)
+    bp: BusinessProcesses = field(init=False)
     reports: Reports = field(init=False)
     cluster: Cluster = field(init=False)
     figures: Metrics = field(init=False)
@@ -187,7 +187,7 @@ class Parts:
             existing=existing,
             zone=config.display.zone(),
         )
-        self.bp = Processes(
+        self.bp = BusinessProcesses(
             database=self.database,
             duties=self.duties,
             clock=clock,

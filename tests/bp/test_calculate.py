@@ -8,9 +8,9 @@ from monrest.bp.core_rows import (
     HOST_COLUMNS,
     HOSTGROUP_COLUMNS,
     SERVICE_COLUMNS,
-    Live,
+    CoreQuestion,
+    CoreRows,
     Needs,
-    Question,
 )
 from monrest.bp.custom import load
 from monrest.bp.model import read
@@ -307,13 +307,13 @@ def test_questions_are_few_whatever_is_asked():
     found = needs.questions()
     assert [one.table for one in found] == ["hosts", "services", "hostgroups"]
     assert found[0].filter is None  # too many names: all rows come faster
-    assert isinstance(found[1], Question)
+    assert isinstance(found[1], CoreQuestion)
     assert found[1].filter is not None
 
 
 def test_a_site_that_lies_about_its_names():
-    live = Live()
-    question = Question("services", SERVICE_COLUMNS, None)
+    live = CoreRows()
+    question = CoreQuestion("services", SERVICE_COLUMNS, None)
     with pytest.raises(TypeError):
         for _ in live.take(
             question, "s", [row(SERVICE_COLUMNS, host_name=[], description="x")], frozenset()

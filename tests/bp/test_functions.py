@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.bp import node_functions as functions
-from monrest.bp.core_rows import Tally
+from monrest.bp.core_rows import NodeTally
 from monrest.bp.node_functions import limits
 from monrest.bp.node_state import DEFAULT_ORDER, NodeState, listed
 
@@ -202,12 +202,12 @@ def test_random():
     ],
 )
 def test_limits_of_groups(arguments, hosts, services, status):
-    sides = [given and Tally(total=given[0], bad=given[1]) for given in (hosts, services)]
+    sides = [given and NodeTally(total=given[0], bad=given[1]) for given in (hosts, services)]
     assert limits(arguments, *sides) == (status, "")
 
 
 def test_a_limit_of_a_group_that_is_no_number():
-    found = limits(["", "", "", "many"], Tally(total=1), Tally(total=1))
+    found = limits(["", "", "", "many"], NodeTally(total=1), NodeTally(total=1))
     assert found == (3, "UNKNOWN - service critical threshold must be numeric")
 
 

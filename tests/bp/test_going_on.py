@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.bp.calculation import Calculation, Options, plan
-from monrest.bp.core_rows import NOWHERE, SERVICE_COLUMNS, Live, Question, Services
+from monrest.bp.calculation import CalculationOptions, ProcessCalculation, plan
+from monrest.bp.core_rows import NOWHERE, SERVICE_COLUMNS, CoreQuestion, CoreRows, Services
 from monrest.bp.model import read
 from monrest.bp.node_state import NOTHING
 
@@ -64,22 +64,24 @@ class Run:
         self.rows, self.plan, self.result = {}, plan(PROCESS, ()), NOTHING
 
     def calculate(self, answer, now):
-        live = Live(services=Services(self.known))
+        live = CoreRows(services=Services(self.known))
         for site in ("s2", "s1"):
             mine = [(name, values) for at, name, values in answer if at == site]
             rows = [self.row(site, at, *one) for at, one in enumerate(mine)]
-            drained(live.take(Question("services", SERVICE_COLUMNS, None), site, rows, frozenset()))
+            drained(
+                live.take(CoreQuestion("services", SERVICE_COLUMNS, None), site, rows, frozenset())
+            )
         drained(live.services.settle())
         if self.remembers:
             self.known = live.services.places
         else:
             self.plan = plan(PROCESS, ())
-        calculation = Calculation(
+        calculation = ProcessCalculation(
             number="1",
             plan=self.plan,
             before=self.result,
             live=live,
-            options=Options(variable="MON_BP_ID", choose=int),
+            options=CalculationOptions(variable="MON_BP_ID", choose=int),
             now=now,
             known={},
         )

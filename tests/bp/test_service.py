@@ -10,8 +10,8 @@ from twisted.internet.defer import Deferred
 from monrest.base.errors import BadRequest, RestError
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
-from monrest.bp.node_state import NodeState, Result, stored
-from monrest.bp.service import DUTY, Processes
+from monrest.bp.node_state import NodeState, ProcessResult, stored
+from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.bp.store import Calculated
 from monrest.config import BpConfig
 from monrest.sites.registry import SiteList
@@ -48,7 +48,7 @@ class Setting:
         self.wait(self.duties[0].look())
 
     def processes(self, threads, sites, duties):
-        return Processes(
+        return BusinessProcesses(
             database=self.database,
             duties=duties,
             clock=self.clock,
@@ -195,7 +195,7 @@ def test_a_result_for_what_was_changed_meanwhile_is_dropped(setting, database):
     wait, service = setting.wait, setting.service
     old = setting.alive(FIXED)
     changed = wait(service.patch(1, {"name": "Q"}))
-    late = Calculated(1, old.version, stored(Result(status=1)))
+    late = Calculated(1, old.version, stored(ProcessResult(status=1)))
     wait(_change(database, statements.store([late], 5)))
     assert wait(service.get(1)).result.status == 4
     mine = evolve(late, version=changed.version)
@@ -304,7 +304,7 @@ def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, th
     wait, service = setting.wait, setting.service
     nodes = [{"label": "r", "function": "status('h', 's')"}]
     live = setting.alive({"name": "P", "nodes": nodes})
-    before = Result(
+    before = ProcessResult(
         status=1,
         last_check=int(clock.seconds()),
         affected_peers=("a",),

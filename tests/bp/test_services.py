@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.bp.core_rows import NOWHERE, Memory, Services
+from monrest.bp.core_rows import NOWHERE, RowMemory, Services
 
 NAMES = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=8)
 WIDTH = 3
@@ -50,7 +50,7 @@ def test_names_that_are_none(name):
 
 
 def test_sites_that_are_not_asked_any_more_are_forgotten():
-    memory = Memory()
+    memory = RowMemory()
     one, two = memory.recall("services", "one"), memory.recall("services", "two")
     places = settled([["a", "x", 0]]).places
     memory.keep(places, ["two", "three"])

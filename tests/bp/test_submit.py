@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monrest.bp.delivery import Present, output_of, passive_checks, presents, synchronised
 from monrest.bp.model import read
-from monrest.bp.node_state import NodeState, Result
+from monrest.bp.node_state import NodeState, ProcessResult
 
 SHOP = read(
     {
@@ -19,7 +19,7 @@ SHOP = read(
 
 
 def test_commands_of_one_process():
-    found = Result(
+    found = ProcessResult(
         status=4,
         status_text="PENDING - all",
         nodes={"x": NodeState(status=2, status_text="bad\nvery;bad\n", short_desc="b")},
@@ -40,7 +40,7 @@ def test_commands_of_one_process():
 
 
 def test_a_short_text_where_there_is_no_long_one():
-    found = Result(nodes={"x": NodeState(status=1, short_desc="short")})
+    found = ProcessResult(nodes={"x": NodeState(status=1, short_desc="short")})
     assert list(passive_checks(SHOP, found, 0))[2].fields[3] == "short"
 
 

@@ -5,10 +5,10 @@ from datetime import UTC
 import pytest
 
 from monrest.bp.calculation import add_needs
-from monrest.bp.core_rows import HOST_COLUMNS, SERVICE_COLUMNS, Live, Needs
+from monrest.bp.core_rows import HOST_COLUMNS, SERVICE_COLUMNS, CoreRows, Needs
 from monrest.bp.model import read
-from monrest.bp.node_state import NodeState, Result
-from monrest.bp.store import Stored
+from monrest.bp.node_state import NodeState, ProcessResult
+from monrest.bp.store import StoredProcess
 from monrest.bp.visible import NOT_VISIBLE, masked, visible_nodes
 from monrest.query.functions import Moment
 from tests.bp.town import NOW, drained, row
@@ -22,7 +22,7 @@ def live(made, hosts=(), services=()):
     """What the cores say of these (site, host) and (site, host, service)."""
     needs = Needs()
     add_needs(needs, made, (), members=True)
-    found = Live()
+    found = CoreRows()
     for question in needs.questions():
         for site in ("s2", "s1"):  # the first site is taken last
             rows = {
@@ -112,11 +112,11 @@ def test_what_is_left_of_a_result():
         "node1": NodeState(2, "says a", "worst of", 5, 4, 1, 1),
         "a": NodeState(2, "secret", "secret", 5, 4, 1, 1, "7", "s1"),
     }
-    result = Result(
+    result = ProcessResult(
         status=2, status_text="CRITICAL - a critical", last_check=9, last_state_change=4,
         affected_peers=("s1", "s2"), bp_backend="s1", nodes=states,
     )  # fmt: skip
-    stored = Stored(nr=1, draft=False, version=1, stamp=1, definition=made, result=result)
+    stored = StoredProcess(nr=1, draft=False, version=1, stamp=1, definition=made, result=result)
     left = masked(stored, (), {"s2"}).result
     assert (left.status, left.status_text, left.last_state_change) == (2, NOT_VISIBLE, 4)
     assert (left.affected_peers, left.bp_backend) == (("s2",), None)

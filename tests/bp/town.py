@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.bp.calculation import Calculation, Options, plan
-from monrest.bp.core_rows import Live, Needs
+from monrest.bp.calculation import CalculationOptions, ProcessCalculation, plan
+from monrest.bp.core_rows import CoreRows, Needs
 from monrest.bp.model import read
 from monrest.bp.node_state import NOTHING, restored, stored
 
@@ -51,15 +51,17 @@ class Town:
 
     def calculate(self, nodes, *, known=None, default_filter=(), **definition):
         made = plan(read({"name": "P", "nodes": nodes, **definition}), default_filter)
-        self.options = Options(
+        self.options = CalculationOptions(
             variable="MON_BP_ID",
             choose=lambda: 2,
             default_filter=default_filter,
-            extensions=getattr(self, "extensions", Options(variable="", choose=int).extensions),
+            extensions=getattr(
+                self, "extensions", CalculationOptions(variable="", choose=int).extensions
+            ),
         )
         needs = Needs()
         needs.add(made.needs)
-        live = Live()
+        live = CoreRows()
         rows = {"hosts": self.hosts, "services": self.services, "hostgroups": self.hostgroups}
         for question in needs.questions():
             for site in ("s2", "s1"):  # the first site is taken last
@@ -72,7 +74,7 @@ class Town:
                     pass
         for _ in live.services.settle():
             pass
-        calculation = Calculation(
+        calculation = ProcessCalculation(
             number="7",
             plan=made,
             before=self.before,
