@@ -21,7 +21,7 @@ from monrest.livestatus.recall import Recall
 from monrest.query.evaluate import RowTest
 from monrest.query.model import Any_, CoreFilter, Pushed, Test
 from monrest.query.schema import CoreType
-from monrest.sites.normalise import Layout
+from monrest.sites.normalise import RowTypes
 
 ObjectKey: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""
@@ -145,7 +145,7 @@ class Services:
         return pair in self.places.of
 
 
-_CHECKED: Layout = (
+_CHECKED: RowTypes = (
     ("state", "int"),
     ("has_been_checked", "int"),
     ("state_type", "int"),
@@ -158,13 +158,13 @@ _CHECKED: Layout = (
     ("plugin_output", "string"),
     ("long_plugin_output", "string"),
 )
-HOST_COLUMNS: Layout = (
+HOST_COLUMNS: RowTypes = (
     ("name", "string"),
     ("display_name", "string"),
     *_CHECKED,
     ("custom_variables", "dict"),
 )
-SERVICE_COLUMNS: Layout = (
+SERVICE_COLUMNS: RowTypes = (
     ("host_name", "string"),
     ("description", "string"),
     *_CHECKED,
@@ -190,7 +190,7 @@ SERVICE_COLUMNS: Layout = (
 
 PEER = -1
 
-_SERVICES: Layout = (
+_SERVICES: RowTypes = (
     ("num_services", "int"),
     ("num_services_ok", "int"),
     ("num_services_warn", "int"),
@@ -199,8 +199,8 @@ _SERVICES: Layout = (
     ("num_services_pending", "int"),
     ("worst_service_state", "int"),
 )
-SERVICEGROUP_COLUMNS: Layout = (("name", "string"), *_SERVICES)
-HOSTGROUP_COLUMNS: Layout = (
+SERVICEGROUP_COLUMNS: RowTypes = (("name", "string"), *_SERVICES)
+HOSTGROUP_COLUMNS: RowTypes = (
     ("name", "string"),
     *_SERVICES,
     ("num_hosts", "int"),
@@ -279,7 +279,7 @@ class CoreQuestion:
     """One table, what is wanted of it, and of which rows (None: of all)."""
 
     table: str
-    layout: Layout
+    layout: RowTypes
     filter: CoreFilter | None
 
     def pushed(self, known: Iterable[str]) -> Pushed:
@@ -289,7 +289,7 @@ class CoreQuestion:
         return Pushed(table=self.table, columns=columns, filter=self.filter)
 
 
-def _layout(base: Layout, more: dict[str, CoreType]) -> Layout:
+def _layout(base: RowTypes, more: dict[str, CoreType]) -> RowTypes:
     present = {name for name, _ in base}
     return (*base, *((name, kind) for name, kind in more.items() if name not in present))
 
@@ -437,7 +437,7 @@ class CoreRows:
             self.by_host[host] = mine + [row for row in others if row[SERVICE] not in names]
 
 
-def _index(layout: Layout) -> dict[str, int]:
+def _index(layout: RowTypes) -> dict[str, int]:
     return {name: at for at, (name, _) in enumerate(layout)}
 
 

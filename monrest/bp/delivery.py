@@ -28,7 +28,7 @@ from monrest.config import BpConfig
 from monrest.livestatus.command import CoreCommand
 from monrest.query.model import CoreFilter, Test
 from monrest.sites.commands import send
-from monrest.sites.normalise import Layout
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
 DOWNTIME_SECONDS = 86400
@@ -279,11 +279,11 @@ class ResultDelivery:
         """Read what the services of nodes have of acknowledgements and of downtimes of ours."""
         ours = Test("author", "=", f"({app})")
 
-        async def rows(table: str, columns: Layout, limit: CoreFilter | None) -> list[Row]:
+        async def rows(table: str, columns: RowTypes, limit: CoreFilter | None) -> list[Row]:
             gathered = await ask((site,), CoreQuestion(table, columns, limit), self.clock)
             return [row for answer in gathered.answers for row in answer.rows]
 
-        names: Layout = (("host_name", "string"), ("service_description", "string"))
+        names: RowTypes = (("host_name", "string"), ("service_description", "string"))
         return presents(
             await rows(
                 "services",

@@ -49,7 +49,7 @@ from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.pushdown import both
 from monrest.sites.fanout import Gathered, fan_out
-from monrest.sites.normalise import Layout
+from monrest.sites.normalise import RowTypes
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 
@@ -133,7 +133,7 @@ def _recall(memory: RowMemory, table: str, site: Site) -> Recall:
     return memory.recall(table, site.id)
 
 
-_CARRIERS: Mapping[str, Layout] = {
+_CARRIERS: Mapping[str, RowTypes] = {
     "hosts": (("name", "string"), ("custom_variables", "dict")),
     "services": (("host_name", "string"), ("description", "string"), ("custom_variables", "dict")),
 }
