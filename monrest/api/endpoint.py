@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from monrest.jobs.service import Jobs
     from monrest.logs.cache import LogCache
     from monrest.nodecontrol.service import NodeControl
-    from monrest.objectconfig.staging import Staging
+    from monrest.objectconfig.service import Staging
     from monrest.panorama.service import Panorama
     from monrest.query.schema import TableSchema
     from monrest.reports.service import Reports

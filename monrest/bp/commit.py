@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from monrest.base.concurrency import Threads
 from monrest.base.errors import Conflict, Unavailable
 from monrest.config import BpConfig
-from monrest.objectconfig import commands
+from monrest.objectconfig import site_commands
 
 _KINDS = ("", ".bak", ".edit")
 
@@ -104,5 +104,7 @@ class Commits:
         given = {} if path is None else {f"{word}_BP_ID": str(number), f"{word}_BP_FILE": str(path)}
         if stage:
             given[f"{word}_BP_STAGE"] = stage
-        result = await commands.run(self.reactor, command, given, commands.LONGEST)
+        result = await site_commands.run(
+            self.reactor, command, given, site_commands.LONGEST_COMMAND
+        )
         return result.output.strip() or f"status {result.status}" if result.failed else None

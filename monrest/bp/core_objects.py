@@ -25,15 +25,11 @@ from monrest.bp.delivery import sole
 from monrest.bp.model import ILLEGAL, ROOT, ProcessDefinition, ProcessNode
 from monrest.bp.store import DefinitionCheck, StoredProcess
 from monrest.config import BpConfig, ConfigTool
-from monrest.objectconfig import commands
-from monrest.objectconfig.block import Block
-from monrest.objectconfig.document import UnwritableError
-from monrest.objectconfig.files import setting
-from monrest.objectconfig.hooks import environment
-from monrest.objectconfig.journal import SaveRoom
-from monrest.objectconfig.reload import Commands, reload
-from monrest.objectconfig.save import Writable, Write, write
-from monrest.objectconfig.saving import lock
+from monrest.objectconfig import site_commands
+from monrest.objectconfig.document import Block, UnwritableError
+from monrest.objectconfig.save import SaveRoom, Writable, Write, lock, write
+from monrest.objectconfig.site_commands import Commands, environment, reload
+from monrest.objectconfig.site_files import setting
 from monrest.objectconfig.targets import digest
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
@@ -463,7 +459,9 @@ class Exporter:
         command = _check_command(site)
         if not command:
             return None
-        result = await commands.run(self.reactor, command, given, commands.LONGEST)
+        result = await site_commands.run(
+            self.reactor, command, given, site_commands.LONGEST_COMMAND
+        )
         return result.output if result.failed else None
 
     async def _reload(
@@ -473,10 +471,14 @@ class Exporter:
         if site is not None and site.connected:
             check = "" if checked else _check_command(site)
             told = Commands(check=check, reload=command, environment=given)
-            done = await reload(site, self.reactor, self.wall, told, seconds=2 * commands.LONGEST)
+            done = await reload(
+                site, self.reactor, self.wall, told, seconds=2 * site_commands.LONGEST_COMMAND
+            )
             failed, output = done.failed, done.output
         elif site is None and command:
-            result = await commands.run(self.reactor, command, given, commands.LONGEST)
+            result = await site_commands.run(
+                self.reactor, command, given, site_commands.LONGEST_COMMAND
+            )
             failed, output = result.failed, result.output
         else:
             # It reads the file when it starts.

@@ -25,7 +25,7 @@ from monrest.commands.asked import (
 from monrest.commands.bulk import MOST_COMMANDS, bulk
 from monrest.commands.submit import submit_one
 from monrest.livestatus.command import Target
-from monrest.objectconfig.check import FORCE
+from monrest.objectconfig.site_commands import FORCE
 
 MANNER_PARAMETERS = (
     Parameter(

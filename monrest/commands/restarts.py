@@ -11,7 +11,7 @@ from monrest.api.endpoint import Context
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import RestRequest
 from monrest.commands.orders import PreparedCommand
-from monrest.objectconfig.check import check, check_command, environment_of
+from monrest.objectconfig.site_commands import check, check_command, environment_of
 from monrest.sites.site import Site
 
 _RESTARTS = frozenset({"RESTART_PROCESS", "RESTART_PROGRAM"})

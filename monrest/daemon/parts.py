@@ -46,7 +46,7 @@ from monrest.downtimes.service import RecurringDowntimes
 from monrest.jobs.service import Jobs
 from monrest.logs.cache import LogCache
 from monrest.nodecontrol.service import NodeControl
-from monrest.objectconfig.staging import Staging
+from monrest.objectconfig.service import Staging
 from monrest.panorama.service import Panorama
 from monrest.reports.making import prepare
 from monrest.reports.service import Reports

@@ -23,7 +23,7 @@ from twisted.internet.error import CannotListenError
 from monrest.base.clock import MachineClock, measure_spans
 from monrest.demo.restart import report
 from monrest.demo.service import DemoCore
-from monrest.objectconfig.parser import ObjectConfigError
+from monrest.objectconfig.definitions import ObjectConfigError
 
 ENDED = "the core has ended: "
 """What stands before the reason when it ends by itself."""

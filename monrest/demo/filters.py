@@ -15,7 +15,7 @@ from attrs import frozen
 
 from monrest.demo.objects import MODIFIED
 from monrest.demo.tables import Field, Table
-from monrest.objectconfig.records import number_of
+from monrest.objectconfig.definitions import number_of
 
 Predicate: TypeAlias = Callable[[Any], bool]
 

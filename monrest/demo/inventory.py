@@ -19,8 +19,8 @@ from monrest.demo.objects import (
     ServiceGroup,
     Target,
 )
-from monrest.objectconfig.records import ObjectRecord
-from monrest.objectconfig.site import ConfiguredSite
+from monrest.objectconfig.definitions import ObjectRecord
+from monrest.objectconfig.registration import ConfiguredSite
 from monrest.objectconfig.timeperiods import Timeperiod
 
 _MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")

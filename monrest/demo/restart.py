@@ -16,9 +16,10 @@ from monrest.demo.core import PROGRAM_VERSION, Core
 from monrest.demo.inventory import Inventory
 from monrest.demo.objects import MODIFIED, Checkable, Host, Service, Target
 from monrest.demo.simulation import Simulation
-from monrest.objectconfig.files import discover
-from monrest.objectconfig.parser import FileProblem, ObjectConfigError, read_file, unreadable
-from monrest.objectconfig.site import ConfiguredSite, build, load
+from monrest.objectconfig.definitions import ObjectConfigError, read_file, unreadable
+from monrest.objectconfig.document import FileProblem
+from monrest.objectconfig.registration import ConfiguredSite, build, load
+from monrest.objectconfig.site_files import discover
 
 _STATE = tuple(
     one.name

@@ -27,8 +27,8 @@ from monrest.demo.restart import read, restart
 from monrest.demo.simulation import Simulation
 from monrest.demo.synthetic import synthetic_site
 from monrest.demo.tables import build_tables
-from monrest.objectconfig.parser import ObjectConfigError
-from monrest.objectconfig.site import ConfiguredSite
+from monrest.objectconfig.definitions import ObjectConfigError
+from monrest.objectconfig.registration import ConfiguredSite
 
 log = Logger()
 

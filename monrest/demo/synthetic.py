@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from monrest.objectconfig.parser import parse
-from monrest.objectconfig.site import ConfiguredSite, build
+from monrest.objectconfig.definitions import parse
+from monrest.objectconfig.registration import ConfiguredSite, build
 
 _CHECKS = ("ping", "disk", "load", "mem", "http", "users", "procs", "traffic", "temp", "backup")
 

@@ -25,13 +25,8 @@ from monrest.api.lists import local_schema, select
 from monrest.base.concurrency import shielded
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
-from monrest.objectconfig.changes import config_site
-from monrest.objectconfig.check import FORCE, check, check_command, environment_of, hint
 from monrest.objectconfig.far import Saves, count_of, far_change, far_results, far_saves, far_tools
-from monrest.objectconfig.hooks import Hooks
-from monrest.objectconfig.reload import Commands
-from monrest.objectconfig.reload import reload as reload_core
-from monrest.objectconfig.request import (
+from monrest.objectconfig.parameters import (
     check_writable,
     flag,
     no_conditions,
@@ -40,6 +35,17 @@ from monrest.objectconfig.request import (
     user_of,
     without,
 )
+from monrest.objectconfig.site_commands import (
+    FORCE,
+    Commands,
+    Hooks,
+    check,
+    check_command,
+    environment_of,
+    hint,
+)
+from monrest.objectconfig.site_commands import reload as reload_core
+from monrest.objectconfig.staged_changes import config_site
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 

@@ -15,9 +15,9 @@ from monrest.api.endpoint import Context
 from monrest.api.forward import Listed, changed, far_sites, listed
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Column, Parameters, RestRequest
-from monrest.objectconfig.check import FORCE
-from monrest.objectconfig.request import OF_REQUEST, REFRESH, note, selected_sites
-from monrest.objectconfig.rows import COLUMNS
+from monrest.objectconfig.object_rows import COLUMNS
+from monrest.objectconfig.parameters import OF_REQUEST, REFRESH, note, selected_sites
+from monrest.objectconfig.site_commands import FORCE
 from monrest.query.bind import TYPO
 from monrest.query.scan import printable
 from monrest.sites.federation.site import FederatedSite

@@ -15,12 +15,12 @@ from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endp
 from monrest.api.forward import Listed
 from monrest.api.lists import local_schema, select
 from monrest.base.values import Answer, Column, Parameters, RestRequest, SiteProblem
-from monrest.objectconfig.changes import Tool, config_site, tools
 from monrest.objectconfig.far import far_rows, named_here
 from monrest.objectconfig.model import UnreadableError
+from monrest.objectconfig.parameters import REFRESH, flag, tool_sites, user_of, without
 from monrest.objectconfig.precheck import precheck
-from monrest.objectconfig.request import REFRESH, flag, tool_sites, user_of, without
-from monrest.objectconfig.stash import StagedBy
+from monrest.objectconfig.staged_changes import Tool, config_site, tools
+from monrest.objectconfig.store import StagedBy
 
 IGNORE = Parameter(
     name="ignore_whitespace",

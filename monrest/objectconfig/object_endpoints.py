@@ -21,20 +21,12 @@ from monrest.api.forward import check_reachable
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
-from monrest.objectconfig.changes import (
-    ANSWER,
-    Choose,
-    Make,
-    Tool,
-    always,
-    by_filters,
-    change,
-    tools,
-)
+from monrest.objectconfig.attributes import object_type
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.far import far_change, far_objects, far_tools, objects_of, whole
 from monrest.objectconfig.model import ConfigObject, SiteModel
-from monrest.objectconfig.request import (
+from monrest.objectconfig.object_rows import COLUMNS, TEMPLATES, Record, select_objects
+from monrest.objectconfig.parameters import (
     EVERY,
     REFRESH,
     attributes,
@@ -50,9 +42,17 @@ from monrest.objectconfig.request import (
     user_of,
     without,
 )
-from monrest.objectconfig.rows import COLUMNS, TEMPLATES, Record, select_objects
-from monrest.objectconfig.staging import ConfigSite
-from monrest.objectconfig.values import object_type
+from monrest.objectconfig.service import ConfigSite
+from monrest.objectconfig.staged_changes import (
+    ANSWER,
+    Choose,
+    Make,
+    Tool,
+    always,
+    by_filters,
+    change,
+    tools,
+)
 
 _HELP = {
     ":TYPE": "the type of the object, such as host",

@@ -11,15 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import re2
 from attrs import define, field
 
-from monrest.objectconfig.attributes import OBJECT_TYPES, WEEKDAYS, Attribute
+from monrest.objectconfig.attributes import OBJECT_TYPES, WEEKDAYS, Attribute, core_text, elements
+from monrest.objectconfig.definitions import number_of
+from monrest.objectconfig.inheritance import NAMED, is_null, own_names
 from monrest.objectconfig.model import ConfigObject, SiteModel
-from monrest.objectconfig.names import NAMED, own_names
-from monrest.objectconfig.parser import core_text
-from monrest.objectconfig.records import number_of
 from monrest.objectconfig.references import Reference, references
-from monrest.objectconfig.resolve import is_null
 from monrest.objectconfig.timeperiods import TimeperiodError, parse_date_rule, parse_ranges
-from monrest.objectconfig.values import elements
 
 _NAMELESS = frozenset({"hostgroup", "hostescalation", "serviceescalation"})
 _TEMPLATES_TOO = frozenset({"host", "hostgroup"})

@@ -1,36 +1,172 @@
 """Writing the files of a save: all of them or none, whenever the process is killed.
 
-Everything that can fail happens before the journal says ``commit``: looking at what is on the
-disk, writing the new contents to temporary files beside the old ones, keeping the old ones as
-the last version. What follows is renaming only. All of this blocks, and runs in threads.
+A save has two phases. While it prepares, everything that can fail happens: looking at what is on
+the disk, writing the new contents to temporary files beside the old ones, keeping the old ones as
+the last version; and the journal says how to take all that away again. From the moment the
+journal says ``commit`` the new files are complete, what follows is renaming only, and whoever
+comes next, this process or the next one, finishes. Writing blocks, and runs in threads.
+
+Rules: docs/spec/objectconfig.md, "Saving" and "Files that a save replaces".
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
 
+import cattrs
 import orjson
 from attrs import evolve, frozen
 from twisted.logger import Logger
 
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, pause
 from monrest.base.errors import Conflict, Forbidden, RestError, Unavailable
-from monrest.objectconfig import targets
-from monrest.objectconfig.journal import (
-    Journal,
-    JournalEntry,
-    SaveRoom,
-    SaveRunningError,
-    put,
-    sync,
-)
+from monrest.objectconfig import store, targets
+from monrest.objectconfig.site_commands import Hooks
+from monrest.objectconfig.site_files import readonly_file
+from monrest.objectconfig.stage import Disk, PersonalView
+from monrest.objectconfig.store import StagedFile, WrittenFile, packed, packed_marks
 from monrest.objectconfig.targets import TargetFile, digest, locate, obstacle, opened
+from monrest.store.database import Database
+
+# -------------------------------------------------------------------- the journal
+
+
+@frozen(kw_only=True)
+class JournalEntry:
+    """One file of a save: where it is, and the SHA-256 it had and will have; None is no file.
+
+    ``temporary`` is the name of the new content in the same folder; ``emptied``: its folder goes
+    with it when nothing else is in there.
+    """
+
+    path: str
+    folder: str
+    name: str
+    temporary: str
+    old: str | None
+    new: str | None
+    emptied: bool = False
+
+
+@frozen(kw_only=True)
+class Journal:
+    """A save that has begun and has not ended; ``backup`` is the folder of the last version."""
+
+    state: Literal["prepare", "commit"]
+    backup: str
+    entries: tuple[JournalEntry, ...]
+    made: tuple[str, ...] = ()
+
+
+@frozen
+class SaveRoom:
+    """The folder in which a site's saves keep journal, lock and the last version."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, var_dir: Path, site: str) -> SaveRoom:
+        """Make the room of a site, if it is not there yet, for the daemon's eyes only."""
+        folder = var_dir / "objectconfig" / f"site-{quote(site, safe='')}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return cls(folder)
+
+    @classmethod
+    def all(cls, var_dir: Path) -> list[SaveRoom]:
+        """Give the rooms of all sites that were ever saved."""
+        return [cls(folder) for folder in sorted(var_dir.glob("objectconfig/site-*"))]
+
+    @contextmanager
+    def locked(self, shared: Sequence[str] = ()) -> Iterator[None]:
+        """Keep every other save of the site out, in this and in other processes.
+
+        ``shared`` are files or folders that a daemon with another state folder locks as well.
+        Raises Conflict when somebody has the lock.
+        """
+        with ExitStack() as stack:
+            handles = [os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)]
+            stack.callback(os.close, handles[0])
+            for path in shared:
+                with suppress(OSError):
+                    handles.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+                    stack.callback(os.close, handles[-1])
+            for handle in handles:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise SaveRunningError from None
+            yield
+
+    def journal(self) -> Journal | None:
+        """Read the journal of a save that was interrupted, if there is one.
+
+        One that was not finished means nothing, and is taken away.
+        """
+        (self.folder / "journal.new").unlink(missing_ok=True)
+        try:
+            data = (self.folder / "journal").read_bytes()
+        except FileNotFoundError:
+            return None
+        return cattrs.structure(orjson.loads(data), Journal)
+
+    def write(self, journal: Journal) -> None:
+        """Make this the journal: a reader finds it, or the one before it. See ``sync``."""
+        put(self.folder / "journal.new", orjson.dumps(cattrs.unstructure(journal)))
+        (self.folder / "journal.new").rename(self.folder / "journal")
+
+    def sync(self) -> None:
+        """Put the names of journal and backups on the disk, for power cuts."""
+        sync(self.folder)
+
+    def forget(self) -> None:
+        """Take the journal away."""
+        (self.folder / "journal").unlink(missing_ok=True)
+        sync(self.folder)
+
+    def keep(self, backup: str) -> None:
+        """Make ``backup`` the only last version there is."""
+        for folder in self.folder.glob("backup-*"):
+            if folder.name != backup:
+                shutil.rmtree(folder)
+
+
+class SaveRunningError(Conflict):
+    """Another save of the site is going on."""
+
+    def __init__(self) -> None:
+        super().__init__("another save is going on", "try again when it has ended")
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a file of our own, synced, for the daemon's eyes only."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def sync(folder: Path) -> None:
+    """Put the names in a folder on the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# -------------------------------------------------------------------- writing
 
 log = Logger()
 
@@ -374,3 +510,172 @@ def meaning(error: OSError) -> RestError:
     if error.errno in _NO_ROOM:
         return Unavailable("cannot save", f"no room on the disk: {reason}")
     return Unavailable("cannot save", reason)
+
+
+# -------------------------------------------------------------------- a save with its hooks
+
+_PATIENCE = 30.0
+_AGAIN = 0.1
+
+
+@frozen(kw_only=True)
+class SavedFile:
+    """A file that was written: it was ``created``, ``changed`` or ``deleted``."""
+
+    path: str
+    action: str
+
+
+@frozen(kw_only=True)
+class Saved:
+    """What a save did.
+
+    ``problem`` is the hook that failed, with its output: without ``files`` the one before
+    saving, and nothing was written; with them the one after it. ``warnings``: what of the old
+    files could not be kept, such as their owner.
+    """
+
+    files: tuple[SavedFile, ...] = ()
+    problem: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+async def save(
+    *,
+    reactor: Any,
+    wall: WallClock,
+    database: Database,
+    threads: Threads,
+    disk: Disk,
+    var_dir: Path,
+    user: str,
+    hooks: Hooks,
+    look: Callable[[], Awaitable[PersonalView]],
+) -> Saved:
+    """Save what ``look`` shows. Without any change nothing is done, and no hook is run.
+
+    ``look`` gives a view whose merges with the disk are stored: the saved text must be found in
+    the stash, whoever looks for it after a kill or with another database connection.
+
+    Saves of a site wait for each other, half a minute at most; then BusyError. Further errors
+    as of ``save.write``.
+    """
+    async with disk.saving:
+        room = await threads.run(lambda: SaveRoom.of(var_dir, disk.site))
+        with ExitStack() as stack:
+            tool = disk.tool
+            shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
+            await lock(reactor, stack, room, shared)
+            # What an interrupted save has left over is completed before anybody looks at it.
+            async with disk.lock:
+                await threads.run(lambda: recover(room))
+            view = await look()
+            if not view.staged:
+                return Saved()
+            _check(view)
+            root = view.disk.files.root
+            work = _Writing.of(view)
+            # The command before saving is for saves that take place.
+            await threads.run(lambda: check(work.writes, work.allowed))
+            before = await hooks.run(reactor, "pre", root)
+            if before.failed:
+                return Saved(problem=f"the command before saving failed: {before.output}")
+            note = {"time": int(wall.now()), "user": user}
+            saved = await _write(database, threads, room, disk, work, note)
+            after = await hooks.run(reactor, "post", root)
+            problem = f"the command after saving failed: {after.output}" if after.failed else ""
+            return evolve(saved, problem=problem)
+
+
+async def lock(reactor: Any, stack: ExitStack, room: SaveRoom, shared: Sequence[str]) -> None:
+    """Take the locks of other processes too; they have no queue, so ask again and again.
+
+    ``stack`` gives them back. Raises BusyError after half a minute.
+    """
+    end = reactor.seconds() + _PATIENCE
+    while True:
+        try:
+            stack.enter_context(room.locked(shared))
+        except SaveRunningError:
+            if reactor.seconds() + _AGAIN > end:
+                raise
+            await pause(reactor, _AGAIN)
+        else:
+            return
+
+
+def _check(view: PersonalView) -> None:
+    """Look for what the stash alone tells: conflicts, and files that became read-only since."""
+    if view.conflicts:
+        raise ChangedOnDiskError(view.conflicts)
+    for path in view.staged:
+        on_disk = view.disk.loaded.get(path)
+        if view.disk.files.is_readonly(path) or (on_disk is not None and on_disk.readonly):
+            raise readonly_file(path)
+
+
+@frozen
+class _Writing:
+    """The staged files of a view and what is to be written for them."""
+
+    staged: tuple[StagedFile, ...]
+    writes: tuple[Write, ...]
+    allowed: Writable
+
+    @classmethod
+    def of(cls, view: PersonalView) -> _Writing:
+        staged = tuple(view.staged[path] for path in sorted(view.staged))
+        files = view.disk.files
+        return cls(
+            staged,
+            tuple(
+                Write(path=file.path, base_hash=file.base_hash, content=file.content)
+                for file in staged
+            ),
+            Writable(
+                folders=files.folders,
+                files=frozenset(found.path for found in files.files if not found.readonly),
+            ),
+        )
+
+
+async def _write(
+    database: Database,
+    threads: Threads,
+    room: SaveRoom,
+    disk: Disk,
+    work: _Writing,
+    note: dict[str, object],
+) -> Saved:
+    staged, user = work.staged, str(note["user"])
+    marks = {
+        (file.path, file.content_hash): file.marks
+        for file in staged
+        if file.content_hash is not None
+    }
+
+    def prepared() -> tuple[dict[str, tuple[str, bytes]], list[WrittenFile]]:
+        ids = {path: (sha256, packed_marks(found)) for (path, sha256), found in marks.items()}
+        return ids, [
+            WrittenFile(
+                path=file.path,
+                base_hash=file.base_hash,
+                content_hash=file.content_hash,
+                content=packed(file.content),
+            )
+            for file in staged
+        ]
+
+    ids, written = await threads.run(prepared)
+    disk.keep(marks)
+    # Before the files: whoever reads them must find the ids, and without them they mean nothing.
+    await database.change(store.keep_ids(disk.site, ids))
+    async with disk.lock:
+        warnings = await threads.run(lambda: write(room, work.writes, work.allowed, note=note))
+    try:
+        await database.change(store.saved(disk.site, user, written))
+    except Unavailable as error:
+        # The files are written. What disk and stash agree on is staged no more when next seen.
+        log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))
+    files = tuple(SavedFile(path=file.path, action=file.action) for file in staged)
+    return Saved(files=files, warnings=warnings)

@@ -14,8 +14,8 @@ from monrest.demo.inventory import build as build_inventory
 from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
 from monrest.demo.tables import build_tables
-from monrest.objectconfig.parser import parse
-from monrest.objectconfig.site import build
+from monrest.objectconfig.definitions import parse
+from monrest.objectconfig.registration import build
 from tests.fakes.clocks import Wall
 
 START = 1795000000

@@ -13,8 +13,8 @@ from monrest.base.clock import MachineClock
 from monrest.demo.inventory import build as build_inventory
 from monrest.demo.restart import read, report, restart
 from monrest.demo.service import DemoCore, demo_objects
-from monrest.objectconfig.parser import ObjectConfigError, parse
-from monrest.objectconfig.site import build
+from monrest.objectconfig.definitions import ObjectConfigError, parse
+from monrest.objectconfig.registration import build
 from tests.forks import DEMO, ran
 
 HOST = """

@@ -14,7 +14,7 @@ from twisted.internet.protocol import Protocol
 
 from monrest.base.clock import MachineClock
 from monrest.demo.service import DemoCore
-from monrest.objectconfig.parser import ObjectConfigError
+from monrest.objectconfig.definitions import ObjectConfigError
 from tests.forks import DEMO, ran
 
 REQUEST = b"GET hosts\nResponseHeader: fixed16\nOutputFormat: json\nStats: state >= 0\n\n"

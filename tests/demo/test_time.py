@@ -14,7 +14,7 @@ from monrest.demo.objects import Host
 from monrest.demo.service import demo_objects
 from monrest.demo.simulation import Simulation, is_simulated
 from monrest.demo.synthetic import synthetic_site
-from monrest.objectconfig.site import load
+from monrest.objectconfig.registration import load
 from tests.fakes.clocks import Wall
 
 START = 1795000000

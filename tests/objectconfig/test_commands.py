@@ -12,7 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
 from monrest.base.processes import MOST_OUTPUT
-from monrest.objectconfig.commands import run
+from monrest.objectconfig.site_commands import run
 
 
 async def result(command, seconds=20.0, **environment):

@@ -5,10 +5,8 @@ import re
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from monrest.objectconfig.document import ConfigFile, UnwritableError
-from monrest.objectconfig.grammar import LineReader
-from monrest.objectconfig.layout import clean
-from monrest.objectconfig.scanner import Scanner
+from monrest.objectconfig.document import ConfigFile, Scanner, UnwritableError
+from monrest.objectconfig.grammar import LineReader, clean
 from tests.examples import examples
 
 TYPES = ("host", "service", "hostgroup", "command", "timeperiod", "contact", "nonsense")

@@ -7,7 +7,7 @@ import pytest
 
 from monrest.base.errors import BadRequest, Forbidden
 from monrest.config import ConfigTool
-from monrest.objectconfig.files import FoundFile, discover, has_readonly_comment, setting
+from monrest.objectconfig.site_files import FoundFile, discover, has_readonly_comment, setting
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from monrest.objectconfig.document import ConfigFile
-from monrest.objectconfig.layout import comment_lines, ordered, split_command, text_of
+from monrest.objectconfig.grammar import comment_lines, ordered, split_command
 
 LONG = (
     '$USER1$/check_http -H $HOSTADDRESS$ -I "$ARG1$ -x foo" --url=/abc/def --expect "200 OK" '
@@ -108,7 +108,7 @@ def test_lines(kind, name, value, line):
 def test_inline_comments_begin_in_column_69():
     text = "define host {\nalias a; x\naddress; y\n_L " + "l" * 80 + " ;z\nuse u\n}\n"
     (block,) = ConfigFile.parse("/x.cfg", text.encode()).blocks
-    assert text_of(block) == [
+    assert block.lines() == [
         "define host {",
         "  alias                          a".ljust(68) + " ; x",
         "  address".ljust(68) + " ; y",

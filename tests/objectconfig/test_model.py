@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from monrest.objectconfig.edit import Editor
-from monrest.objectconfig.identity import Claim, Marks, assign, new_id
-from monrest.objectconfig.model import Overlay, load
+from monrest.objectconfig.model import Claim, Marks, Overlay, assign, load, new_id
 from tests.fakes.objectfiles import Site, define, site, write
 
 HOSTS = define("host", "host_name h1", "use t") + define("host", "host_name h2", "parents h1")

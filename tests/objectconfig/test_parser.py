@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.objectconfig.parser import core_text, find_files, parse, read_file
+from monrest.objectconfig.attributes import core_text
+from monrest.objectconfig.definitions import find_files, parse, read_file
 
 
 def block(*lines, kind="host"):

@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
-from monrest.objectconfig import reload as module
-from monrest.objectconfig.commands import CommandResult
-from monrest.objectconfig.reload import REFUSED, TIMED_OUT, Commands, Reloaded, reload
+from monrest.objectconfig import site_commands as module
+from monrest.objectconfig.site_commands import (
+    REFUSED,
+    TIMED_OUT,
+    CommandResult,
+    Commands,
+    Reloaded,
+    reload,
+)
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, framed
 from tests.fakes.sites import Town, outcome

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monrest.objectconfig.attributes import core_text
 from monrest.objectconfig.edit import Editor
-from monrest.objectconfig.parser import core_text
 from monrest.objectconfig.precheck import precheck
 from tests.examples import examples
 from tests.fakes.objectfiles import define, site, write

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.objectconfig.services import matcher
+from monrest.objectconfig.references import matcher
 from tests.fakes.objectfiles import Site, define, site
 
 

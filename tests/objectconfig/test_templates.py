@@ -2,8 +2,7 @@
 
 import pytest
 
-from monrest.objectconfig.parser import parse
-from monrest.objectconfig.templates import resolve
+from monrest.objectconfig.definitions import parse, resolve
 
 
 def resolved(kind, own, **templates):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
+from monrest.objectconfig.attributes import object_type, texts, to_json
 from monrest.objectconfig.document import ConfigFile, UnwritableError
-from monrest.objectconfig.values import object_type, texts, to_json
 from tests.table import each
 
 

@@ -5,8 +5,7 @@ import os
 import pytest
 import pytest_twisted
 
-from monrest.objectconfig.journal import SaveRoom
-from monrest.objectconfig.save import Writable, Write, write
+from monrest.objectconfig.save import SaveRoom, Writable, Write, write
 from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.objectconfig.staging.files import NOBODY, sha256
 from tests.objectconfig.staging.site import Daemon, Site

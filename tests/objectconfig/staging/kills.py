@@ -17,12 +17,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path.cwd()))
 
-from monrest.objectconfig import journal, save, targets
-from monrest.objectconfig.journal import SaveRoom
-from monrest.objectconfig.save import Writable, Write, recover_all, write
+from monrest.objectconfig import save, targets
+from monrest.objectconfig.save import SaveRoom, Writable, Write, recover_all, write
 from monrest.objectconfig.targets import digest
 
-OURS = {module.__file__ for module in (journal, save, targets)}
+OURS = {module.__file__ for module in (save, targets)}
 
 OLD = {"a.cfg": b"old a\n" * 500, "sub/b.cfg": b"old b", "sub/c.cfg": b"old c", "gone/d.cfg": b"d"}
 NEW = {"a.cfg": b"new a\n" * 900, "sub/c.cfg": b"new c", "sub/b.cfg": b"", "x/y/e.cfg": b"new e"}

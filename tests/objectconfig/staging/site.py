@@ -9,8 +9,8 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.clock import MachineClock
 from monrest.config import ConfigTool
-from monrest.objectconfig.hooks import Hooks
-from monrest.objectconfig.staging import ConfigSite, Staging
+from monrest.objectconfig.service import ConfigSite, Staging
+from monrest.objectconfig.site_commands import Hooks
 from monrest.store.database import Database
 
 HOSTS = """# hosts of the test

@@ -7,8 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.objectconfig.diff import unified
-from monrest.objectconfig.lines import split_lines
+from monrest.objectconfig.diff import split_lines, unified
 
 NUMBERED = [f"line {number}\n" for number in range(40)]
 TEXTS = st.lists(st.sampled_from("abcdefg"), max_size=40).flatmap(

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from twisted.internet import reactor
 from twisted.internet.threads import blockingCallFromThread
 
-from monrest.objectconfig import save, saving, stash
+from monrest.objectconfig import save, store
 from monrest.objectconfig.save import ChangedOnDiskError
 from tests.fakes.store import migrated_sqlite_url
 from tests.objectconfig.staging.site import Daemon, Site, later
@@ -141,14 +141,14 @@ class Interleaved(RuleBasedStateMachine):
             work = self.patched(1 - number, user, host)
             during.append(blockingCallFromThread(reactor, lambda: later(work)))
 
-        def write(*arguments, real=saving.write, **named):
+        def write(*arguments, real=save.write, **named):
             if before:
                 meanwhile()
             real(*arguments, **named)
             if not before:
                 meanwhile()
 
-        self.saved(number, user, (saving, "write", write))
+        self.saved(number, user, (save, "write", write))
         for place, value in during:
             self.staged_is(user, place, value)
 
@@ -174,10 +174,10 @@ class Interleaved(RuleBasedStateMachine):
             raise Killed
 
         dying = {
-            "before": (saving, "write", write),
+            "before": (save, "write", write),
             "committed": (save, "_replace", replace),
             "one file": (save, "_replace", replace),
-            "written": (stash, "saved", lost),
+            "written": (store, "saved", lost),
         }
         try:
             self.saved(number, user, dying[moment])

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.objectconfig import lines
-from monrest.objectconfig.lines import matches, split_lines
-from monrest.objectconfig.merge import merge
+from monrest.objectconfig import diff
+from monrest.objectconfig.diff import matches, merge, split_lines
 
 LINES = st.lists(
     st.sampled_from([b"define host {\n", b"  a\n", b"  b\n", b"}\n", b"\n", b"#define x {\n"]),
@@ -115,11 +114,11 @@ def check(first, second):
 
 @given(first=LINES, second=LINES, product=st.sampled_from([0, 4, 250_000]))
 def test_what_two_texts_have_in_common_is_in_both_in_order(first, second, product):
-    before, lines._PRODUCT = lines._PRODUCT, product
+    before, diff._PRODUCT = diff._PRODUCT, product
     try:
         check(first, second)
     finally:
-        lines._PRODUCT = before
+        diff._PRODUCT = before
 
 
 def test_services_that_are_much_alike_are_told_apart():

@@ -9,8 +9,8 @@ from twisted.internet import reactor
 from twisted.internet.threads import blockingCallFromThread
 
 from monrest.base.errors import Unavailable
-from monrest.objectconfig import save, saving, stash
-from monrest.objectconfig.staging import Staging
+from monrest.objectconfig import save, store
+from monrest.objectconfig.service import Staging
 from tests.objectconfig.staging.site import HOSTS, later
 
 BY_HAND = HOSTS.replace("127.0.0.1", "127.0.0.7")
@@ -76,7 +76,7 @@ async def test_a_database_that_is_lost_after_a_merged_save(started, daemon, site
         return work
 
     with monkeypatch.context() as patch:
-        patch.setattr(stash, "saved", lost)
+        patch.setattr(store, "saved", lost)
         await daemon.save()
     await daemon.stop()
     await nothing_is_left(started(), site)
@@ -152,7 +152,7 @@ async def test_what_another_daemon_stages_during_a_merged_save_is_kept(
             path.write_text(path.read_text().replace("127.0.0.2", "127.0.0.8"))
         blockingCallFromThread(reactor, lambda: later(other.patch("w3", notes="more")))
 
-    def write(*arguments, real=saving.write, **named):
+    def write(*arguments, real=save.write, **named):
         if moment == "before":
             meanwhile()
         real(*arguments, **named)
@@ -160,7 +160,7 @@ async def test_what_another_daemon_stages_during_a_merged_save_is_kept(
             meanwhile()
 
     with monkeypatch.context() as patch:
-        patch.setattr(saving, "write", write)
+        patch.setattr(save, "write", write)
         await daemon.save()
     for one in (daemon, other):
         diff = (await one.diff())["hosts.cfg"]

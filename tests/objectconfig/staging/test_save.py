@@ -11,9 +11,15 @@ import pytest
 from attrs import evolve
 
 from monrest.base.errors import Conflict, Forbidden
-from monrest.objectconfig import journal, save
-from monrest.objectconfig.journal import SaveRoom, SaveRunningError
-from monrest.objectconfig.save import Writable, Write, recover_all, write
+from monrest.objectconfig import save
+from monrest.objectconfig.save import (
+    SaveRoom,
+    SaveRunningError,
+    Writable,
+    Write,
+    recover_all,
+    write,
+)
 from tests.objectconfig.staging.files import NOBODY, sha256, tree, untouched
 
 
@@ -146,10 +152,10 @@ def test_what_somebody_changed_after_a_kill_is_left_alone(conf, room, saved, mon
 
 
 def test_the_journal_is_read_back(room):
-    entry = journal.JournalEntry(
+    entry = save.JournalEntry(
         path="/x/a.cfg", folder="/x", name="a.cfg", temporary=".t", old=None, new="ff"
     )
-    written = journal.Journal(state="commit", backup="b", entries=(entry,), made=("/x",))
+    written = save.Journal(state="commit", backup="b", entries=(entry,), made=("/x",))
     room.write(written)
     assert room.journal() == written
     room.forget()

@@ -8,10 +8,9 @@ import pytest
 from twisted.internet.defer import gatherResults
 
 from monrest.base.errors import Forbidden, Unavailable
-from monrest.objectconfig import saving, stash, targets
-from monrest.objectconfig.hooks import environment
-from monrest.objectconfig.journal import SaveRoom, SaveRunningError
-from monrest.objectconfig.save import ChangedOnDiskError
+from monrest.objectconfig import save, store, targets
+from monrest.objectconfig.save import ChangedOnDiskError, SaveRoom, SaveRunningError
+from monrest.objectconfig.site_commands import environment
 from tests.objectconfig.staging.site import HOSTS, later
 
 
@@ -84,7 +83,7 @@ async def test_a_database_that_is_lost_after_the_files_were_written(daemon, site
         return work
 
     with monkeypatch.context() as patch:
-        patch.setattr(stash, "saved", lost)
+        patch.setattr(store, "saved", lost)
         assert len((await daemon.save()).files) == 1
     assert "alias" in site.read("hosts.cfg")
     assert await daemon.diff() == {}
@@ -191,7 +190,7 @@ async def test_a_save_waits_for_another_process_but_not_for_ever(daemon, tmp_pat
     room = SaveRoom.of(tmp_path / "var", "prod")
     with room.locked():
         with monkeypatch.context() as patch:
-            patch.setattr(saving, "_PATIENCE", 0.15)
+            patch.setattr(save, "_PATIENCE", 0.15)
             with pytest.raises(SaveRunningError):
                 await daemon.save()
         waiting = later(daemon.save())

@@ -8,8 +8,7 @@ import pytest
 from twisted.internet.defer import DeferredList, gatherResults
 
 from monrest.base.errors import BadRequest, Unavailable
-from monrest.objectconfig.save import ChangedOnDiskError
-from monrest.objectconfig.saving import SavedFile
+from monrest.objectconfig.save import ChangedOnDiskError, SavedFile
 from tests.objectconfig.staging.site import GROUPS, HOSTS, OUTSIDE, later
 
 

@@ -21,7 +21,8 @@ from monrest.base.values import Answer, Column, Document, Parameters, RestReques
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.far import count_of, far_change, far_tools, texts
 from monrest.objectconfig.model import ConfigObject, SiteModel, UnreadableError
-from monrest.objectconfig.request import (
+from monrest.objectconfig.object_rows import META_NAMES, Record, bound_filter, passing
+from monrest.objectconfig.parameters import (
     EVERY,
     MOST_NAMED,
     REFRESH,
@@ -33,9 +34,8 @@ from monrest.objectconfig.request import (
     tool_sites,
     user_of,
 )
-from monrest.objectconfig.rows import META_NAMES, Record, bound_filter, passing
-from monrest.objectconfig.staging import ConfigSite
-from monrest.objectconfig.views import PersonalView
+from monrest.objectconfig.service import ConfigSite
+from monrest.objectconfig.stage import PersonalView
 from monrest.query.bind import TYPO
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site

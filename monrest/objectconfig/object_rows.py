@@ -15,8 +15,7 @@ from attrs import evolve
 from monrest.api.endpoint import Context
 from monrest.base.concurrency import sliced
 from monrest.base.values import Column, Document, Parameters, RestRequest, Row, Rows
-from monrest.objectconfig.attributes import OBJECT_TYPES
-from monrest.objectconfig.values import is_array
+from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
 from monrest.query.bind import Bound, bind
 from monrest.query.finish import finish
 from monrest.query.model import Item, Pushed, Query, Ref

@@ -16,7 +16,7 @@ import orjson
 from attrs import field, frozen
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
-from monrest.objectconfig.identity import Marks
+from monrest.objectconfig.model import Marks
 from monrest.store.tables import config_ids, config_stash, config_stashes
 
 _FAST = 1

@@ -25,15 +25,13 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import Unavailable
 from monrest.config import ConfigTool
-from monrest.objectconfig import stash
+from monrest.objectconfig import store
 from monrest.objectconfig.diff import unified
-from monrest.objectconfig.disks import Disk
 from monrest.objectconfig.edit import Editor
-from monrest.objectconfig.hooks import Hooks
-from monrest.objectconfig.save import meaning, recover_all
-from monrest.objectconfig.saving import Saved, save
-from monrest.objectconfig.stash import Change, StagedBy, Stash, StashOvertakenError
-from monrest.objectconfig.views import PersonalView, edited, view_of
+from monrest.objectconfig.save import Saved, meaning, recover_all, save
+from monrest.objectconfig.site_commands import Hooks
+from monrest.objectconfig.stage import Disk, PersonalView, edited, view_of
+from monrest.objectconfig.store import Change, StagedBy, Stash, StashOvertakenError
 from monrest.store.database import Database
 
 T = TypeVar("T")
@@ -106,7 +104,7 @@ class Staging(Service):
 
     async def view(self, site: ConfigSite, user: str) -> PersonalView:
         """What ``user`` sees of a site: files on disk as they are now, with his changes."""
-        version = await self.database.run(stash.version_of(site.id, user))
+        version = await self.database.run(store.version_of(site.id, user))
         return await self._view(site, user, version)
 
     async def edit(self, site: ConfigSite, user: str, change: Callable[[Editor], T]) -> T:
@@ -167,7 +165,7 @@ class Staging(Service):
 
     async def overview(self, sites: Iterable[str]) -> list[StagedBy]:
         """Who staged what of the sites of these ids."""
-        return await self.database.run(stash.overview(sites))
+        return await self.database.run(store.overview(sites))
 
     def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
         """Run work to its end, also when nobody waits for it any more."""
@@ -217,12 +215,12 @@ class Staging(Service):
             return known
         staged = Stash()
         if version:
-            staged = await self.database.run(stash.read(site.id, user))
+            staged = await self.database.run(store.read(site.id, user))
         view = await self.threads.run(lambda: view_of(disk, staged))
         if view.settled is not None:
             # Left behind, it would come back as a change when somebody takes the file back.
             with suppress(StashOvertakenError):
-                version = await self.database.change(stash.store(site.id, user, view.settled))
+                version = await self.database.change(store.store(site.id, user, view.settled))
                 view = view.when_settled(version)
         self._remember(site, user, view)
         return view
@@ -257,7 +255,7 @@ class Staging(Service):
             done = await self.threads.run(partial(edited, view, tuple(changes), now))
             if done.change is not None:
                 try:
-                    version = await self.database.change(stash.store(site.id, user, done.change))
+                    version = await self.database.change(store.store(site.id, user, done.change))
                 except StashOvertakenError:
                     await pause(self.reactor, 0.002 * attempt)
                     continue
@@ -296,7 +294,7 @@ class Staging(Service):
         )
 
     async def _drop(self, site: ConfigSite, user: str) -> None:
-        await self.database.change(stash.drop(site.id, user))
+        await self.database.change(store.drop(site.id, user))
         self._views.pop((site.id, user), None)
 
     async def _refresh(self, site: ConfigSite, user: str) -> tuple[str, ...]:
@@ -305,7 +303,7 @@ class Staging(Service):
             if view.conflicts:
                 dropped = Change(version=view.version, forgotten=view.conflicts)
                 try:
-                    await self.database.change(stash.store(site.id, user, dropped))
+                    await self.database.change(store.store(site.id, user, dropped))
                 except StashOvertakenError:
                     # What was staged anew meanwhile may be no conflict any more.
                     await pause(self.reactor, 0.002 * attempt)

@@ -1,0 +1,335 @@
+"""Definitions as a core reads them: where they stood, with their templates, by typed values.
+
+The grammar and the files are those of ``document``; here are only the definitions of them, and
+of what is wrong only what a core refuses.
+
+Rules: docs/spec/objectconfig.md, "Templates".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from monrest.objectconfig.attributes import OBJECT_TYPES, Attribute, ObjectType, core_text
+from monrest.objectconfig.document import Block, ConfigFile, FileProblem
+from monrest.objectconfig.site_files import find_in
+
+# -------------------------------------------------------------------- files
+
+
+class ObjectConfigError(Exception):
+    """Object files that a core would refuse; ``problems`` holds at least one."""
+
+    def __init__(self, problems: list[FileProblem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+@frozen
+class Directive:
+    """One ``name value ; comment`` line; ``value`` is the text as written, escapes included."""
+
+    name: str
+    value: str
+    line: int
+    comment: str = ""
+
+
+@define(eq=False)
+class Definition:
+    """One ``define`` block of a file; what it holds is that of the block."""
+
+    file: str
+    block: Block
+
+    @property
+    def type(self) -> str:
+        """The word after ``define``."""
+        return self.block.type
+
+    @property
+    def line(self) -> int:
+        """The line of ``define``."""
+        return self.block.line
+
+    @property
+    def disabled(self) -> bool:
+        """Whether it is commented out."""
+        return self.block.disabled
+
+    @property
+    def comments(self) -> list[str]:
+        """The comment lines in front of it and inside it."""
+        return self.block.comments
+
+    @property
+    def directives(self) -> dict[str, Directive]:
+        """Its lines by canonical attribute name (custom variables as written), in order."""
+        block = self.block
+        lines = block.places()
+        comments = {name: text[1:].strip() for name, text in block.inline.items()}
+        return {
+            name: Directive(name, value, lines[name], comments.get(name, ""))
+            for name, value in block.attributes.items()
+        }
+
+    def text(self, name: str) -> str | None:
+        """The raw value of an attribute, None when it is not set."""
+        return self.block.attributes.get(name)
+
+    def line_of(self, name: str) -> int:
+        """The line of an attribute, that of the definition when it is not set."""
+        return self.block.places().get(name, self.line)
+
+
+@define(eq=False)
+class ObjectFile:
+    """A parsed file: its definitions, the comments after the last one, and what was wrong."""
+
+    path: str
+    definitions: list[Definition] = field(factory=list)
+    trailer: list[str] = field(factory=list)
+    problems: list[FileProblem] = field(factory=list)
+
+
+def unreadable(error: OSError) -> ObjectConfigError:
+    """Say which file or folder could not be read."""
+    return ObjectConfigError([FileProblem(str(error.filename), 0, error.strerror or str(error))])
+
+
+def find_files(folder: Path) -> list[Path]:
+    """All ``*.cfg`` files below a folder, sorted by path; a file stands for itself.
+
+    Raises OSError for what is not there or cannot be read.
+    """
+    if folder.is_file():
+        return [folder]
+    return sorted(Path(path) for path, _ in find_in(str(folder)))
+
+
+def read_file(path: Path) -> ObjectFile:
+    """Parse a file. Bytes that are not UTF-8 are kept as surrogate escapes. Raises OSError."""
+    return parse(path.read_bytes().decode("utf-8", "surrogateescape"), str(path))
+
+
+def parse(text: str, path: str) -> ObjectFile:
+    """Parse the text of an object file; ``path`` is used in problems only."""
+    file = ConfigFile.parse_text(path, text)
+    return ObjectFile(
+        path,
+        [Definition(path, block) for block in file.blocks],
+        file.trailing_comments,
+        [problem for problem in file.problems if problem.fatal],
+    )
+
+
+# -------------------------------------------------------------------- templates
+
+
+@define(eq=False)
+class Resolved:
+    """A definition with everything its templates give.
+
+    ``values`` holds the core's texts by canonical name; None stands for ``null``: set, and
+    empty. ``custom`` holds custom variables by upper-case name without the underscore.
+    """
+
+    definition: Definition
+    values: dict[str, str | None]
+    custom: dict[str, str] = field(factory=dict)
+
+    @property
+    def registered(self) -> bool:
+        """Whether the definition is an object and not a template only."""
+        return (self.values.get("register") or "1").strip()[:1] != "0"
+
+    @property
+    def type(self) -> str:
+        """The object type."""
+        return self.definition.type
+
+    def problem(self, text: str, attribute: str = "") -> FileProblem:
+        """A problem at the line of an attribute, or of the definition."""
+        return FileProblem(self.definition.file, self.definition.line_of(attribute), text)
+
+
+def resolve(definitions: Iterable[Definition]) -> tuple[list[Resolved], list[FileProblem]]:
+    """Resolve all templates; disabled definitions are left out. Order is kept."""
+    objects = [_own(item) for item in definitions if not item.disabled]
+    problems: list[FileProblem] = []
+    templates: dict[tuple[str, str], Resolved] = {}
+    for item in objects:
+        name = item.values.get("name")
+        if name and templates.setdefault((item.type, name), item) is not item:
+            problems.append(item.problem(f"duplicate template name {name}", "name"))
+    done: set[int] = set()
+    for item in objects:
+        _inherit(item, templates, done, problems)
+    for item in objects:
+        additive = OBJECT_TYPES[item.type].attributes
+        for name, value in item.values.items():
+            if value and value[0] == "+" and name in additive and additive[name].additive:
+                item.values[name] = value[1:].lstrip()
+    return objects, problems
+
+
+def _own(definition: Definition) -> Resolved:
+    kind = OBJECT_TYPES[definition.type]
+    values: dict[str, str | None] = {}
+    custom: dict[str, str] = {}
+    for name, written in definition.block.attributes.items():
+        text = core_text(written)
+        if name.startswith("_"):
+            custom[name[1:].upper()] = text
+        elif text == "null" and name in kind.attributes and kind.attributes[name].nullable:
+            values[name] = None
+        else:
+            values[name] = text
+    return Resolved(definition, values, custom)
+
+
+def _inherit(
+    item: Resolved,
+    templates: Mapping[tuple[str, str], Resolved],
+    done: set[int],
+    problems: list[FileProblem],
+) -> None:
+    """Give an object what its templates have, after theirs; chains may be of any length."""
+    if id(item) in done:
+        return
+    done.add(id(item))
+    kind = OBJECT_TYPES[item.type]
+    path = [(item, _used(item))]
+    while path:
+        current, names = path[-1]
+        name = next(names, None)
+        if name is None:
+            path.pop()
+            if path:
+                _merge(path[-1][0], current, kind)
+            continue
+        template = templates.get((item.type, name))
+        if template is None:
+            text = f"template {name} of type {item.type} not found"
+            problems.append(current.problem(text, "use"))
+        elif id(template) in done:
+            _merge(current, template, kind)
+        else:
+            done.add(id(template))
+            path.append((template, _used(template)))
+
+
+def _used(item: Resolved) -> Iterator[str]:
+    return filter(None, map(str.strip, (item.values.get("use") or "").split(",")))
+
+
+def _merge(item: Resolved, template: Resolved, kind: ObjectType) -> None:
+    for name, value in template.values.items():
+        if name in ("name", "register", "use"):
+            continue
+        attribute = kind.attributes.get(name)
+        own = item.values.get(name)
+        if name not in item.values:
+            item.values[name] = value
+        elif attribute is not None and attribute.additive and own and own.startswith("+"):
+            # A template's null ends the chain just as an empty list does.
+            item.values[name] = f"{value},{own[1:].lstrip()}" if value else own[1:].lstrip()
+    for name, value in template.custom.items():
+        item.custom.setdefault(name, value)
+
+
+# -------------------------------------------------------------------- values
+
+Report = Callable[[FileProblem], None]
+"""Where problems go; reading continues with a harmless value."""
+
+_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """The elements of a comma separated list, trimmed, without empty ones."""
+    if not text:
+        return ()
+    return tuple(part for part in map(str.strip, text.split(",")) if part)
+
+
+def number_of(text: str) -> float:
+    """The leading number of a text; other text reads as 0, as in the core."""
+    found = _NUMBER.match(text)
+    return float(found[0]) if found is not None else 0.0
+
+
+@define(eq=False)
+class ObjectRecord:
+    """A registered object by name; ``name`` of a service is its description."""
+
+    name: str
+    source: Resolved
+    report: Report
+
+    @property
+    def type(self) -> str:
+        """The object type."""
+        return self.source.type
+
+    @property
+    def custom(self) -> Mapping[str, str]:
+        """Custom variables by upper-case name without the underscore."""
+        return self.source.custom
+
+    def is_set(self, attribute: str) -> bool:
+        """Whether the object or a template sets the attribute, be it to ``null``."""
+        return attribute in self.source.values
+
+    def text(self, attribute: str) -> str:
+        """The text, or the default, or empty. ``=x`` defaults copy attribute x."""
+        value = self.source.values.get(attribute)
+        if value is not None:
+            return value
+        if attribute in self.source.values:
+            return ""
+        default = self._declared(attribute).default
+        return self.text(default[1:]) if default.startswith("=") else default
+
+    def number(self, attribute: str) -> float:
+        """The number; what is no number reads as 0."""
+        return number_of(self.text(attribute))
+
+    def flag(self, attribute: str) -> int:
+        """0 or 1; only the first character counts and must be one of them."""
+        text = self.text(attribute)
+        if text[:1] not in ("0", "1"):
+            self.wrong(f"{attribute}: 0 or 1 expected, not {text!r}", attribute)
+            return 0
+        return int(text[0])
+
+    def names(self, attribute: str) -> tuple[str, ...]:
+        """The elements of a list."""
+        return split_names(self.text(attribute))
+
+    def options(self, attribute: str) -> frozenset[str]:
+        """The letters of an option list; ``a`` stands for all of them, ``n`` for none."""
+        letters = self._declared(attribute).letters
+        words = {word: letter for letter, word in letters.items()} | {"none": "n", "all": "a"}
+        found: set[str] = set()
+        for item in self.names(attribute):
+            letter = words.get(item, item)
+            if letter == "a":
+                found.update(letters)
+            elif letter in letters:
+                found.add(letter)
+            elif letter != "n":
+                expected = ", ".join([*letters, "n", "a"])
+                self.wrong(f"{attribute}: one of {expected} expected, not {item!r}", attribute)
+        return frozenset(found)
+
+    def wrong(self, text: str, attribute: str = "") -> None:
+        """Report a problem at the attribute's line."""
+        self.report(self.source.problem(text, attribute))
+
+    def _declared(self, attribute: str) -> Attribute:
+        return OBJECT_TYPES[self.type].attributes[attribute]

@@ -1,0 +1,633 @@
+"""A site's objects as a core registers them: members of lists, dependencies, all of them checked.
+
+Rules: docs/spec/objectconfig.md, "Expansion".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
+
+from attrs import define, field, frozen
+
+from monrest.objectconfig.attributes import OBJECT_TYPES
+from monrest.objectconfig.definitions import (
+    Definition,
+    ObjectConfigError,
+    ObjectRecord,
+    Resolved,
+    find_files,
+    read_file,
+    resolve,
+    split_names,
+    unreadable,
+)
+from monrest.objectconfig.document import FileProblem
+from monrest.objectconfig.timeperiods import Timeperiod, TimeperiodError, timeperiod
+
+# -------------------------------------------------------------------- lists of members
+
+Pair = tuple[str, str]
+"""Host name and service description."""
+
+Key = TypeVar("Key")
+
+
+@define(eq=False)
+class Selection:
+    """What a list names: what it takes in and what it takes out."""
+
+    wanted: dict[str, None] = field(factory=dict)
+    rejected: set[str] = field(factory=set)
+
+    def result(self) -> list[str]:
+        """The names, first mention first, without the rejected ones."""
+        return [name for name in self.wanted if name not in self.rejected]
+
+
+def select(
+    record: ObjectRecord,
+    attribute: str,
+    known: Collection[str],
+    *,
+    into: Selection | None = None,
+    groups: Mapping[str, tuple[str, ...]] | None = None,
+) -> Selection:
+    """Read a list of names. With ``groups`` the elements are groups of the wanted names.
+
+    Elements that match nothing are reported, rejected ones too.
+    """
+    found = Selection() if into is None else into
+    for element in record.names(attribute):
+        reject = element.startswith("!")
+        name = element[1:].strip() if reject else element
+        if groups is not None:
+            if name == "*":
+                members: Iterable[str] = (item for group in groups.values() for item in group)
+            elif name in groups:
+                members = groups[name]
+            else:
+                record.wrong(f"{attribute}: {name} is not known", attribute)
+                continue
+        elif name == "*":
+            members = known
+        elif name in known:
+            members = (name,)
+        else:
+            record.wrong(f"{attribute}: {name} is not known", attribute)
+            continue
+        if reject:
+            found.rejected.update(members)
+        else:
+            found.wanted.update(dict.fromkeys(members))
+    return found
+
+
+def group_members(
+    groups: Mapping[str, ObjectRecord],
+    objects: Mapping[str, ObjectRecord],
+    *,
+    joins: str,
+    subgroups: str,
+) -> dict[str, tuple[str, ...]]:
+    """Members of host or contact groups by group name, sorted.
+
+    ``joins`` is the attribute by which an object names its groups, ``subgroups`` the one by
+    which a group names others.
+    """
+    joined = _joined(groups, objects.items(), joins)
+    done: dict[str, tuple[str, ...]] = {}
+
+    def members(name: str, open_groups: tuple[str, ...]) -> tuple[str, ...]:
+        if name in done:
+            return done[name]
+        record = groups[name]
+        if name in open_groups:
+            record.wrong(f"{subgroups}: the group contains itself", subgroups)
+            return ()
+        found = select(record, "members", objects)
+        found.wanted.update(dict.fromkeys(joined.get(name, ())))
+        for other in record.names(subgroups):
+            if other in groups:
+                found.wanted.update(dict.fromkeys(members(other, (*open_groups, name))))
+            else:
+                record.wrong(f"{subgroups}: {other} is not known", subgroups)
+        done[name] = tuple(sorted(found.result()))
+        return done[name]
+
+    return {name: members(name, ()) for name in groups}
+
+
+def _joined(
+    groups: Mapping[str, ObjectRecord], objects: Iterable[tuple[Key, ObjectRecord]], joins: str
+) -> dict[str, list[Key]]:
+    found: dict[str, list[Key]] = {}
+    for key, record in objects:
+        names = record.names(joins)
+        if names:
+            for name in select(record, joins, groups).result():
+                found.setdefault(name, []).append(key)
+    return found
+
+
+def service_group_members(
+    groups: Mapping[str, ObjectRecord],
+    services: Mapping[Pair, ObjectRecord],
+    on_host: Mapping[str, list[str]],
+) -> dict[str, tuple[Pair, ...]]:
+    """Members of service groups by group name, as pairs, sorted."""
+    joined = _joined(groups, services.items(), "servicegroups")
+    done: dict[str, tuple[Pair, ...]] = {}
+
+    def members(name: str, open_groups: tuple[str, ...]) -> tuple[Pair, ...]:
+        if name in done:
+            return done[name]
+        record = groups[name]
+        if name in open_groups:
+            record.wrong("servicegroup_members: the group contains itself", "servicegroup_members")
+            return ()
+        wanted, rejected = _pairs(record, on_host)
+        wanted.update(joined.get(name, ()))
+        for other in record.names("servicegroup_members"):
+            if other in groups:
+                wanted.update(members(other, (*open_groups, name)))
+            else:
+                record.wrong(f"servicegroup_members: {other} is not known", "servicegroup_members")
+        done[name] = tuple(sorted(wanted - rejected))
+        return done[name]
+
+    return {name: members(name, ()) for name in groups}
+
+
+def _pairs(record: ObjectRecord, on_host: Mapping[str, list[str]]) -> tuple[set[Pair], set[Pair]]:
+    parts = record.names("members")
+    if len(parts) % 2:
+        record.wrong("members: pairs of host and service expected", "members")
+    wanted: set[Pair] = set()
+    rejected: set[Pair] = set()
+    for host, element in zip(parts[::2], parts[1::2], strict=False):
+        reject = element.startswith("!")
+        description = element[1:].strip() if reject else element
+        known = on_host.get(host)
+        if known is None or (description not in known and description != "*"):
+            record.wrong(f"members: {host},{description} is not known", "members")
+            continue
+        found = known if description == "*" else [description]
+        (rejected if reject else wanted).update((host, item) for item in found)
+    return wanted, rejected
+
+
+def service_parents(record: ObjectRecord, host: str) -> tuple[Pair, ...]:
+    """Parents of a service: a description on the same host, or host,description pairs."""
+    parts = split_names(record.text("parents"))
+    if len(parts) == 1:
+        return ((host, parts[0]),)
+    return tuple(zip(parts[::2], parts[1::2], strict=False))
+
+
+# -------------------------------------------------------------------- dependencies and escalations
+
+Target = TypeVar("Target", str, Pair)
+
+
+@frozen
+class Dependency(Generic[Target]):
+    """``dependent`` depends on ``master`` for checks (``execution``) or notifications.
+
+    ``criteria`` are the letters of the master's states in which it fails; ``period`` is empty
+    for always.
+    """
+
+    master: Target
+    dependent: Target
+    kind: Literal["execution", "notification"]
+    criteria: frozenset[str]
+    period: str
+    inherits_parent: bool
+
+
+@frozen
+class Escalation(Generic[Target]):
+    """An escalation of one object; missing first and last notification are -2."""
+
+    target: Target
+    record: ObjectRecord
+    first: int
+    last: int
+
+
+_Hosts = Mapping[str, ObjectRecord]
+_HostGroups = Mapping[str, tuple[str, ...]]
+_OnHost = Mapping[str, list[str]]
+_ServiceGroups = Mapping[str, tuple[Pair, ...]]
+
+
+def _hosts(record: ObjectRecord, prefix: str, hosts: _Hosts, groups: _HostGroups) -> list[str]:
+    found = select(record, f"{prefix}hostgroup_name", hosts, groups=groups)
+    own = select(record, f"{prefix}host_name", hosts)
+    # Rejects in host lists act on group members only.
+    found.rejected |= own.rejected
+    return [*own.wanted, *(name for name in found.result() if name not in own.wanted)]
+
+
+def _services(
+    record: ObjectRecord,
+    names: Iterable[str],
+    attributes: tuple[str, str],
+    on_host: _OnHost,
+    groups: _ServiceGroups,
+) -> list[Pair]:
+    """Services by descriptions on hosts, and members of service groups."""
+    description, group = attributes
+    wanted: dict[Pair, None] = {}
+    elements = record.names(description)
+    rejected = {item[1:].strip() for item in elements if item.startswith("!")}
+    for host in names:
+        for item in elements:
+            if item.startswith("!"):
+                continue
+            if item != "*" and item not in on_host[host]:
+                record.wrong(f"{description}: {host},{item} is not known", description)
+                continue
+            found = on_host[host] if item == "*" else [item]
+            wanted.update(((host, name), None) for name in found if name not in rejected)
+    for name in record.names(group):
+        if name in groups:
+            wanted.update(dict.fromkeys(groups[name]))
+        else:
+            record.wrong(f"{group}: {name} is not known", group)
+    return list(wanted)
+
+
+def _dependencies(
+    record: ObjectRecord, pairs: Iterable[tuple[Target, Target]]
+) -> Iterator[Dependency[Target]]:
+    inherits = record.text("inherits_parent")[:1] == "1"
+    kinds: list[tuple[Literal["execution", "notification"], frozenset[str]]] = [
+        ("execution", record.options("execution_failure_criteria")),
+        ("notification", record.options("notification_failure_criteria")),
+    ]
+    for master, dependent in pairs:
+        if master == dependent:
+            record.wrong("circular dependency: an object depends on itself")
+            continue
+        for kind, criteria in kinds:
+            if criteria:
+                yield Dependency(
+                    master, dependent, kind, criteria, record.text("dependency_period"), inherits
+                )
+
+
+def host_dependencies(
+    records: Iterable[ObjectRecord], hosts: _Hosts, groups: _HostGroups
+) -> list[Dependency[str]]:
+    """Every master host times every dependent host of each definition."""
+    found: list[Dependency[str]] = []
+    for record in records:
+        masters = _hosts(record, "", hosts, groups)
+        dependents = _hosts(record, "dependent_", hosts, groups)
+        if not masters or not dependents:
+            record.wrong("hostdependency without master or dependent hosts")
+        found += _dependencies(record, [(m, d) for m in masters for d in dependents])
+    return found
+
+
+def service_dependencies(
+    records: Iterable[ObjectRecord],
+    hosts: _Hosts,
+    groups: _HostGroups,
+    on_host: _OnHost,
+    service_groups: _ServiceGroups,
+) -> list[Dependency[Pair]]:
+    """Every master service times every dependent one; a missing host side is the other's host."""
+    found: list[Dependency[Pair]] = []
+    master_side = ("service_description", "servicegroup_name")
+    dependent_side = ("dependent_service_description", "dependent_servicegroup_name")
+    for record in records:
+        masters = _hosts(record, "", hosts, groups)
+        dependents = _hosts(record, "dependent_", hosts, groups)
+        side = (record, on_host, service_groups)
+        pairs: list[tuple[Pair, Pair]] = []
+        if masters and dependents:
+            left = _services(record, masters, master_side, *side[1:])
+            right = _services(record, dependents, dependent_side, *side[1:])
+            pairs = [(m, d) for m in left for d in right]
+        else:
+            for host in masters or dependents:
+                left = _services(record, [host], master_side, *side[1:])
+                right = _services(record, [host], dependent_side, *side[1:])
+                pairs += [(m, d) for m in left for d in right]
+        if not pairs and (record.names("servicegroup_name") or not (masters or dependents)):
+            left = _services(record, masters, master_side, *side[1:])
+            right = _services(record, dependents, dependent_side, *side[1:])
+            pairs = [(m, d) for m in left for d in right]
+        if not pairs:
+            record.wrong("servicedependency without master or dependent services")
+        found += _dependencies(record, pairs)
+    return found
+
+
+def _escalation(record: ObjectRecord, target: Target) -> Escalation[Target]:
+    first, last = (int(record.number(name)) for name in ("first_notification", "last_notification"))
+    return Escalation(target, record, first, last)
+
+
+def host_escalations(
+    records: Iterable[ObjectRecord], hosts: _Hosts, groups: _HostGroups
+) -> list[Escalation[str]]:
+    """One escalation for each named host."""
+    return [
+        _escalation(record, name)
+        for record in records
+        for name in _hosts(record, "", hosts, groups)
+    ]
+
+
+def service_escalations(
+    records: Iterable[ObjectRecord],
+    hosts: _Hosts,
+    groups: _HostGroups,
+    on_host: _OnHost,
+    service_groups: _ServiceGroups,
+) -> list[Escalation[Pair]]:
+    """One escalation for each named service."""
+    side = ("service_description", "servicegroup_name")
+    return [
+        _escalation(record, pair)
+        for record in records
+        for pair in _services(
+            record, _hosts(record, "", hosts, groups), side, on_host, service_groups
+        )
+    ]
+
+
+# -------------------------------------------------------------------- the site
+
+_NAMED = ("command", "timeperiod", "contact", "contactgroup", "host", "hostgroup", "servicegroup")
+_HOST_COMMANDS = ("check_command", "event_handler")
+_REFERENCES = ("check_period", "notification_period")
+
+
+@define(eq=False)
+class ConfiguredSite:
+    """All registered objects of a site, each table in the order of the files.
+
+    ``contacts_of_*`` hold contact names (from contacts and contact groups, without escalations)
+    and ``contact_groups_of_*`` group names, after the inheritance of services from their hosts.
+    """
+
+    commands: dict[str, ObjectRecord] = field(factory=dict)
+    timeperiods: dict[str, Timeperiod] = field(factory=dict)
+    contacts: dict[str, ObjectRecord] = field(factory=dict)
+    contactgroups: dict[str, ObjectRecord] = field(factory=dict)
+    hosts: dict[str, ObjectRecord] = field(factory=dict)
+    hostgroups: dict[str, ObjectRecord] = field(factory=dict)
+    services: dict[Pair, ObjectRecord] = field(factory=dict)
+    servicegroups: dict[str, ObjectRecord] = field(factory=dict)
+    contactgroup_members: dict[str, tuple[str, ...]] = field(factory=dict)
+    hostgroup_members: dict[str, tuple[str, ...]] = field(factory=dict)
+    servicegroup_members: dict[str, tuple[Pair, ...]] = field(factory=dict)
+    host_parents: dict[str, tuple[str, ...]] = field(factory=dict)
+    service_parents: dict[Pair, tuple[Pair, ...]] = field(factory=dict)
+    host_dependencies: list[Dependency[str]] = field(factory=list)
+    service_dependencies: list[Dependency[Pair]] = field(factory=list)
+    host_escalations: list[Escalation[str]] = field(factory=list)
+    service_escalations: list[Escalation[Pair]] = field(factory=list)
+
+    def contacts_of(self, record: ObjectRecord) -> tuple[str, ...]:
+        """Contacts that ``contacts`` and ``contact_groups`` of an object name, sorted."""
+        found = set(record.names("contacts"))
+        for group in record.names("contact_groups"):
+            found.update(self.contactgroup_members.get(group, ()))
+        return tuple(sorted(found & self.contacts.keys()))
+
+    def contact_source(self, key: Pair) -> ObjectRecord:
+        """The object whose contact lists count for a service: itself or its host (18.4)."""
+        record = self.services[key]
+        if record.is_set("contacts") or record.is_set("contact_groups"):
+            return record
+        return self.hosts[key[0]]
+
+    def from_host(self, key: Pair, attribute: str) -> str:
+        """The text of an attribute that a service takes from its host when it is not set."""
+        record = self.services[key]
+        return (record if record.is_set(attribute) else self.hosts[key[0]]).text(attribute)
+
+
+def load(path: Path) -> ConfiguredSite:
+    """Read all object files below a folder. Raises ObjectConfigError naming file and line."""
+    try:
+        files = [read_file(item) for item in find_files(path)]
+    except OSError as error:
+        raise unreadable(error) from None
+    problems = [problem for item in files for problem in item.problems]
+    if not files:
+        problems.append(FileProblem(str(path), 0, "no object files (*.cfg) found"))
+    return build([item for file in files for item in file.definitions], problems)
+
+
+def build(
+    definitions: Iterable[Definition], problems: Iterable[FileProblem] = ()
+) -> ConfiguredSite:
+    """Register definitions. Raises ObjectConfigError with everything a core would refuse."""
+    builder = _Builder(list(problems))
+    site = builder.build(definitions)
+    if builder.problems:
+        raise ObjectConfigError(builder.problems)
+    return site
+
+
+@define(eq=False)
+class _Builder:
+    problems: list[FileProblem]
+    site: ConfiguredSite = field(factory=ConfiguredSite)
+
+    def build(self, definitions: Iterable[Definition]) -> ConfiguredSite:
+        resolved, problems = resolve(definitions)
+        self.problems += problems
+        by_type: dict[str, list[Resolved]] = {name: [] for name in OBJECT_TYPES}
+        for item in resolved:
+            if item.registered:
+                by_type[item.type].append(item)
+        site = self.site
+        tables = {name: self._named(by_type[name], name) for name in _NAMED}
+        site.commands, site.contacts = tables["command"], tables["contact"]
+        site.contactgroups, site.hosts = tables["contactgroup"], tables["host"]
+        site.hostgroups, site.servicegroups = tables["hostgroup"], tables["servicegroup"]
+        self._timeperiods(tables["timeperiod"])
+        site.contactgroup_members = group_members(
+            site.contactgroups,
+            site.contacts,
+            joins="contactgroups",
+            subgroups="contactgroup_members",
+        )
+        site.hostgroup_members = group_members(
+            site.hostgroups, site.hosts, joins="hostgroups", subgroups="hostgroup_members"
+        )
+        self._services(by_type["service"])
+        on_host: dict[str, list[str]] = {name: [] for name in site.hosts}
+        for host, description in site.services:
+            on_host[host].append(description)
+        site.servicegroup_members = service_group_members(
+            site.servicegroups, site.services, on_host
+        )
+        self._parents()
+        self._check()
+        self._relations(by_type, on_host)
+        return site
+
+    def _record(self, item: Resolved, name: str) -> ObjectRecord:
+        return ObjectRecord(name, item, self.problems.append)
+
+    def _named(self, items: Iterable[Resolved], kind: str) -> dict[str, ObjectRecord]:
+        key = OBJECT_TYPES[kind].key[0]
+        found: dict[str, ObjectRecord] = {}
+        for item in items:
+            name = item.values.get(key)
+            if not name:
+                self.problems.append(item.problem(f"{kind} without {key}"))
+            elif name in found:
+                self.problems.append(item.problem(f"duplicate {kind} {name}", key))
+            else:
+                found[name] = self._record(item, name)
+        return found
+
+    def _timeperiods(self, records: Mapping[str, ObjectRecord]) -> None:
+        known = OBJECT_TYPES["timeperiod"].attributes
+        for name, record in records.items():
+            values = record.source.values
+            if not values.get("alias"):
+                record.wrong(f"time period {name} without alias")
+            rules = [(key, text or "") for key, text in values.items() if key not in known]
+            try:
+                period = timeperiod(name, values.get("alias") or name, values, rules)
+            except TimeperiodError as error:
+                record.wrong(str(error))
+                continue
+            self.site.timeperiods[name] = period
+            for other in period.exclude:
+                if other not in records:
+                    record.wrong(f"exclude: {other} is not known", "exclude")
+
+    def _services(self, items: Iterable[Resolved]) -> None:
+        direct: dict[Pair, ObjectRecord] = {}
+        grouped: dict[Pair, ObjectRecord] = {}
+        order: dict[Pair, None] = {}
+        for item in items:
+            name = item.values.get("service_description")
+            if not name:
+                self.problems.append(item.problem("service without service_description"))
+                continue
+            record = self._record(item, name)
+            if not (record.is_set("host_name") or record.is_set("hostgroup_name")):
+                record.wrong(f"service {name} without host_name or hostgroup_name")
+                continue
+            found = select(record, "host_name", self.site.hosts)
+            own = set(found.wanted)
+            members = self.site.hostgroup_members
+            select(record, "hostgroup_name", self.site.hosts, into=found, groups=members)
+            for host in found.result():
+                order[host, name] = None
+                (direct if host in own else grouped)[host, name] = record
+        self.site.services = {key: direct.get(key) or grouped[key] for key in order}
+
+    def _parents(self) -> None:
+        site = self.site
+        for name, record in site.hosts.items():
+            parents = tuple(dict.fromkeys(record.names("parents")))
+            for parent in parents:
+                if parent not in site.hosts or parent == name:
+                    record.wrong(f"parents: {parent} cannot be a parent of {name}", "parents")
+            site.host_parents[name] = parents
+        for name in site.hosts:
+            self._refuse_loop(name)
+        for key, record in site.services.items():
+            above = service_parents(record, key[0]) if record.is_set("parents") else ()
+            for pair in above:
+                if pair not in site.services:
+                    record.wrong(f"parents: {','.join(pair)} is not known", "parents")
+            site.service_parents[key] = above
+
+    def _refuse_loop(self, name: str) -> None:
+        seen: set[str] = set()
+        open_names = list(self.site.host_parents[name])
+        while open_names:
+            above = open_names.pop()
+            if above == name:
+                self.site.hosts[name].wrong(f"parents: {name} is its own ancestor", "parents")
+                return
+            if above not in seen:
+                seen.add(above)
+                open_names += self.site.host_parents.get(above, ())
+
+    def _check(self) -> None:
+        site = self.site
+        checked: set[int] = set()
+        for record in (*site.hosts.values(), *site.services.values()):
+            # One definition stands for services on many hosts; say it once.
+            if id(record) in checked:
+                continue
+            checked.add(id(record))
+            self._check_forms(record)
+            self._check_references(record, site)
+            if record.number("max_check_attempts") <= 0:
+                record.wrong("max_check_attempts: a positive number expected", "max_check_attempts")
+            if record.number("check_interval") < 0:
+                record.wrong("check_interval: must not be negative", "check_interval")
+            if record.type == "service" and not record.text("check_command"):
+                record.wrong(f"service {record.name} without check_command")
+        for record in site.contacts.values():
+            self._check_forms(record)
+            for attribute in ("host_notification_commands", "service_notification_commands"):
+                if not record.names(attribute):
+                    record.wrong(f"contact {record.name} without {attribute}")
+                select(record, attribute, site.commands)
+            for attribute in ("host_notification_period", "service_notification_period"):
+                self._known(record, attribute, record.text(attribute), site.timeperiods)
+
+    def _check_forms(self, record: ObjectRecord) -> None:
+        """Report flags and options that are none, whether anybody reads them or not."""
+        for name, attribute in OBJECT_TYPES[record.type].attributes.items():
+            if record.source.values.get(name) is None:
+                continue
+            if attribute.kind == "bool":
+                record.flag(name)
+            elif attribute.kind == "options":
+                record.options(name)
+
+    def _check_references(self, record: ObjectRecord, site: ConfiguredSite) -> None:
+        for attribute in _HOST_COMMANDS:
+            command = record.text(attribute).split("!")[0]
+            self._known(record, attribute, command, site.commands)
+        for attribute in _REFERENCES:
+            self._known(record, attribute, record.text(attribute), site.timeperiods)
+        select(record, "contacts", site.contacts)
+        select(record, "contact_groups", site.contactgroups)
+
+    def _known(
+        self, record: ObjectRecord, attribute: str, name: str, known: Mapping[str, object]
+    ) -> None:
+        if name and name not in known:
+            record.wrong(f"{attribute}: {name} is not known", attribute)
+
+    def _relations(
+        self, by_type: Mapping[str, list[Resolved]], on_host: Mapping[str, list[str]]
+    ) -> None:
+        site = self.site
+        records = {
+            kind: [self._record(item, "") for item in by_type[kind]]
+            for kind in ("hostdependency", "servicedependency", "hostescalation")
+        }
+        hosts = (site.hosts, site.hostgroup_members)
+        site.host_dependencies = host_dependencies(records["hostdependency"], *hosts)
+        site.service_dependencies = service_dependencies(
+            records["servicedependency"], *hosts, on_host, site.servicegroup_members
+        )
+        site.host_escalations = host_escalations(records["hostescalation"], *hosts)
+        site.service_escalations = service_escalations(
+            [self._record(item, "") for item in by_type["serviceescalation"]],
+            *hosts,
+            on_host,
+            site.servicegroup_members,
+        )

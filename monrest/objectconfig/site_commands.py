@@ -1,0 +1,314 @@
+"""The commands that a site's configuration names: checks, reloads, hooks around saving.
+
+Each runs through a shell; its output is caught and bounded, its time limited. A Naemon or Nagios
+that is told to read files which do not load ends. So where a site has an ``obj_check_cmd``, it
+runs before everything that makes the core read its files. Whether a core is back after a reload
+its start time tells: only a core that was started after the order has read the files.
+
+Rules: docs/spec/objectconfig.md, "Commands of a site" and "Check and reload".
+"""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import define, field, frozen
+from twisted.internet import defer
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.api.endpoint import Context, Parameter
+from monrest.base import processes
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import pause
+from monrest.base.processes import Ended, shell
+from monrest.base.values import RestRequest, nobody_follows
+from monrest.livestatus.command import CoreCommand
+from monrest.sites.commands import send
+from monrest.sites.site import Site
+
+# -------------------------------------------------------------------- running a command
+
+LONGEST_COMMAND = 3600.0
+"""Seconds after which a command is ended for which no request and no job waits."""
+
+
+_SIGNALLED = 128
+
+
+@frozen(kw_only=True)
+class CommandResult:
+    """How a command ended.
+
+    ``output`` is what it wrote to standard output and standard error, in that order of arrival,
+    with a last line about what went wrong with the running of it. ``status`` is the exit status,
+    128 and the number of the signal when one ended it.
+    """
+
+    status: int
+    output: str
+    timed_out: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not end with status 0."""
+        return self.status != 0
+
+
+def run(
+    reactor: Any, command: str, environment: Mapping[str, str], seconds: float, *, hint: str = ""
+) -> Deferred[CommandResult]:
+    """Run ``command`` through ``/bin/sh``; fires when it has ended, and never fails.
+
+    ``environment`` is added to the daemon's own. After ``seconds`` the command and everything
+    that it started is ended, which the output tells with ``hint``. Cancelling does the same; what
+    then fires is a ``CancelledError``.
+    """
+
+    def told(ended: Ended) -> CommandResult:
+        output = (ended.out + ended.err).decode("utf-8", "replace")
+        if ended.dropped:
+            output += f"\n[{ended.dropped} more bytes of output left out]"
+        if ended.timed_out:
+            output += "\n" if output and not output.endswith("\n") else ""
+            output += f"ended after {seconds:g} seconds, the time limit"
+            output += f"; {hint}" if hint else ""
+        elif 0 < ended.status - _SIGNALLED < signal.NSIG:
+            output += "\n" if output and not output.endswith("\n") else ""
+            output += f"ended by signal {ended.status - _SIGNALLED}"
+        return CommandResult(status=ended.status, output=output, timed_out=ended.timed_out)
+
+    joined = shell(f"exec 2>&1\n{command}")
+    return processes.run(reactor, joined, environment, seconds).addCallback(told)
+
+
+# -------------------------------------------------------------------- the check of a site
+
+FORCE = Parameter(
+    name="force",
+    description="1: a core reads its files again without a check of them by obj_check_cmd before",
+    type="boolean",
+)
+
+
+async def environment_of(context: Context, request: RestRequest, site: Site) -> dict[str, str]:
+    """What commands of the object configuration find in their environment."""
+    contact = await context.contacts.of(request.identity.user)
+    return environment(
+        site=site.id,
+        name=site.name,
+        user=request.identity.user,
+        groups=sorted(contact.groups),
+        alias=contact.alias or "",
+        email=contact.email or "",
+        url=request.path,
+    )
+
+
+def check_command(context: Context, site: Site) -> str:
+    """The command that checks the files of a site; empty without one."""
+    tool = context.config.tool_of(site.config)
+    return "" if tool is None else tool.obj_check_cmd
+
+
+async def check(
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
+) -> CommandResult:
+    """Check the files of a site, for as long as the request or the job may take."""
+    seconds = context.config.server.longest_wait
+    # The clock of a request tells the time and starts no processes.
+    reactor = context.staging.reactor
+    command = check_command(context, site)
+    return await run(reactor, command, given, seconds, hint=hint(request))
+
+
+def hint(request: RestRequest) -> str:
+    """Say to whom a command was too slow what helps."""
+    return "background=1 gives it more" if request.progress is nobody_follows else ""
+
+
+# -------------------------------------------------------------------- hooks around a save
+
+
+@frozen(kw_only=True)
+class Hooks:
+    """``before`` and ``after`` are shell commands, empty for none; ``seconds`` limits each.
+
+    ``hint``: what to tell about a command that took too long.
+    """
+
+    before: str = ""
+    after: str = ""
+    seconds: float = LONGEST_COMMAND
+    hint: str = ""
+    environment: Mapping[str, str] = field(factory=dict)
+
+    async def run(self, reactor: Any, when: str, root: str) -> CommandResult:
+        """Run the hook of ``pre`` or ``post`` for the object root; without one all is well."""
+        command = self.before if when == "pre" else self.after
+        if not command:
+            return CommandResult(status=0, output="")
+        line = f"{command} {when} {shlex.quote(root)} 2>&1"
+        return await run(reactor, line, self.environment, self.seconds, hint=self.hint)
+
+
+def environment(
+    *,
+    site: str,
+    name: str,
+    user: str,
+    groups: Sequence[str] = (),
+    alias: str = "",
+    email: str = "",
+    url: str = "",
+) -> dict[str, str]:
+    """Give what hooks, checks and reloads find in their environment; ``url``: of the request."""
+    found = {
+        "MON_BACKEND_ID": site,
+        "MON_BACKEND_NAME": name,
+        "MON_SUMMARY_MESSAGE": "",
+        "MON_SUMMARY_DETAILS": "",
+        "MON_REQ_URL": url,
+        "REMOTE_USER": user,
+        "REMOTE_USER_GROUPS": ";".join(groups),
+        "REMOTE_USER_ALIAS": alias,
+        "REMOTE_USER_EMAIL": email,
+    }
+    return {key: text.replace("\0", "") for key, text in found.items()}
+
+
+# -------------------------------------------------------------------- reload
+
+LONGEST_RELOAD = 30.0
+"""Seconds to wait for a core, at most."""
+
+TIMED_OUT = "Warning: waiting for core reload failed."
+
+REFUSED = "The core was not told: the check of its files failed, and force=1 skips it."
+
+_OFTEN = 0.3
+_OFTEN_FOR = 5.0
+_RARELY = 1.0
+_SAME_SECOND = 3.0
+"""Seconds after which a core counts as back that was started in the second of the order."""
+
+
+@frozen(kw_only=True)
+class Commands:
+    """The commands of a site around a reload, with their environment.
+
+    ``check`` looks at the files first, empty: nobody does. ``reload`` tells the core; empty: the
+    external command RESTART_PROCESS does. ``hint``: what to tell about one that took too long.
+    """
+
+    check: str = ""
+    reload: str = ""
+    environment: Mapping[str, str] = field(factory=dict)
+    hint: str = ""
+
+
+@frozen(kw_only=True)
+class Reloaded:
+    """What became of it; ``output`` is that of the commands and what went wrong."""
+
+    failed: bool
+    output: str
+
+
+async def reload(
+    site: Site, reactor: Any, wall: WallClock, commands: Commands, *, seconds: float
+) -> Reloaded:
+    """Tell a core to read its files again and wait until it is back.
+
+    It is not told when the check of the files fails, since it could end. All of it takes
+    ``seconds`` at most.
+    """
+    work = _Reload(site=site, clock=reactor, wall=wall, deadline=reactor.seconds() + seconds)
+    output = ""
+    if commands.check:
+        checked = await work.run(commands.check, commands)
+        output = _lines(checked.output)
+        if checked.failed:
+            return Reloaded(failed=True, output=f"{output}{REFUSED}")
+    await work.look()
+    last = site.health.program_start
+    if last and last == int(wall.now()):
+        # Else it could not be told whether the core was started before or after.
+        await pause(reactor, 1.0)
+    if commands.reload:
+        result = await work.run(commands.reload, commands)
+        output += result.output
+        if result.failed:
+            return Reloaded(failed=True, output=output)
+    else:
+        problem = await work.restart()
+        if problem:
+            return Reloaded(failed=True, output=f"{output}{problem}")
+    if await work.is_back(last):
+        return Reloaded(failed=False, output=output)
+    why = site.breaker.error
+    reason = "" if why is None else f" {site.name}: {site.problem(why).reason}"
+    return Reloaded(failed=True, output=f"{_lines(output)}{TIMED_OUT}{reason}")
+
+
+def _lines(text: str) -> str:
+    """The text so that a line can follow."""
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+@define(eq=False, kw_only=True)
+class _Reload:
+    site: Site
+    clock: IReactorTime
+    wall: WallClock
+    deadline: float
+    began: float = field(init=False, default=0.0)
+    date: int = field(init=False, default=0)
+
+    async def look(self) -> bool:
+        """Ask the core how it is; whether it answered."""
+        left = max(self.deadline - self.clock.seconds(), 0.0)
+        try:
+            await self.site.breaker.probed().addTimeout(left, self.clock)
+        except defer.TimeoutError:
+            return False
+        return self.site.connected
+
+    def run(self, command: str, commands: Commands) -> Deferred[CommandResult]:
+        """Run one of the commands for as long as there is time."""
+        left = max(self.deadline - self.clock.seconds(), 0.0)
+        return run(self.clock, command, commands.environment, left, hint=commands.hint)
+
+    async def restart(self) -> str:
+        """Send RESTART_PROCESS; what the core or the connection says against it."""
+        orders = [(self.site, (CoreCommand("RESTART_PROCESS"),))]
+        (sent,) = await send(orders, self.clock, self.wall)
+        if sent.refused:
+            return next(iter(sent.refused.values()))
+        # A connection that is cut afterwards is what a restart looks like.
+        if sent.problem is not None and not sent.uncertain:
+            return sent.problem.reason
+        return ""
+
+    async def is_back(self, last: int) -> bool:
+        """Wait for another start time than ``last``; False when that takes too long."""
+        self.began, self.date = self.clock.seconds(), int(self.wall.now())
+        end = min(self.deadline, self.began + LONGEST_RELOAD)
+        while True:
+            if await self.look() and self._is_new(last):
+                return True
+            waited = self.clock.seconds() - self.began
+            step = _OFTEN if waited < _OFTEN_FOR else _RARELY
+            if self.clock.seconds() + step > end:
+                return False
+            await pause(self.clock, step)
+
+    def _is_new(self, last: int) -> bool:
+        started = self.site.health.program_start
+        if started != last:  # it is an earlier one when a clock was put back
+            return True
+        waited = self.clock.seconds() - self.began
+        return started == self.date and waited >= _SAME_SECOND
