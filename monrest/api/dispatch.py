@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import TypeAlias
 from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint
+from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint, Handler
 from monrest.api.instances import for_instance, selected, visited_of
-from monrest.api.router import Router
+from monrest.api.router import Match, Router
 from monrest.api.visibility import visible_sites
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.truth import flag
 from monrest.base.values import Answer, RestRequest
+from monrest.sites.federation.remote import HEADER
 from monrest.sites.site import Hurry
 
 _OF_SITES = SITE_PARAMETERS[0]
@@ -32,6 +33,20 @@ Background: TypeAlias = Callable[[Context, RestRequest, Endpoint], Awaitable[Ans
 """Starts the job of a request and says where its result will be."""
 
 
+@frozen(kw_only=True, eq=False)
+class Way:
+    """Where a request leads that needs nothing special, for all who hold the same roles.
+
+    ``listed`` are the sites that are known, all of which its asker sees. ``instances`` is the
+    header with which another instance asks, which is something special.
+    """
+
+    handler: Handler
+    arguments: tuple[str, ...]
+    listed: object
+    instances: str
+
+
 @frozen(eq=False)
 class Dispatch:
     """Finds the endpoint of a request among all, and has it answer."""
@@ -41,6 +56,27 @@ class Dispatch:
 
     async def __call__(self, context: Context, request: RestRequest) -> Answer:
         """The answer of the endpoint that the request means; raises RestError."""
+        identity = request.identity
+        key = (
+            request.method,
+            request.segments,
+            request.parameters,
+            request.query,
+            identity.roles,
+            identity.superuser,
+        )
+        way: Way | None = context.kept.find(key)
+        if (
+            way is not None
+            and way.listed is context.sites.listed
+            and request.structured is None
+            and not request.caller.headers.get(way.instances)
+        ):
+            return warned(context, await way.handler(context, request, way.arguments))
+        return await self._found(context, request, key)
+
+    async def _found(self, context: Context, request: RestRequest, key: Hashable) -> Answer:
+        """The answer of an endpoint that is still to be found."""
         match = self.router.find(request.method, request.path, request.segments)
         endpoint = match.endpoint
         endpoint.check_roles(request.identity)
@@ -59,11 +95,28 @@ class Dispatch:
             sites = sites.within(Hurry(seconds, context.clock.seconds() + seconds))
         if sites is not context.sites:
             context = evolve(context, sites=sites)
-        answer = await endpoint.handler(context, direct, match.arguments)
-        if not answer.warnings:
-            return answer
-        header = (context.names.header("Warnings"), spelled(answer.warnings))
-        return evolve(answer, headers=(*answer.headers, header))
+        elif not visited and not endpoint.changes and direct is request:
+            self._keep(context, request, key, match)
+        return warned(context, await endpoint.handler(context, direct, match.arguments))
+
+    def _keep(self, context: Context, request: RestRequest, key: Hashable, match: Match) -> None:
+        """Know next time where a request leads for which all sites are there as they are."""
+        if context.kept.is_short(request):
+            way = Way(
+                handler=match.endpoint.handler,
+                arguments=match.arguments,
+                listed=context.sites.listed,
+                instances=context.names.header(HEADER),
+            )
+            context.kept.keep(key, way)
+
+
+def warned(context: Context, answer: Answer) -> Answer:
+    """The answer with its warnings in a header."""
+    if not answer.warnings:
+        return answer
+    header = (context.names.header("Warnings"), spelled(answer.warnings))
+    return evolve(answer, headers=(*answer.headers, header))
 
 
 def _check_request(context: Context, request: RestRequest, endpoint: Endpoint) -> None:

@@ -41,9 +41,14 @@ async def zone_of(context: Context, identity: Identity) -> tzinfo:
 async def moment_of(context: Context, request: RestRequest) -> Moment:
     """The present for the filters and functions of a request, with the zone of its dates."""
     moment = context.moment()
-    size = sum(len(name) + len(value) for name, value in request.parameters)
-    if size <= _SEARCHED and not any(
-        _DATED.search(part) for pair in request.parameters for part in pair
-    ):
+    if not holds_date(request):
         return moment
     return Moment(now=moment.now, zone=await zone_of(context, request.identity))
+
+
+def holds_date(request: RestRequest) -> bool:
+    """Whether something in the parameters may be a date, which is meant in the user's zone."""
+    size = sum(len(name) + len(value) for name, value in request.parameters)
+    return size > _SEARCHED or any(
+        _DATED.search(part) for pair in request.parameters for part in pair
+    )

@@ -32,8 +32,8 @@ from monrest.query.pushdown import push_log_times
 from monrest.query.schema import TableSchema
 from monrest.query.stages import SitePart
 from monrest.query.steps import Steps
-from monrest.rows.fetch import constants_of, question
-from monrest.rows.prepared import Plans
+from monrest.rows.fetch import constants_of
+from monrest.rows.question import Plans, question
 from monrest.sites.fanout import require_sites
 from monrest.sites.site import Site
 

@@ -350,20 +350,42 @@ def _position(bound: Bound, index: Mapping[str, int], expression: Any) -> int | 
 
 
 @frozen(kw_only=True)
-class _Whole:
-    """How a row becomes the answer without a column list: ``pick`` after ``derived`` is added."""
+class Recipe:
+    """How a row becomes one of the answer: ``pick`` after ``derived`` is added, then ``masks``.
+
+    ``pick`` is None where the row is that already.
+    """
 
     columns: tuple[Column, ...]
-    pick: Getter
-    derived: tuple[Getter, ...]
-    masks: tuple[tuple[int, Getter], ...]
-    expand: Expand | None
+    pick: Getter | None
+    derived: tuple[Getter, ...] = ()
+    masks: tuple[tuple[int, Getter], ...] = ()
+    expand: Expand | None = None
 
 
-def _whole(bound: Bound, shape: Layout, reader: Reader) -> _Whole:
+def recipe(bound: Bound, shape: Layout) -> Recipe:
+    """How the rows of a query that ``is_plain`` become those of the answer."""
+    if bound.selected is None:
+        return _whole(bound, shape, Reader(bound, dict(shape.index)))
+    last = {one.item.key: one for one in bound.selected}
+    positions = [_position(bound, shape.index, one.inner) for one in last.values()]
+    pick: Getter | None = None
+    if positions != list(range(shape.width)):
+        pick = _picker(positions)
+    return Recipe(columns=tuple(one.column for one in last.values()), pick=pick)
+
+
+def _picker(positions: Sequence[Any]) -> Getter:
+    """Take the values at these places out of a row."""
+    if len(positions) == 1:
+        return itemgetter(slice(positions[0], positions[0] + 1))
+    return itemgetter(*positions)
+
+
+def _whole(bound: Bound, shape: Layout, reader: Reader) -> Recipe:
     """All defaults sorted by name; made once for each layout and view."""
     key = (shape, bound.view)
-    made: _Whole | None = bound.names.made.get(key)
+    made: Recipe | None = bound.names.made.get(key)
     if made is not None:
         return made
     schema = bound.names.schema
@@ -394,7 +416,7 @@ def _whole(bound: Bound, shape: Layout, reader: Reader) -> _Whole:
         for name in sorted(names, key=lambda one: one.endswith("_names"))
         if name in reader.index and bound.view.masks(name)
     )
-    made = _Whole(
+    made = Recipe(
         columns=tuple(found[name] for name in names),
         pick=itemgetter(*[index[name] for name in names]),
         derived=tuple(derived),
@@ -411,6 +433,7 @@ def _every_column(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) 
     """The answer without a column list: all defaults sorted by name, and the expanded keys."""
     whole = _whole(bound, shape, reader)
     pick, derived = whole.pick, whole.derived
+    assert pick is not None, "the columns are sorted by name, those of a core are not"
     for start in range(0, len(rows), _TURN):
         stop = min(start + _TURN, len(rows))
         turn = rows[start:stop]

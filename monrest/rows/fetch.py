@@ -7,9 +7,10 @@ which collection, which conditions its path adds and nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
@@ -18,14 +19,22 @@ from monrest.api.visibility import SYSTEM, view_of, visibility
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
 from monrest.base.truth import truth
-from monrest.base.values import Capabilities, Document, Identity, RestRequest, Rows, part_of
+from monrest.base.values import (
+    Capabilities,
+    Document,
+    Identity,
+    RestRequest,
+    Row,
+    Rows,
+    part_of,
+)
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import finish
-from monrest.query.flow import flow, flows, unpacked
+from monrest.query.flow import FEW, flow, flows, unpacked
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
-from monrest.query.plan import Layout, SitePlan, stats_layout
+from monrest.query.plan import SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
 from monrest.query.schema import TableSchema
 from monrest.query.select import Reader
@@ -39,53 +48,11 @@ from monrest.query.totals import (
     started_spec,
 )
 from monrest.rows.packing import Packing
-from monrest.rows.prepared import Plans, known_cores, names_of, prepared
+from monrest.rows.question import Question, known_cores, names_of, question
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
 
-
-@frozen(kw_only=True, eq=False)
-class Question:
-    """What a request asks the cores of ``sites`` for.
-
-    ``seen`` is what the asker may see, ``allowed`` that and the condition of the path, both in
-    terms of a core; None for everything.
-    """
-
-    sites: tuple[Site, ...]
-    bound: Bound
-    shape: Layout
-    plans: Plans
-    seen: CoreFilter | None
-    allowed: CoreFilter | None
-
-
-async def question(
-    context: Context,
-    request: RestRequest,
-    schema: TableSchema,
-    *,
-    extra: tuple[FilterTree, ...] = (),
-    forced: CoreFilter | None = None,
-    push_down: bool = True,
-) -> Question:
-    """What ``fetch`` asks, with the same arguments; raise BadRequest as it does."""
-    query = parse_query(request.parameters)
-    sites = context.sites.select(request.sites or query.backends)
-    seen = visibility(
-        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
-    )
-    moment = await moment_of(context, request)
-    ready = prepared(context, request, query, schema, sites, extra, moment)
-    allowed = both(seen, forced)
-    return Question(
-        sites=sites,
-        bound=ready.bound,
-        shape=ready.shape,
-        plans=ready.plans(allowed, single=len(sites) == 1, push_down=push_down),
-        seen=seen,
-        allowed=allowed,
-    )
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 async def fetch(
@@ -108,47 +75,86 @@ async def fetch(
     asked = await question(
         context, request, schema, extra=extra, forced=forced, push_down=push_down
     )
-    bound, shape, plans, sites = asked.bound, asked.shape, asked.plans, asked.sites
-
-    def planned(_: Site, capabilities: Capabilities) -> Pushed | None:
-        one = plans.of(capabilities)
-        return None if one is None else one.pushed
-
     packing = Packing(context.room.share(), context.spools)
     with packing:
         gathered = await fan_out(
-            *(sites, planned, shape.columns, context.clock, part_of(request.progress, 0, 80)),
+            *(asked.sites, asked.plans.pushed, asked.shape.columns, context.clock),
+            progress=part_of(request.progress, 0, 80),
             packed=packing.of,
+            asks=asked.plans.asks,
         )
-        packing.check()
-        parts = [
-            SitePart(
-                plan=one,
-                rows=answer.rows,
-                constants=constants_of(context, request.identity, answer.site),
-                packed=packing.of(answer.site),
-            )
-            for answer in gathered.answers
-            if (one := plans.of(answer.capabilities)) is not None
-        ]
-        result: Rows | Document
-        if packing.size and late and flows(bound, shape, parts):
-            result = flow(bound, shape, parts)
-        else:
-            if packing.size:
-                await packing.share.admit(packing.size)
-                parts = await sliced(unpacked(parts), context.clock)
-            missing = await sliced(absent_labels(bound, shape, parts), context.clock)
-            unseen = await _unseen(context, sites, schema, asked.seen, missing)
-            if unseen:
-                raise typo(unseen)
-            steps = finish(bound, shape, parts)
-            result = await sliced(steps, context.clock, aside=context.threads.run)
-            kept = result.rows if isinstance(result, Rows) else None
-            await sliced(forgotten(parts, kept), context.clock)
+        result: Rows | Document | None = None
+        if not packing.holds_something():
+            result = _few(context, request.identity, asked, gathered)
+        if result is None:
+            result = await _through_all_stages(context, request, asked, gathered, packing, late)
+    if isinstance(result, Rows) and context.config.display.expose_custom_variables:
+        result = _with_exposed(context, request, result)
+    return result
+
+
+def _few(context: Context, identity: Identity, asked: Question, gathered: Gathered) -> Rows | None:
+    """The answer where it is made of a few rows that are in order; None where it is not."""
+    way, answers = asked.straight, gathered.answers
+    if way is None or not answers or (way.single and len(answers) > 1):
+        return None
+    found: list[tuple[list[Row], Mapping[str, Any]]] = []
+    count = 0
+    for answer in answers:
+        one = asked.plans.made[answer.capabilities.key]
+        count += len(answer.rows)
+        if one is None or not one.filtered or not one.sorted or count > FEW:
+            return None
+        found.append((answer.rows, _NOTHING))
+    if way.constants:
+        found = [(answer.rows, constants_of(context, identity, answer.site)) for answer in answers]
+    return Rows(
+        columns=way.columns,
+        rows=way.rows(found),
+        expand=way.expand,
+        warnings=way.warnings,
+        failed_sites=gathered.problems,
+        backend_seconds=gathered.seconds,
+    )
+
+
+async def _through_all_stages(
+    context: Context,
+    request: RestRequest,
+    asked: Question,
+    gathered: Gathered,
+    packing: Packing,
+    late: bool,
+) -> Rows | Document:
+    """The answer of ``fetch`` made of any number of rows that need any work."""
+    bound, shape, plans = asked.bound, asked.shape, asked.plans
+    packing.check()
+    parts = [
+        SitePart(
+            plan=one,
+            rows=answer.rows,
+            constants=constants_of(context, request.identity, answer.site),
+            packed=packing.of(answer.site),
+        )
+        for answer in gathered.answers
+        if (one := plans.of(answer.capabilities)) is not None
+    ]
+    result: Rows | Document
+    if packing.size and late and flows(bound, shape, parts):
+        result = flow(bound, shape, parts)
+    else:
+        if packing.size:
+            await packing.share.admit(packing.size)
+            parts = await sliced(unpacked(parts), context.clock)
+        missing = await sliced(absent_labels(bound, shape, parts), context.clock)
+        unseen = await _unseen(context, asked.sites, bound.names.schema, asked.seen, missing)
+        if unseen:
+            raise typo(unseen)
+        steps = finish(bound, shape, parts)
+        result = await sliced(steps, context.clock, aside=context.threads.run)
+        kept = result.rows if isinstance(result, Rows) else None
+        await sliced(forgotten(parts, kept), context.clock)
     if isinstance(result, Rows):
-        if context.config.display.expose_custom_variables:
-            result = _with_exposed(context, request, result)
         result = evolve(result, gone=packing.let_go)
     return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
 
@@ -230,7 +236,7 @@ async def fetch_stats(
     cores = known_cores(sites)
     bound = bind(
         evolve(query, items=None, sort=(), limit=None, offset=0),
-        names_of(schema, cores),
+        names_of(context, schema, cores),
         view_of(context, request.identity, schema.table),
         await moment_of(context, request),
         extra,

@@ -29,6 +29,10 @@ class Packing:
             self._sites[site.id] = PackedRows(self.share, self.spools)
         return self._sites[site.id]
 
+    def holds_something(self) -> bool:
+        """Whether anything is packed or in the room, or was dropped."""
+        return self.share.size > 0 or any(one.size or one.dropped for one in self._sites.values())
+
     @property
     def size(self) -> int:
         """Bytes of all that is packed."""

@@ -1,4 +1,4 @@
-"""From what a core is asked to what is sent and how its rows are read, kept for the next time."""
+"""From what a core is asked to what is sent and how its rows are read."""
 
 from __future__ import annotations
 
@@ -35,12 +35,6 @@ class CoreRequest:
     packed: PackedRows | None = None
 
 
-_MOST_KEPT = 512
-_LONGEST_KEPT = 16 * 1024
-"""Bytes of a request that is worth keeping; filters of clients may have a megabyte."""
-_known: dict[tuple[Pushed, Capabilities, RowTypes | None], CoreRequest] = {}
-
-
 def prepare(
     pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None = None
 ) -> CoreRequest:
@@ -48,18 +42,6 @@ def prepare(
 
     Raise BadRequest if a value cannot be sent.
     """
-    key = (pushed, capabilities, layout)
-    ask = _known.get(key)
-    if ask is None:
-        ask = _prepared(pushed, capabilities, layout)
-        if len(ask.request) <= _LONGEST_KEPT:
-            if len(_known) >= _MOST_KEPT:
-                _known.clear()
-            _known[key] = ask
-    return ask
-
-
-def _prepared(pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None) -> CoreRequest:
     if capabilities.kind == "rest":
         asked = question(pushed, capabilities, layout)
         return CoreRequest(asked.request, asked.width, asked.reading, pushed.waits_long)

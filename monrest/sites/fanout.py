@@ -60,17 +60,22 @@ async def fan_out(
     progress: Progress = nobody_follows,
     recalls: Callable[[Site], Recall] | None = None,
     packed: Callable[[Site], PackedRows] | None = None,
+    asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] | None = None,
 ) -> Gathered:
-    """Ask all ``sites`` at once, each within its own time-out.
+    """CoreRequest all ``sites`` at once, each within its own time-out.
 
     A site that is down costs nothing. Raise BadRequest when there is no site, SitesFailed
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
     raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
     ``recalls`` have the rows of the time before: those that are the same are given again.
-    ``packed`` keep rows of large answers, which come before those that are given here.
+    ``packed`` keep rows of large answers, which come before those that are given here. ``asks``
+    are known of the time before, and those of this time are added.
     """
     require_sites(sites)
-    return await _Gathering(sites, plan, layout, clock, progress, recalls, packed).start()
+    return await _Gathering(
+        *(sites, plan, layout, clock, progress, recalls, packed),
+        asks={} if asks is None else asks,
+    ).start()
 
 
 def require_sites(sites: Sequence[Site]) -> None:
@@ -92,7 +97,7 @@ class _Gathering:
     answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
     open: dict[int, Deferred[Any]] = field(init=False, factory=dict)
-    asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(init=False, factory=dict)
+    asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(kw_only=True)
     over: int = field(init=False, default=0)
     began: float = field(init=False, default=0.0)
     ended: bool = field(init=False, default=False)

@@ -28,6 +28,10 @@ class Sites(Protocol):
     """The sites that exist for somebody: all of them, or those that his groups may use."""
 
     @property
+    def listed(self) -> SiteList:
+        """All of them as a value, which is another one whenever they change."""
+
+    @property
     def sites(self) -> tuple[Site, ...]:
         """Every one of them, hidden ones included, in configured order."""
 
@@ -67,6 +71,11 @@ class SiteList:
     @_shown.default
     def _not_hidden(self) -> tuple[Site, ...]:
         return tuple(site for site in self.sites if not site.hidden)
+
+    @property
+    def listed(self) -> SiteList:
+        """These sites."""
+        return self
 
     def permitted(self, groups: frozenset[str]) -> SiteList:
         """The sites for a member of these contact groups."""
@@ -136,11 +145,12 @@ class Registry(Service):
     make: Callable[[Any, SiteConfig], Site] = Site
     instance: str = field(factory=lambda: secrets.token_hex(8))
     _sources: tuple[Site | FederationSource, ...] = field(init=False)
-    _list: SiteList = field(init=False)
+    listed: SiteList = field(init=False)
+    """All sites as a value, which is another one whenever they change."""
     _retired: list[Site | FederationSource] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self._list = SiteList(())
+        self.listed = SiteList(())
         self._sources = tuple(self._made(config) for config in self.configs)
         self._relist()
 
@@ -165,12 +175,12 @@ class Registry(Service):
                     )
                 else:
                     sites[site.id] = site
-        self._list = SiteList(tuple(sites.values()))
+        self.listed = SiteList(tuple(sites.values()))
 
     @property
     def sites(self) -> tuple[Site, ...]:
         """All sites, in configured order and those of another instance in its order."""
-        return self._list.sites
+        return self.listed.sites
 
     @property
     def direct(self) -> tuple[Site, ...]:
@@ -180,23 +190,23 @@ class Registry(Service):
     @property
     def restricted(self) -> bool:
         """Whether some are only for members of certain contact groups."""
-        return self._list.restricted
+        return self.listed.restricted
 
     def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
         """See ``SiteList.select``."""
-        return self._list.select(items)
+        return self.listed.select(items)
 
     def permitted(self, groups: frozenset[str]) -> SiteList:
         """See ``SiteList.permitted``."""
-        return self._list.permitted(groups)
+        return self.listed.permitted(groups)
 
     def acting(self, whom: Whom) -> Sites:
         """See ``SiteList.acting``."""
-        return self if len(self.direct) == len(self.sites) else self._list.acting(whom)
+        return self if len(self.direct) == len(self.sites) else self.listed.acting(whom)
 
     def within(self, hurry: Hurry) -> SiteList:
         """See ``SiteList.within``."""
-        return self._list.within(hurry)
+        return self.listed.within(hurry)
 
     async def settled(self, items: Sequence[str] = ()) -> None:
         """Wait until it is known which sites are meant by these ids, names or sections.

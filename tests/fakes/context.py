@@ -9,7 +9,7 @@ from typing import Any
 from attrs import fields, frozen
 from twisted.internet.defer import succeed
 
-from monrest.api.endpoint import Context
+from monrest.api.endpoint import Context, RequestCache
 from monrest.base.metrics import Metrics
 from monrest.base.names import Names
 from monrest.base.spool import RowRoom, Spools
@@ -73,5 +73,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "users": NoUsers(),
         "spools": Spools(Reactor(), Path("not started, so nothing is written")),
         "room": RowRoom(Reactor()),
+        "kept": RequestCache(),
     }
     return Context(**{**known, **given})

@@ -217,15 +217,6 @@ def test_of_stats_only_the_numbers_are_checked():
             ask.transform([["1", 2, 1], ["0", 2, lie]])
 
 
-def test_requests_are_kept_unless_they_are_long():
-    def asked(value):
-        pushed = Pushed(table="hosts", columns=("name",), filter=Test("name", "=", value))
-        return prepare(pushed, NAEMON_CORE)
-
-    assert asked("a") is asked("a")
-    assert asked("a" * 20_000) is not asked("a" * 20_000)
-
-
 def test_log_queries_are_known_as_such():
     since = Test("time", ">=", "0")
     asked = Pushed(table="log", columns=("time",), filter=since, waits_long=True)

@@ -1,0 +1,186 @@
+"""What a request means for the cores: parsed, bound to a collection and planned for each core.
+
+Who asks the same again is given the same question again (``Context.kept``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from attrs import define, evolve, field, frozen
+
+from monrest.api.endpoint import Context
+from monrest.api.visibility import view_of, visibility
+from monrest.api.zones import holds_date, moment_of
+from monrest.base.values import Capabilities, RestRequest
+from monrest.query.bind import Bound, bind
+from monrest.query.flow import Straight, straight
+from monrest.query.model import CoreFilter, FilterTree, Pushed
+from monrest.query.parse import parse_query
+from monrest.query.plan import Layout, SitePlan, layout, plan
+from monrest.query.pushdown import both
+from monrest.query.resolve import ColumnNames
+from monrest.query.schema import TableSchema
+from monrest.sites.asking import CoreRequest
+from monrest.sites.registry import SiteList
+from monrest.sites.site import Site
+
+_CORE = attrgetter("capabilities")
+
+
+def known_cores(sites: Sequence[Site]) -> tuple[Capabilities, ...]:
+    """The different cores among the sites, as far as they have been reached."""
+    cores = [site.capabilities for site in sites]
+    return tuple({core.key: core for core in cores if core is not None}.values())
+
+
+def names_of(context: Context, schema: TableSchema, cores: Sequence[Capabilities]) -> ColumnNames:
+    """The names of a collection over these cores; made once for each set of cores."""
+    key = (schema.name, tuple([core.key for core in cores]))
+    names: ColumnNames | None = context.kept.find(key)
+    if names is None:
+        known: dict[str, str] = {}
+        for core in cores:
+            for name, kind in core.tables.get(schema.table, {}).items():
+                known.setdefault(name, kind)
+        names = ColumnNames(schema, known)
+        context.kept.keep(key, names)
+    return names
+
+
+@define(eq=False)
+class Plans:
+    """What the different cores are asked for one bound query, made when a core turns up.
+
+    ``asks`` are what is sent for it (``sites.fan_out``).
+    """
+
+    bound: Bound
+    shape: Layout
+    forced: CoreFilter | None
+    single: bool
+    push_down: bool
+    made: dict[str, SitePlan | None] = field(factory=dict)
+    asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(factory=dict)
+
+    def of(self, capabilities: Capabilities) -> SitePlan | None:
+        """What a kind of core is asked; None when it has nothing of the collection."""
+        if capabilities.key not in self.made:
+            self.made[capabilities.key] = plan(
+                self.bound,
+                self.shape,
+                capabilities,
+                forced=self.forced,
+                single=self.single,
+                push_down=self.push_down,
+            )
+        return self.made[capabilities.key]
+
+    def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
+        """What a site is asked."""
+        one = self.of(capabilities)
+        return None if one is None else one.pushed
+
+
+@frozen(kw_only=True, eq=False)
+class Question:
+    """What a request asks the cores of ``sites`` for.
+
+    ``listed`` are the sites among which they were selected, ``cores`` what was known of theirs.
+    ``seen`` is what the asker may see, ``allowed`` that and the condition of the path, both in
+    terms of a core; None for everything. ``selects``: what selected the sites. ``straight``: how
+    the answer is made of few rows, None where they have to go through all stages.
+    """
+
+    listed: SiteList
+    selects: tuple[str, ...]
+    sites: tuple[Site, ...]
+    cores: tuple[Capabilities | None, ...]
+    bound: Bound
+    shape: Layout
+    plans: Plans
+    seen: CoreFilter | None
+    allowed: CoreFilter | None
+    straight: Straight | None
+
+
+async def question(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    *,
+    extra: tuple[FilterTree, ...] = (),
+    forced: CoreFilter | None = None,
+    push_down: bool = True,
+) -> Question:
+    """What ``fetch`` asks, with the same arguments; raise BadRequest as it does."""
+    identity = request.identity
+    key = (
+        schema.name,
+        request.parameters,
+        request.sites,
+        extra,
+        forced,
+        push_down,
+        identity.user,
+        identity.roles,
+        identity.superuser,
+    )
+    known: Question | None = context.kept.find(key)
+    if known is not None:
+        again = _again(context, known)
+        if again is not None:
+            return again
+    made, lasts = await _made(context, request, schema, extra, forced, push_down=push_down)
+    if lasts:
+        context.kept.keep(key, made)
+    return made
+
+
+def _again(context: Context, known: Question) -> Question | None:
+    """A question for the sites of now; None when their cores are not those of before."""
+    listed = context.sites.listed
+    same = listed is known.listed
+    sites = known.sites if same else listed.select(known.selects)
+    if tuple(map(_CORE, sites)) != known.cores:
+        return None
+    return known if same else evolve(known, listed=listed, sites=sites)
+
+
+async def _made(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    extra: tuple[FilterTree, ...],
+    forced: CoreFilter | None,
+    *,
+    push_down: bool,
+) -> tuple[Question, bool]:
+    """A question, and whether it is the same at any moment and in any zone."""
+    query = parse_query(request.parameters)
+    selects = request.sites or query.backends
+    sites = context.sites.select(selects)
+    seen = visibility(
+        request.identity, schema.table, strict=context.config.auth.strict_host_authorization
+    )
+    moment = await moment_of(context, request)
+    cores = known_cores(sites)
+    view = view_of(context, request.identity, schema.table)
+    bound = bind(query, names_of(context, schema, cores), view, moment, extra)
+    shape = layout(bound, cores)
+    allowed = both(seen, forced)
+    made = Question(
+        listed=context.sites.listed,
+        selects=selects,
+        sites=sites,
+        cores=tuple(map(_CORE, sites)),
+        bound=bound,
+        shape=shape,
+        plans=Plans(bound, shape, allowed, len(sites) == 1, push_down),
+        seen=seen,
+        allowed=allowed,
+        straight=straight(bound, shape),
+    )
+    lasts = bound.timeless and context.kept.is_short(request) and not holds_date(request)
+    return made, lasts
