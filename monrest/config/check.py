@@ -155,7 +155,7 @@ def _is_command(item: str) -> bool:
     """Whether it selects commands: read from the data of the catalogue, whose room is above."""
     if span := _COMMAND_NUMBERS.match(item):
         return int(span[1]) <= int(span[2] or span[1])
-    catalogue = json.loads((files("monrest.commands") / "commands.json").read_text("utf-8"))
+    catalogue = json.loads((files("monrest.livestatus") / "commands.json").read_text("utf-8"))
     return any(item.lower() in commands for commands in catalogue.values())
 
 

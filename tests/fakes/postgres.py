@@ -50,6 +50,10 @@ class PostgresServer:
         except Exception as error:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise PostgresMissing(f"PostgreSQL does not start: {error}") from error
+        # No test switches the machine off: what the system has is as good as written.
+        for setting in ("fsync", "full_page_writes"):
+            self.execute(f"ALTER SYSTEM SET {setting} = off")
+        self.execute("SELECT pg_reload_conf()")
 
     def url(self, database="postgres", user="postgres"):
         """The URL of a database on this server, for SQLAlchemy."""

@@ -18,12 +18,17 @@ def endpoint(**more):
     return Endpoint(**{"path": "/hosts/<x>/y", "description": "a <x> | b", "handler": None, **more})
 
 
-def test_the_page_is_up_to_date():
-    assert PAGE.read_text() == reference(), "run: make docs"
+def test_the_page_is_up_to_date(page):
+    assert PAGE.read_text() == page, "run: make docs"
+
+
+@pytest.fixture(scope="module")
+def page():
+    return reference()
 
 
 @each("one", ENDPOINTS, ids=[one.path for one in ENDPOINTS])
-def test_every_endpoint_is_declared_whole(one):
+def test_every_endpoint_is_declared_whole(page, one):
     assert one.description
     assert "\n" not in one.description
     # A file, or what only ever is an error, has no columns: its text says what it is.
@@ -32,12 +37,11 @@ def test_every_endpoint_is_declared_whole(one):
         assert column.type
         assert column.description
     assert len({column.name for column in one.columns}) == len(one.columns)
-    assert f"### {', '.join(one.methods)} `{one.path}`" in reference()
+    assert f"### {', '.join(one.methods)} `{one.path}`" in page
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_column_of_a_collection_is_there(name):
-    page = reference()
+@each("name", SCHEMAS)
+def test_every_column_of_a_collection_is_there(page, name):
     start = page.index(f"### Columns of {name}\n")
     section = page[start : page.find("\n### ", start + 1)]
     prefixes = tuple(one.prefix for one in JOINED.get(name, ()))
