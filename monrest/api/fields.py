@@ -350,6 +350,18 @@ def fields_of(request: RestRequest) -> dict[str, Any]:
     return found
 
 
+def named_sites(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Give the sites that fields of a body name; BadRequest for what is no list of them."""
+    found: list[str] = []
+    for name in SITES:
+        value = fields.get(name)
+        items = value.split(",") if isinstance(value, str) else value or []
+        if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
+            raise BadRequest(f"invalid {name}", f"{name}: expected a list of sites")
+        found += [one.strip() for one in items if one.strip()]
+    return tuple(found)
+
+
 def selected_sites(request: RestRequest) -> tuple[str, ...]:
     """Give the sites that a request names beside its fields: in parameters or before the path."""
     named = [

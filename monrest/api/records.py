@@ -75,19 +75,24 @@ class StoredRecords(Generic[T]):
         read = self.read(key)
         return lambda connection: next(iter(read(connection)), None)
 
-    def number_from(self, first: int, connection: Connection) -> int:
-        """Give the first number from ``first`` on that is no key."""
-        query = select(self.key).where(self.key >= first).order_by(self.key)
-        number = first
-        for taken in connection.execute(query).scalars():
-            if taken != number:
-                break
-            number += 1
-        return number
-
     def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
         """Store a new record."""
         connection.execute(insert(self.table).values({self.key.name: key, "version": 1, **values}))
+
+    def add_number(self, first: int, values: Mapping[str, Any]) -> Work[int]:
+        """Store a new record with the first free number from ``first`` on; gives the number."""
+        query = select(self.key).where(self.key >= first).order_by(self.key)
+
+        def work(connection: Connection) -> int:
+            number = first
+            for taken in connection.execute(query).scalars():
+                if taken != number:
+                    break
+                number += 1
+            self.add(connection, number, values)
+            return number
+
+        return work
 
     def replace(
         self,
@@ -170,13 +175,9 @@ class Records(ABC, Generic[T]):
     create_roles: tuple[str, ...] = ()
     write_roles: tuple[str, ...] = ()
     list_parameters: tuple[Parameter, ...] = LIST_PARAMETERS
-    parameters: tuple[Parameter, ...] = field()
+    further_parameters: tuple[Parameter, ...] = ()
     create_parameters: tuple[Parameter, ...] = ()
     texts: Mapping[str, str] = field(factory=dict)
-
-    @parameters.default
-    def _declared(self) -> tuple[Parameter, ...]:
-        return self.fields.parameters()
 
     # ---------------------------------------------------------------- what a family says
 
@@ -299,6 +300,7 @@ class Records(ABC, Generic[T]):
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Declare the six of them."""
         columns = self.shown or self.columns
+        parameters = (*self.fields.parameters(), *self.further_parameters)
         everything = Endpoint(
             path=self.path,
             description=self.summary,
@@ -317,7 +319,7 @@ class Records(ABC, Generic[T]):
             parameters=OBJECT_PARAMETERS,
         )
         write = evolve(
-            item, roles=self.write_roles, parameters=self.parameters, columns=DONE, structured=True
+            item, roles=self.write_roles, parameters=parameters, columns=DONE, structured=True
         )
         return (
             everything,
@@ -328,7 +330,7 @@ class Records(ABC, Generic[T]):
                 description=f"create a {self.title}",
                 text=self.texts.get("create", ""),
                 handler=self.create,
-                parameters=(*self.parameters, *self.create_parameters),
+                parameters=(*parameters, *self.create_parameters),
                 columns=(*DONE, self.made),
                 roles=self.create_roles or self.write_roles,
             ),

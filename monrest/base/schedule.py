@@ -24,7 +24,7 @@ _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "
 _FIELDS = 5
 _LONGEST = 200
 _RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31)}
-_MOST_ENTRIES = 100
+MOST_ENTRIES = 100
 
 
 def read(value: Any, name: str = "schedule") -> list[dict[str, Any]]:
@@ -33,8 +33,8 @@ def read(value: Any, name: str = "schedule") -> list[dict[str, Any]]:
         return []
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise BadRequest(f"invalid {name}", f"{name}: expected a list of objects")
-    if len(value) > _MOST_ENTRIES:
-        raise BadRequest(f"invalid {name}", f"{name}: expected at most {_MOST_ENTRIES} entries")
+    if len(value) > MOST_ENTRIES:
+        raise BadRequest(f"invalid {name}", f"{name}: expected at most {MOST_ENTRIES} entries")
     for at, entry in enumerate(value):
         cron(entry, f"{name}.{at}")
     return value

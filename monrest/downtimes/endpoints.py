@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from monrest.api.endpoint import (
-    LIST_PARAMETERS,
-    OBJECT_PARAMETERS,
-    SITE_PARAMETERS,
-    Context,
-    Endpoint,
-    Parameter,
-)
-from monrest.api.fields import SITES, fields_of, selected_sites
-from monrest.api.lists import local_schema, reselect, select, sparse
-from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, Conflict, NotFound, RestError
-from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Parameter
+from monrest.api.fields import SITES, named_sites, selected_sites
+from monrest.api.records import Records, Save, first_number, number_of
+from monrest.base.values import Column, RestRequest
 from monrest.commands.permissions import refused_to_all
 from monrest.downtimes import cores
 from monrest.downtimes import store as statements
 from monrest.downtimes.access import require_commands, visible
-from monrest.downtimes.model import TARGETS, Downtime, checked
+from monrest.downtimes.model import FIELDS, TARGETS, Downtime, checked
 from monrest.downtimes.orders import command_of
-from monrest.store.merge import merged
+from monrest.downtimes.store import STORED
 
 COLUMNS = (
     Column("backends", "array_of_strings", "", "ids of the sites that it is for"),
@@ -45,42 +36,6 @@ COLUMNS = (
     Column("servicegroup", "array_of_strings", "", "service groups"),
     Column("target", "string", "", f"type of its objects: {', '.join(TARGETS)}"),
 )
-_KNOWN = {one.name for one in COLUMNS}
-_MOST_DIGITS = 9
-_MINE = frozenset({"created_by", "edited_by", "last_changed"})
-_WRITTEN = (
-    Column("count", "number", "", "always 1"),
-    Column("message", "string", "", "what was done"),
-)
-_MADE = (*_WRITTEN, Column("file", "string", "", "number of the new downtime"))
-
-FIELDS = (
-    Parameter(name="target", description=f"type of the objects: {', '.join(TARGETS)}"),
-    Parameter(name="host", description="hosts, a list or with commas"),
-    Parameter(name="service", description="services, each on each of the hosts"),
-    Parameter(name="hostgroup", description="host groups"),
-    Parameter(name="servicegroup", description="service groups"),
-    Parameter(name="schedule", description="list of objects with `type` day, week, month, "
-              "monthday or cust, and `minute`, `hour`, `week_day` (0 to 7, with commas), `day`, "
-              "`month_day` (as `1st_Monday`, `Last_Friday`) or `cust` (five cron fields)"),
-    Parameter(name="duration", description="minutes, default 120", type="integer"),
-    Parameter(name="fixed", description="0 for flexible, default 1", type="boolean"),
-    Parameter(name="flex_range", description="minutes, default 720", type="integer"),
-    Parameter(name="childoptions", description="0, 1 or 2, for hosts", type="integer"),
-    Parameter(name="comment", description="default `automatic downtime`"),
-    Parameter(name="backends", description="comma list of sites, default: all of them"),
-)  # fmt: skip
-
-
-def record(context: Context, downtime: Downtime) -> dict[str, Any]:
-    """One downtime as it is shown."""
-    sites, unknown = cores.chosen(downtime, context.sites.sites)
-    return {
-        **downtime.record,
-        "backends": [site.id for site in sites] + unknown if downtime.sites else [],
-        "error": downtime.problems,
-        "file": downtime.number,
-    }
 
 
 def _order(downtime: Downtime) -> tuple[Any, ...]:
@@ -90,70 +45,19 @@ def _order(downtime: Downtime) -> tuple[Any, ...]:
     return (downtime.target, hosts, *rest, downtime.number)
 
 
-# -------------------------------------------------------------------- reading
-
-
-async def recurring_downtimes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/recurring_downtimes."""
-    stored = await context.database.run(statements.everything)
-    enabled = {site.id for site in context.sites.select(selected_sites(request))}
-    found = [one for one in stored if not one.sites or enabled & _ids(context, one)]
-    shown = sorted(await visible(context, request.identity, found), key=_order)
-    rows = [record(context, one) for one in shown]
-    further = sorted({name for row in rows for name in row} - _KNOWN)
-    columns = (*COLUMNS, *(Column(name) for name in further))
-    schema = local_schema("recurring_downtimes", columns, ())
-    answer = await select(context, request, schema, rows)
-    return await sparse(context, request, answer, frozenset({"error", *further}))
-
-
 def _ids(context: Context, downtime: Downtime) -> set[str]:
     return {site.id for site in cores.chosen(downtime, context.sites.sites)[0]}
-
-
-async def _one(context: Context, request: RestRequest, name: str) -> Downtime:
-    """Find the downtime of a path, if the asker may see it; NotFound."""
-    found = None
-    if name.isascii() and name.isdigit() and name[0] != "0" and len(name) <= _MOST_DIGITS:
-        found = await context.database.run(statements.one(int(name)))
-    if found is None or not await visible(context, request.identity, [found]):
-        raise NotFound("no such downtime")
-    return found
-
-
-async def recurring_downtime(
-    context: Context, request: RestRequest, where: tuple[str, ...]
-) -> Answer:
-    """Answer GET /mon/recurring_downtimes/<file>."""
-    shown = record(context, await _one(context, request, where[0]))
-    value = {name: item for name, item in shown.items() if name != "error" or item is not None}
-    return await reselect(context, request, Document(value=value, columns=COLUMNS))
-
-
-# -------------------------------------------------------------------- changing
 
 
 def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
     return {site.id: site.name for site in context.sites.select(tuple(items))}
 
 
-def _named(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """The sites among the fields of a JSON body."""
-    found: list[str] = []
-    for name in SITES:
-        value = fields.get(name)
-        items = value.split(",") if isinstance(value, str) else value or []
-        if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
-            raise BadRequest(f"invalid {name}", f"{name}: expected a list of sites")
-        found += [one.strip() for one in items if one.strip()]
-    return tuple(found)
-
-
 def _complete(
     context: Context, request: RestRequest, fields: Mapping[str, Any], created_by: str
 ) -> dict[str, Any]:
-    given = {name: value for name, value in fields.items() if name not in _MINE}
-    made = checked(given, context.config.commands)
+    """A record as it is stored; Forbidden for a command that nobody may send here."""
+    made = checked(fields, context.config.commands)
     if (disabled := refused_to_all(command_of(made), context.config.commands)) is not None:
         raise disabled
     return {
@@ -164,150 +68,99 @@ def _complete(
     }
 
 
-async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/recurring_downtimes."""
-    try:
-        fields = fields_of(request)
-        first = str(fields.get("file", ""))
-        digits = first.isascii() and first.isdigit() and len(first) <= _MOST_DIGITS
-        sites = _sites(context, _named(fields) or selected_sites(request))
-        made = _complete(context, request, fields, request.identity.user)
-        await require_commands(context, request.identity, made, sites)
-        number = await context.database.change(
-            statements.add(
-                max(1, int(first)) if digits else 1,
-                made,
-                sites,
-                context.wall.now(),
-                context.zone,
+class RecurringDowntimeRecords(Records[Downtime]):
+    """Who sees which recurring downtimes, and what becomes of one that is sent."""
+
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> Sequence[Downtime]:
+        """Give those of which the asker sees the objects; in a list those of selected sites."""
+        number = None if key is None else number_of(key)
+        if key is not None and number is None:
+            return []
+        found = await context.database.run(STORED.read(number))
+        if key is None:
+            enabled = {site.id for site in context.sites.select(selected_sites(request))}
+            found = [one for one in found if not one.sites or enabled & _ids(context, one)]
+        return sorted(await visible(context, request.identity, found), key=_order)
+
+    def name(self, one: Downtime) -> str:
+        """Give the number."""
+        return str(one.number)
+
+    async def rows(self, context: Context, found: Iterable[Downtime]) -> list[dict[str, Any]]:
+        """Give them with what is wrong and with the sites that there are."""
+        rows = []
+        for one in found:
+            sites, unknown = cores.chosen(one, context.sites.sites)
+            rows.append(
+                {
+                    **one.record,
+                    "backends": [site.id for site in sites] + unknown if one.sites else [],
+                    "error": one.problems,
+                    "file": one.number,
+                }
             )
-        )
-    except RestError as error:
-        _audit(request, "create", "", error)
-        raise
-    _audit(request, "create", str(number))
-    value = {"message": "successfully created downtime.", "file": str(number), "count": 1}
-    return Document(value=value)
+        return rows
 
+    def document(self, one: Downtime) -> dict[str, Any]:
+        """Give what is stored."""
+        return dict(one.record)
 
-async def replace(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/recurring_downtimes/<file>."""
-    return await _change(context, request, where[0], patch=False)
+    async def add(self, context: Context, request: RestRequest, save: Save) -> str:
+        """Store it for those who may command all objects."""
+        sites = _sites(context, named_sites(save.fields) or selected_sites(request))
+        made = _complete(context, request, save.fields, request.identity.user)
+        await require_commands(context, request.identity, made, sites)
+        first, now = first_number(save.fields.get("file")), context.wall.now()
+        work = statements.add(first, made, sites, now, context.zone)
+        return str(await context.database.change(work))
 
-
-async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer PATCH /mon/recurring_downtimes/<file>."""
-    return await _change(context, request, where[0], patch=True)
-
-
-async def _change(context: Context, request: RestRequest, name: str, *, patch: bool) -> Answer:
-    old = await _one(context, request, name)
-    try:
+    async def require_write(self, context: Context, request: RestRequest, old: Downtime) -> None:
+        """Raise Forbidden for who may not command all objects of what is stored."""
         await require_commands(context, request.identity, old.record, old.sites)
-        fields = fields_of(request)
-        named = _named(fields) or _named(dict(request.parameters))
+
+    async def replace(
+        self, context: Context, request: RestRequest, old: Downtime, save: Save
+    ) -> bool:
+        """Store it for those who may command all new objects as well."""
+        named = named_sites(save.sent) or named_sites(dict(request.parameters))
         # null stands for what a new one has: the sites of the request, or all of them.
-        kept = patch and not named and all(fields.get(name, "") is not None for name in SITES)
-        sites = dict(old.sites) if kept else _sites(context, named or request.sites)
-        if patch:
-            fields = {key: value for key, value in fields.items() if key not in SITES}
-            fields = merged(dict(old.record), fields)
-        made = _complete(context, request, fields, old.record.get("created_by", ""))
+        given = all(save.sent.get(name, "") is not None for name in SITES)
+        sites = dict(old.sites)
+        if named or not save.patch or not given:
+            sites = _sites(context, named or request.sites)
+        made = _complete(context, request, save.fields, old.record.get("created_by", ""))
         await require_commands(context, request.identity, made, sites)
         work = statements.replace(old, made, sites, context.wall.now(), context.zone)
-        if not await context.database.change(work):
-            raise Conflict("the downtime was changed meanwhile", "read it again and repeat this")
-    except RestError as error:
-        _audit(request, "change", name, error)
-        raise
-    _audit(request, "change", name)
-    return Document(value={"message": "successfully saved 1 downtime.", "count": 1})
+        return await context.database.change(work)
+
+    async def remove(self, context: Context, old: Downtime) -> bool:
+        """Delete it with its occurrences."""
+        return await context.database.change(STORED.remove(old.number))
 
 
-async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer DELETE /mon/recurring_downtimes/<file>."""
-    old = await _one(context, request, where[0])
-    try:
-        await require_commands(context, request.identity, old.record, old.sites)
-        if not await context.database.change(statements.remove(old.number)):
-            raise NotFound("no such downtime")
-    except RestError as error:
-        _audit(request, "delete", where[0], error)
-        raise
-    _audit(request, "delete", where[0])
-    return Document(value={"message": "successfully removed 1 downtime.", "count": 1})
-
-
-def _audit(request: RestRequest, what: str, target: str, error: RestError | None = None) -> None:
-    audit(
-        request.identity,
-        request.caller,
-        f"recurring downtime {what}",
-        target=target,
-        result="ok" if error is None else error.message,
-    )
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/recurring_downtimes",
-        description="recurring downtimes",
-        text="Those of which all objects are visible, or a member of each group.",
-        handler=recurring_downtimes,
-        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
-        columns=COLUMNS,
+ENDPOINTS = RecurringDowntimeRecords(
+    noun="downtime",
+    title="recurring downtime",
+    path="/mon/recurring_downtimes",
+    key="file",
+    summary="recurring downtimes",
+    columns=COLUMNS,
+    optional=frozenset({"error"}),
+    fields=FIELDS,
+    further_parameters=(
+        Parameter(name="backends", description="comma list of sites, default: all of them"),
     ),
-    Endpoint(
-        path="/mon/recurring_downtimes",
-        methods=("POST",),
-        description="create a recurring downtime",
-        text="Needs the permission to send commands for all objects. Fields that are not known "
-        "are kept. Number is the first free one from `file` on.",
-        handler=create,
-        shape="object",
-        parameters=(*FIELDS, Parameter(name="file", description="first number", type="integer")),
-        columns=_MADE,
-        structured=True,
-    ),
-    Endpoint(
-        path="/mon/recurring_downtimes/<file>",
-        description="one recurring downtime",
-        handler=recurring_downtime,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/recurring_downtimes/<file>",
-        methods=("POST",),
-        description="replace a recurring downtime",
-        text="Needs the permission to send commands for all objects, old and new.",
-        handler=replace,
-        shape="object",
-        parameters=FIELDS,
-        columns=_WRITTEN,
-        structured=True,
-    ),
-    Endpoint(
-        path="/mon/recurring_downtimes/<file>",
-        methods=("PATCH",),
-        description="change fields of a recurring downtime",
-        text="The body is merged into what is stored: null removes a field, lists are changed "
-        "position by position.",
-        handler=update,
-        shape="object",
-        parameters=FIELDS,
-        columns=_WRITTEN,
-        structured=True,
-    ),
-    Endpoint(
-        path="/mon/recurring_downtimes/<file>",
-        methods=("DELETE",),
-        description="remove a recurring downtime",
-        text="Downtimes that are set already stay.",
-        handler=delete,
-        shape="object",
-        parameters=(),
-        columns=_WRITTEN,
-    ),
-)
+    create_parameters=(Parameter(name="file", description="first number", type="integer"),),
+    made=Column("file", "string", "", "number of the new downtime"),
+    created="successfully created downtime.",
+    list_parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+    texts={
+        "list": "Those of which all objects are visible, or a member of each group.",
+        "create": "Needs the permission to send commands for all objects. Fields that are not "
+        "known are kept. Number is the first free one from `file` on.",
+        "replace": "Needs the permission to send commands for all objects, old and new.",
+        "delete": "Downtimes that are set already stay.",
+    },
+).endpoints()

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from attrs import field, frozen
 
+from monrest.api.fields import Choice, Fields, NameList, Number, Ruled
 from monrest.base import schedule
 from monrest.base.errors import BadRequest
-from monrest.base.truth import truth
 from monrest.commands import texts
 from monrest.config.values import CommandsConfig
 from monrest.livestatus.command import Target
-from monrest.store.storable import require_storable
 
 HOST, HOSTGROUP, SERVICE, SERVICEGROUP = "host", "hostgroup", "service", "servicegroup"
 TARGETS = (HOST, HOSTGROUP, SERVICE, SERVICEGROUP)
@@ -27,26 +27,11 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     SERVICE: (HOST, SERVICE),
     SERVICEGROUP: (SERVICEGROUP,),
 }
-NOT_STORED = frozenset({"backend", "backends", "error", "file", "fixable", "id"})
-"""What is known from elsewhere: whoever sends a record back need not take them out."""
-
 _LINE_END = re.compile(r"\r\n|[\r\n\t]")
 _MINUTE = 60
-_MOST_MINUTES = 10 * 366 * 24 * 60
-_MOST_NAMES = 1000
 _MOST_PAIRS = 10_000
 _LONGEST_NAME = 4096
 _LONGEST_COMMENT = 4096
-_LONGEST = 1_048_576
-_MOST_DIGITS = 9
-_DEFAULTS: Mapping[str, Any] = {
-    "schedule": [],
-    "duration": 120,
-    "fixed": 1,
-    "flex_range": 720,
-    "childoptions": 0,
-    "comment": "automatic downtime",
-}
 
 
 @frozen(kw_only=True)
@@ -105,16 +90,78 @@ def targets_of(record: Mapping[str, Any]) -> list[Target]:
     return [Target(f"{kind}s", name) for name in record[kind]]
 
 
+def _name(item: Any) -> tuple[str, ...] | None:
+    """One name; null is none, a number is one."""
+    if item is None:
+        return ()
+    named = isinstance(item, (str, int)) and not isinstance(item, bool)
+    return (str(item).strip(),) if named else None
+
+
+def _check_name(kind: str, name: str) -> None:
+    if len(name) > _LONGEST_NAME:
+        raise BadRequest(
+            f"invalid {kind}", f"{kind}: expected names of at most {_LONGEST_NAME} characters"
+        )
+    texts.check(kind, name)
+    texts.no_semicolon(kind, name)
+
+
+def _comment(value: Any) -> str:
+    if not isinstance(value, str | None):
+        raise BadRequest("invalid comment", "comment: expected a text")
+    text = _LINE_END.sub(" ", value or "").strip()
+    texts.check("comment", text)
+    if len(text) > _LONGEST_COMMENT:
+        raise BadRequest(
+            "invalid comment", f"comment: expected at most {_LONGEST_COMMENT} characters"
+        )
+    return text or "automatic downtime"
+
+
+_Names = partial(
+    NameList,
+    most=1000,
+    item=_name,
+    check=_check_name,
+    ordered=True,
+    number="at most {most} names",
+)
+_Minutes = partial(Number, least=1, most=10 * 366 * 24 * 60)
+
+FIELDS = Fields(
+    (
+        _Names(HOST, "hosts, a list or with commas"),
+        _Names(SERVICE, "services, each on each of the hosts"),
+        _Names(HOSTGROUP, "host groups"),
+        _Names(SERVICEGROUP, "service groups"),
+        Choice("target", "type of the objects", TARGETS),
+        Ruled("schedule", "list of objects with `type` day, week, month, monthday or cust, and "
+              "`minute`, `hour`, `week_day` (0 to 7, with commas), `day`, `month_day` (as "
+              "`1st_Monday`, `Last_Friday`) or `cust` (five cron fields)", type="list",
+              rule=schedule.read, most=f"{schedule.MOST_ENTRIES} entries"),
+        _Minutes("duration", "minutes, default 120", default=120),
+        _Minutes("flex_range", "minutes, default 720", default=720),
+        Number("fixed", "0 for flexible, default 1", least=0, most=1, default=1, words=True),
+        Number("childoptions", "for hosts", least=0, most=2, words=True),
+        Ruled("comment", "default `automatic downtime`", rule=_comment,
+              most=f"{_LONGEST_COMMENT} characters"),
+    ),
+    computed=frozenset(
+        {"backend", "backends", "created_by", "edited_by", "error", "file", "fixable", "id",
+         "last_changed"}
+    ),
+)  # fmt: skip
+
+
 def checked(given: Mapping[str, Any], config: CommandsConfig) -> dict[str, Any]:
     """A whole record as it is stored, with defaults for what was left out.
 
     BadRequest that names the field and what was expected.
     """
-    given = {key: value for key, value in given.items() if key not in NOT_STORED}
-    record = {**given, **{key: _DEFAULTS[key] for key in _DEFAULTS if given.get(key) is None}}
-    for kind in TARGETS:
-        record[kind] = _names(kind, given.get(kind))
-    record["target"] = _target(given.get("target"), record)
+    record = FIELDS.record(given)
+    named = (kind for kind in (SERVICE, HOST, HOSTGROUP, SERVICEGROUP) if record[kind])
+    record["target"] = record["target"] or next(named, SERVICE)
     for kind in _LISTS[record["target"]]:
         if not record[kind]:
             raise BadRequest(
@@ -125,81 +172,11 @@ def checked(given: Mapping[str, Any], config: CommandsConfig) -> dict[str, Any]:
         raise BadRequest(
             "too many objects", f"host, service: expected at most {_MOST_PAIRS} pairs of them"
         )
-    record["schedule"] = schedule.read(record["schedule"])
     for key in ("duration", "flex_range"):
-        record[key] = _number(key, record[key], 1, _MOST_MINUTES)
         if 0 < config.downtime_max_duration < record[key] * _MINUTE:
             raise BadRequest(
                 "downtime is too long",
                 f"{key}: expected at most {int(config.downtime_max_duration) // _MINUTE} minutes "
                 "(commands.downtime_max_duration)",
             )
-    record["fixed"] = _number("fixed", record["fixed"], 0, 1)
-    record["childoptions"] = _number("childoptions", record["childoptions"], 0, 2)
-    record["comment"] = _comment(record["comment"])
-    require_storable(record, _LONGEST)
     return record
-
-
-def _target(value: Any, record: Mapping[str, Any]) -> str:
-    """The type that was given, else the first for which there are names."""
-    if value is None or value == "":
-        named = (kind for kind in (SERVICE, HOST, HOSTGROUP, SERVICEGROUP) if record[kind])
-        return next(named, SERVICE)
-    if value not in TARGETS:
-        raise BadRequest("invalid target", f"target: expected one of {', '.join(TARGETS)}")
-    return str(value)
-
-
-def _names(kind: str, value: Any) -> list[str]:
-    """A list of names, or a text with commas, as a sorted list."""
-    if value is None:
-        return []
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list):
-        raise BadRequest(f"invalid {kind}", f"{kind}: expected a list of names")
-    found: set[str] = set()
-    for item in items:
-        if item is None:
-            continue
-        if isinstance(item, bool) or not isinstance(item, (str, int)):
-            raise BadRequest(f"invalid {kind}", f"{kind}: expected a list of names")
-        name = str(item).strip()
-        if len(name) > _LONGEST_NAME:
-            raise BadRequest(
-                f"invalid {kind}", f"{kind}: expected names of at most {_LONGEST_NAME} characters"
-            )
-        texts.check(kind, name)
-        texts.no_semicolon(kind, name)
-        found.add(name)
-    found.discard("")
-    if len(found) > _MOST_NAMES:
-        raise BadRequest(f"invalid {kind}", f"{kind}: expected at most {_MOST_NAMES} names")
-    return sorted(found)
-
-
-def _number(key: str, value: Any, least: int, most: int) -> int:
-    number: int | None = None
-    if isinstance(value, str):
-        text = value.strip().lower()
-        if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
-            number = int(text)
-        elif most <= len(TARGETS):
-            number = truth(text)  # a boolean is 0 or 1
-    elif isinstance(value, (bool, int)) or (isinstance(value, float) and value.is_integer()):
-        number = int(value)
-    if number is None or not least <= number <= most:
-        raise BadRequest(f"invalid {key}", f"{key}: expected a number from {least} to {most}")
-    return number
-
-
-def _comment(value: Any) -> str:
-    if not isinstance(value, str):
-        raise BadRequest("invalid comment", "comment: expected a text")
-    text = _LINE_END.sub(" ", value).strip()
-    texts.check("comment", text)
-    if len(text) > _LONGEST_COMMENT:
-        raise BadRequest(
-            "invalid comment", f"comment: expected at most {_LONGEST_COMMENT} characters"
-        )
-    return text or str(_DEFAULTS["comment"])

@@ -25,7 +25,7 @@ from monrest.downtimes import cores, effect
 from monrest.downtimes import store as statements
 from monrest.downtimes.model import Downtime
 from monrest.downtimes.orders import AUTHOR, Order, orders_of
-from monrest.downtimes.store import Occurrence
+from monrest.downtimes.store import STORED, Occurrence
 from monrest.sites.commands import SentToSite, send
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -291,7 +291,7 @@ class RecurringDowntimes(Service):
         if token is None:
             return False
         try:
-            downtimes = await self.database.run(statements.everything)
+            downtimes = await self.database.run(STORED.read())
             await self._check([one for one in downtimes if wanted(one)], token)
         except (Unavailable, DutyLostError) as error:
             self.log.info("recurring downtimes are not checked now: {reason}", reason=str(error))

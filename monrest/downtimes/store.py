@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
+from monrest.api.records import StoredRecords, Work
 from monrest.base.schedule import between, following
 from monrest.downtimes.model import Downtime
 from monrest.store import recurring
 from monrest.store.tables import downtime_occurrences as occurrences
 from monrest.store.tables import recurring_downtimes as downtimes
-
-T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 _LATEST = 31 * 86400
 """Seconds after which an occurrence is given up that nobody could trigger."""
@@ -36,23 +34,20 @@ class Occurrence:
     accepted: Mapping[str, Sequence[str]]
 
 
-def downtime_of(row: Row[Any]) -> Downtime:
-    """One stored row."""
+def downtime_of(row: Row[*tuple[Any, ...]]) -> Downtime:
+    """One stored row, also with columns of other tables."""
     values = row._mapping
     return Downtime(
-        number=values["number"],
-        record=values["record"],
-        sites=values["sites"],
-        error=values["error"],
-        failure=values["failure"],
-        version=values["version"],
+        number=values[downtimes.c.number],
+        record=values[downtimes.c.record],
+        sites=values[downtimes.c.sites],
+        error=values[downtimes.c.error],
+        failure=values[downtimes.c.failure],
+        version=values[downtimes.c.version],
     )
 
 
-def everything(connection: Connection) -> list[Downtime]:
-    """All downtimes by number."""
-    query = select(downtimes).order_by(downtimes.c.number)
-    return [downtime_of(row) for row in connection.execute(query)]
+STORED = StoredRecords(downtimes, downtime_of)
 
 
 def versions(connection: Connection) -> dict[int, int]:
@@ -61,45 +56,25 @@ def versions(connection: Connection) -> dict[int, int]:
     return {row.number: row.version for row in connection.execute(query)}
 
 
-def one(number: int) -> Work[Downtime | None]:
-    """The downtime with this number."""
-
-    def work(connection: Connection) -> Downtime | None:
-        row = connection.execute(select(downtimes).where(downtimes.c.number == number))
-        found = row.one_or_none()
-        return None if found is None else downtime_of(found)
-
-    return work
-
-
 # -------------------------------------------------------------------- records
+
+
+def _values(
+    record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
+) -> dict[str, Any]:
+    crons = Downtime(number=0, record=record).crons()
+    return {
+        "record": dict(record),
+        "sites": dict(sites),
+        "next_at": following(crons, now, zone),
+    }
 
 
 def add(
     first: int, record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
 ) -> Work[int]:
     """Store a new one with the first free number from ``first`` on; gives the number."""
-
-    def work(connection: Connection) -> int:
-        query = select(downtimes.c.number).where(downtimes.c.number >= first)
-        number = first
-        for taken in connection.execute(query.order_by(downtimes.c.number)).scalars():
-            if taken != number:
-                break
-            number += 1
-        made = Downtime(number=number, record=record)
-        connection.execute(
-            insert(downtimes).values(
-                number=number,
-                record=dict(record),
-                sites=dict(sites),
-                next_at=following(made.crons(), now, zone),
-                version=1,
-            )
-        )
-        return number
-
-    return work
+    return STORED.add_number(first, _values(record, sites, now, zone))
 
 
 def replace(
@@ -110,37 +85,12 @@ def replace(
     Times of the old schedule that have come are occurrences before that.
     """
 
-    def work(connection: Connection) -> bool:
-        query = select(downtimes).where(
-            downtimes.c.number == old.number, downtimes.c.version == old.version
-        )
-        row = connection.execute(query).one_or_none()
-        if row is None:
-            return False
+    def before(connection: Connection, row: Row[*tuple[Any, ...]]) -> None:
         if row.next_at is not None and row.next_at <= now:
             _plan(connection, old, row.next_at, now, zone)
-        made = Downtime(number=old.number, record=record)
-        connection.execute(
-            update(downtimes)
-            .where(downtimes.c.number == old.number)
-            .values(
-                record=dict(record),
-                sites=dict(sites),
-                error=None,
-                failure=None,
-                next_at=following(made.crons(), now, zone),
-                version=old.version + 1,
-            )
-        )
-        return True
 
-    return work
-
-
-def remove(number: int) -> Work[bool]:
-    """Delete one with its occurrences; False when there is none."""
-    query = delete(downtimes).where(downtimes.c.number == number)
-    return lambda connection: connection.execute(query).rowcount == 1
+    values = {**_values(record, sites, now, zone), "error": None, "failure": None}
+    return STORED.replace(old.number, old.version, values, before)
 
 
 def report(of: Downtime, error: str | None) -> Work[bool]:
@@ -235,14 +185,7 @@ def unfinished(connection: Connection) -> list[Occurrence]:
     )
     return [
         Occurrence(
-            downtime=Downtime(
-                number=row._mapping[downtimes.c.number],
-                record=row._mapping[downtimes.c.record],
-                sites=row._mapping[downtimes.c.sites],
-                error=row._mapping[downtimes.c.error],
-                failure=row._mapping[downtimes.c.failure],
-                version=row._mapping[downtimes.c.version],
-            ),
+            downtime=downtime_of(row),
             at=row._mapping[occurrences.c.at],
             until=row._mapping[occurrences.c.until],
             number=row._mapping[occurrences.c.number],

@@ -301,7 +301,7 @@ def test_removing_one_that_is_due(world):
     number = world.add()
     world.sites[0].down = True
     world.pass_(120)
-    assert result(world.books.change(statements.remove(number)))
+    assert result(world.books.change(statements.STORED.remove(number)))
     world.sites[0].down = False
     world.pass_(300)
     assert world.begins() == []
@@ -309,7 +309,7 @@ def test_removing_one_that_is_due(world):
 
 def test_numbers(world):
     assert [world.add() for _ in range(3)] == [1, 2, 3]
-    result(world.books.change(statements.remove(2)))
+    result(world.books.change(statements.STORED.remove(2)))
     assert [world.add() for _ in range(2)] == [2, 4]
 
 
