@@ -16,7 +16,7 @@ from monrest.demo.tables import Column, Field, Part
 from monrest.query.schema import EMPTY
 
 Encode: TypeAlias = Callable[[Any], str]
-Separators: TypeAlias = tuple[str, str, str, str]
+Separators: TypeAlias = tuple[str, ...]
 
 _FLOAT: Encode = "%.10e".__mod__
 _MICRO: Encode = "%.6f".__mod__

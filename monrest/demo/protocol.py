@@ -1,4 +1,4 @@
-"""One client connection: lines to requests, answers in order."""
+"""One client connection: lines to requests, answers in order, waiting for what is asked for."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from monrest.demo.answer import Steps, answer
+from monrest.demo.conditions import CoreDiedError, RequestError, every
 from monrest.demo.core import Core
-from monrest.demo.execute import Steps, execute
-from monrest.demo.filters import CoreDiedError, RequestError
-from monrest.demo.request import Framing, Request, read_request
+from monrest.demo.request import Request
 from monrest.demo.tables import Table
-from monrest.demo.waiting import Waiting, must_wait
 
 _LONGEST_LINE = 65536
 _IDLE_SECONDS = 300
@@ -64,10 +63,10 @@ class LivestatusProtocol(Protocol):
         self._lines: deque[str] = deque()
         self._ended = False
         self._steps: Steps | None = None
-        self._framing = Framing()
+        self._request: Request | None = None
         self._next: IDelayedCall | None = None
         self._timeout: IDelayedCall | None = None
-        self._waiting: Waiting | None = None
+        self._waiting: _Waiting | None = None
         self._closed = False
 
     def connectionMade(self) -> None:
@@ -129,7 +128,7 @@ class LivestatusProtocol(Protocol):
                 if text:
                     self._lines.append(text)
                 else:
-                    self._request()
+                    self._begin()
             elif self._ended:
                 self._finish_input(line)
                 return
@@ -141,13 +140,14 @@ class LivestatusProtocol(Protocol):
         if rest:
             self._refuse(451, "Client connection terminated while request still incomplete")
         elif self._lines:
-            self._request()
+            self._begin()
             if not self._busy():
                 self._end()
         else:
             self._end()
 
-    def _request(self) -> None:
+    def _begin(self) -> None:
+        """Begin with the request that the lines are."""
         if not self._lines:
             self._end()
             return
@@ -163,31 +163,39 @@ class LivestatusProtocol(Protocol):
             self._refuse(452, "Invalid request method")
 
     def _get(self) -> None:
-        self._factory.core.counters["requests"] += 1
+        core = self._factory.core
+        core.counters["requests"] += 1
         self._expect(None)
-        framing = self._framing = Framing()
+        now, started = core.wall.now(), self._clock.seconds()
+        request = self._request = Request(self._factory.tables, now, started)
         try:
-            request = read_request(
-                self._lines, self._factory.tables, framing, self._factory.core.wall.now()
-            )
-            wait = must_wait(request)
+            request.read(self._lines)
+            waits = _must_wait(request)
         except RequestError as error:
             self._answer(error.code, f"{error.text}\n".encode("utf-8", "surrogateescape"))
-            return
         except CoreDiedError as death:
             self.abort()
             self._factory.die(death.line)
-            return
-        if wait:
-            core = self._factory.core
-            self._waiting = Waiting(core, self._clock, request, lambda: self._resume(request))
-            self._waiting.start()
         else:
-            self._begin(request)
+            if waits:
+                self._waiting = _Waiting(core, self._clock, request, self._waited)
+                self._waiting.start()
+            else:
+                self._steps = answer(core, request)
+                self._work()
 
-    def _begin(self, request: Request) -> None:
-        self._steps = execute(self._factory.core, request)
+    def _waited(self) -> None:
+        """Begin the answer after having waited."""
+        self._waiting = None
+        assert self._request is not None
+        self._steps = answer(self._factory.core, self._request)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Work on the answer, and take the next request when it is done."""
         self._work()
+        if self._next is None:
+            self._advance()
 
     def _work(self) -> None:
         """Work on the answer for a while."""
@@ -204,26 +212,17 @@ class LivestatusProtocol(Protocol):
                 self._answer(error.code, f"{error.text}\n".encode())
             else:
                 if self._clock.seconds() - started > _BUDGET:
-                    self._next = self._clock.callLater(0, self._resume)
+                    self._next = self._clock.callLater(0, self._go_on)
                     return
-
-    def _resume(self, request: Request | None = None) -> None:
-        """Go on with the answer, or begin it after having waited."""
-        self._waiting = None
-        if request is None:
-            self._work()
-        else:
-            self._begin(request)
-        if self._next is None:
-            self._advance()
 
     # ------------------------------------------------------------------ answers
 
     def _answer(self, code: int, body: bytes) -> None:
-        if self._framing.fixed16:
+        assert self._request is not None
+        if self._request.fixed16:
             self._send(b"%03d %11d\n" % (code, len(body)))
         self._send(body)
-        if not self._framing.keep_alive:
+        if not self._request.keep_alive:
             self._end()
 
     def _refuse(self, code: int, text: str) -> None:
@@ -257,3 +256,71 @@ class LivestatusProtocol(Protocol):
             self._refuse(451, "Timeout while reading the request")
         else:
             self._end()
+
+
+# -------------------------------------------------------------------- waiting
+
+
+def _must_wait(request: Request) -> bool:
+    """Whether a request says to wait for what is not so yet. Raises RequestError 400."""
+    if not request.wait_conditions and not request.wait_trigger:
+        return False
+    if not request.wait_conditions:
+        return True
+    subject = _subject(request)
+    if subject is None:
+        raise RequestError(400, "WaitCondition needs a WaitObject")
+    return not every(request.wait_conditions).holds(subject)
+
+
+def _subject(request: Request) -> object:
+    find = request.table.wait_object
+    if request.wait_object is None and find is not None:
+        return find("")
+    return request.wait_object
+
+
+@define(eq=False)
+class _Waiting:
+    """One waiting request. ``done`` is called once: when it happened, or at the time-out."""
+
+    core: Core
+    clock: IReactorTime
+    request: Request
+    done: Callable[[], None]
+    _undo: Callable[[], None] | None = None
+    _calls: list[IDelayedCall] = field(factory=list)
+
+    def start(self) -> None:
+        """Listen to the core and start the time-out."""
+        self._undo = self.core.wait(self._wake)
+        if self.request.wait_timeout:
+            self._later(self.request.wait_timeout / 1000)
+
+    def stop(self) -> None:
+        """Wait no longer and do nothing."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+        for call in self._calls:
+            if call.active():
+                call.cancel()
+
+    def _later(self, seconds: float) -> None:
+        self._calls.append(self.clock.callLater(seconds, self._go))
+
+    def _go(self) -> None:
+        self.stop()
+        self.done()
+
+    def _wake(self, happened: str) -> None:
+        request = self.request
+        if request.wait_trigger not in ("", "all", happened):
+            return
+        if not request.wait_conditions or every(request.wait_conditions).holds(_subject(request)):
+            # Not at once: the change that wakes us is still being made.
+            self.core.clock.callLater(0, self._go_if_waiting)
+
+    def _go_if_waiting(self) -> None:
+        if self._undo is not None:
+            self._go()
