@@ -1,4 +1,4 @@
-"""External commands: reading a line as Naemon does, and finding the function that obeys it.
+"""External commands: reading a line as Naemon does, and what each of them does.
 
 Success is silent; what is wrong with a command is answered as text
 (docs/spec/livestatus.md, "Commands on the wire").
@@ -7,13 +7,95 @@ Success is silent; what is wrong with a command is answered as text
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
-from monrest.demo.command_model import Argument, CommandError, CommandSpec, Values
-from monrest.demo.command_table import COMMANDS
-from monrest.demo.core import Core
+from attrs import frozen
+
+from monrest.demo.checks import Result, process, split_output, stop_flapping
+from monrest.demo.core import INTERVAL_LENGTH, Core
+from monrest.demo.downtimes import (
+    acknowledge,
+    cancel,
+    remove_acknowledgement,
+    schedule,
+)
+from monrest.demo.notifications import notify
+from monrest.demo.objects import MODIFIED, Contact, Downtime, Host, Target, label
 from monrest.demo.simulation import Simulation
+
+
+@frozen
+class Argument:
+    """One argument. ``type`` is an object type, id, ulong, int, bool, timestamp or str.
+
+    ``optional`` arguments may be empty or missing, and are then None or empty text.
+    """
+
+    name: str
+    type: str
+    optional: bool = False
+
+
+@frozen
+class Order:
+    """A command that was given: its name, and its arguments by name.
+
+    An argument that names an object is the object itself.
+    """
+
+    simulation: Simulation
+    name: str
+    values: Mapping[str, Any]
+
+    def __getitem__(self, argument: str) -> Any:
+        return self.values[argument]
+
+    @property
+    def core(self) -> Core:
+        """The core that obeys."""
+        return self.simulation.core
+
+    @property
+    def target(self) -> Target:
+        """The host or service that the first argument names."""
+        target: Target = self["host_name"] if "host_name" in self.values else self["service"]
+        return target
+
+    @property
+    def targets(self) -> list[Target]:
+        """The same, or the members of the group that the first argument names."""
+        for name in ("hostgroup_name", "servicegroup_name"):
+            if name in self.values:
+                return list(self[name].members)
+        return [self.target]
+
+    @property
+    def switches_on(self) -> int:
+        """1 for ENABLE and START, 0 for DISABLE and STOP."""
+        return int(self.name.startswith(("ENABLE", "START")))
+
+    def is_for(self, target: Target) -> bool:
+        """Whether the command is for objects of this kind."""
+        return ("_SVC_" in self.name) is not isinstance(target, Host)
+
+
+Obey: TypeAlias = Callable[[Order], None]
+
+
+@frozen
+class Command:
+    """A command: its arguments in order and the function that obeys."""
+
+    arguments: tuple[Argument, ...]
+    obey: Obey
+
+
+class CommandError(Exception):
+    """A command that the core refuses; the text is for the client."""
+
+
+# -------------------------------------------------------------------- reading a line
 
 _COMMAND = re.compile(r"\[(\d+)\] ([A-Z_]+)(?:;(.*))?\Z", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -25,61 +107,62 @@ def decode(text: str) -> str:
     return _ESCAPE.sub(lambda match: "\n" if match[1] == "n" else match[1], text)
 
 
-def run(core: Core, simulation: Simulation, line: str) -> str | None:
+def run(simulation: Simulation, line: str) -> str | None:
     """Execute ``[time] NAME;arguments``. Answers None, or why the core refuses it."""
+    core = simulation.core
     match = _COMMAND.match(decode(line))
     if match is None:
         return "Malformed command: '[TIMESTAMP] NAME;ARGUMENTS' expected"
     name, rest = match[2], match[3]
     core.last_command_check = core.now()
-    spec = COMMANDS.get(name)
-    if spec is None:
+    command = COMMANDS.get(name)
+    if command is None:
         return f"Unknown command '{name}'"
-    if name == "LOG":
-        parts: list[str] = [rest or ""]
-    else:
-        parts = _split(rest, spec)
     try:
-        values = read_arguments(core, spec, parts)
+        values = _read_arguments(core, command, _split(rest, command))
     except CommandError as error:
         return str(error)
     if name != "LOG":
         # Newlines of arguments stay two characters in the log.
         text = name if rest is None else f"{name};{rest}"
         core.log.write(core.wall.now(), f"EXTERNAL COMMAND: {text}")
-    spec.obey(core, simulation, values)
+    command.obey(Order(simulation, name, values))
     core.tell("command")
     return None
 
 
-def _split(rest: str | None, spec: CommandSpec) -> list[str]:
+def _split(rest: str | None, command: Command) -> list[str]:
     """Fields of the arguments; a text at the end keeps its semicolons."""
     if rest is None:
         return []
-    fields = sum(2 if item.type == "service" else 1 for item in spec.arguments)
-    if fields and spec.arguments[-1].type == "str":
+    fields = sum(map(_width, command.arguments))
+    if fields and command.arguments[-1].type == "str":
         return rest.split(";", fields - 1)
     return rest.split(";")
 
 
-def read_arguments(core: Core, spec: CommandSpec, parts: list[str]) -> Values:
+def _width(argument: Argument) -> int:
+    return 2 if argument.type == "service" else 1
+
+
+def _read_arguments(core: Core, command: Command, parts: list[str]) -> dict[str, Any]:
     """Check and convert the arguments. Raises CommandError."""
-    values: Values = {}
+    values: dict[str, Any] = {}
     position = 0
-    for number, argument in enumerate(spec.arguments):
-        width = 2 if argument.type == "service" else 1
+    for number, argument in enumerate(command.arguments):
+        width = _width(argument)
         taken = parts[position : position + width]
         position += width
-        if len(taken) < width or not any(taken):
-            if not argument.optional:
-                raise CommandError(
-                    f"No value for argument {argument.name} provided, and no default found"
-                )
+        if len(taken) == width and any(taken):
+            values[argument.name] = _convert(core, argument, number, taken)
+        elif argument.optional:
             values[argument.name] = "" if argument.type == "str" else None
-            continue
-        values[argument.name] = _convert(core, argument, number, taken)
-    if spec.arguments and len(parts) > position:
-        raise CommandError(f"Too many arguments to command - expected {len(spec.arguments)}")
+        else:
+            raise CommandError(
+                f"No value for argument {argument.name} provided, and no default found"
+            )
+    if command.arguments and len(parts) > position:
+        raise CommandError(f"Too many arguments to command - expected {len(command.arguments)}")
     return values
 
 
@@ -89,21 +172,10 @@ def _convert(core: Core, argument: Argument, number: int, taken: list[str]) -> A
         return text
     if kind in ("id", "ulong", "timestamp", "int", "bool"):
         return _number(argument, number, text)
-    inventory = core.inventory
-    tables: Mapping[str, Mapping[Any, Any]] = {
-        "host": inventory.hosts,
-        "service": inventory.services,
-        "hostgroup": inventory.hostgroups,
-        "servicegroup": inventory.servicegroups,
-        "contact": inventory.contacts,
-        "contactgroup": inventory.contactgroups,
-        "timeperiod": inventory.timeperiods,
-    }
-    found = tables[kind].get(tuple(taken) if kind == "service" else text)
+    table: Mapping[Any, Any] = getattr(core.inventory, f"{kind}s")
+    found = table.get(tuple(taken) if kind == "service" else text)
     if found is None:
-        raise CommandError(
-            f"Failed validation of {argument.name} as type {kind} (argument {number})"
-        )
+        raise _invalid(argument, kind, number)
     return found
 
 
@@ -121,7 +193,513 @@ def _number(argument: Argument, position: int, text: str) -> int:
     if kind == "bool" and value not in (0, 1):
         raise CommandError(f"{where}: 0 or 1 expected, not '{text}'")
     if argument.type == "id" and not value:
-        raise CommandError(
-            f"Failed validation of {argument.name} as type {kind} (argument {position})"
-        )
+        raise _invalid(argument, kind, position)
     return value
+
+
+def _invalid(argument: Argument, kind: str, position: int) -> CommandError:
+    return CommandError(
+        f"Failed validation of {argument.name} as type {kind} (argument {position})"
+    )
+
+
+# -------------------------------------------------------------------- which objects
+
+Pick: TypeAlias = Callable[[Order], Iterable[Target]]
+
+
+def _targets(order: Order) -> list[Target]:
+    return order.targets
+
+
+def _hosts(order: Order) -> list[Host]:
+    """The hosts among the objects, or of the services among them, each once."""
+    return list({id(item.host): item.host for item in order.targets}.values())
+
+
+def _services(order: Order) -> list[Target]:
+    """The services among the objects; those of hosts among them."""
+    found: list[Target] = []
+    for item in order.targets:
+        found += item.services if isinstance(item, Host) else [item]
+    return found
+
+
+def _behind(host: Host) -> Iterator[Host]:
+    """All hosts behind a host, each once."""
+    seen: set[int] = set()
+    waiting = list(host.children)
+    while waiting:
+        child = waiting.pop()
+        if id(child) not in seen:
+            seen.add(id(child))
+            waiting += child.children
+            yield child
+
+
+def _with_children(order: Order) -> Iterable[Target]:
+    return [order["host_name"], *_behind(order["host_name"])]
+
+
+def _beyond(order: Order) -> Iterable[Target]:
+    for host in _behind(order["host_name"]):
+        yield host
+        yield from host.services
+
+
+# -------------------------------------------------------------------- switches and settings
+
+
+def _switching(attribute: str, bit: str, pick: Pick) -> Obey:
+    """Switch one thing of objects on or off; nothing happens to those where it is so already."""
+
+    def obey(order: Order) -> None:
+        core, value = order.core, order.switches_on
+        for target in pick(order):
+            if getattr(target, attribute) == value:
+                continue
+            setattr(target, attribute, value)
+            target.modified_attributes |= MODIFIED[bit]
+            if attribute == "flap_detection_enabled" and not value:
+                text = "stopped flapping (flap detection disabled)"
+                stop_flapping(core, target, "DISABLED", text)
+            if attribute == "active_checks_enabled" and value and target.check_command:
+                span = max(target.check_interval * INTERVAL_LENGTH, 1)
+                order.simulation.plan(target, core.wall.now() + core.rng.random() * span)
+            core.changed(target)
+
+    return obey
+
+
+def _setting(argument: str, attribute: str, bit: str) -> Obey:
+    def obey(order: Order) -> None:
+        target, value = order.target, order[argument]
+        setattr(target, attribute, getattr(value, "name", value))
+        target.modified_attributes |= MODIFIED[bit]
+        order.core.changed(target)
+
+    return obey
+
+
+def _variable(order: Order) -> None:
+    """Only variables that the configuration has can be changed."""
+    target = order["contact_name"] if "contact_name" in order.values else order.target
+    name = order["varname"].upper().removeprefix("_")
+    if name in target.custom_variables:
+        target.custom_variables[name] = order["varvalue"]
+        target.modified_attributes |= MODIFIED["custom_variable"]
+        if not isinstance(target, Contact):
+            order.core.changed(target)
+
+
+def _present(argument: str, attribute: str) -> Obey:
+    """Set what belongs to the present state and no configuration."""
+
+    def obey(order: Order) -> None:
+        setattr(order.target, attribute, order[argument])
+        order.core.changed(order.target)
+
+    return obey
+
+
+def _contacts_switching(attribute: str) -> Obey:
+    def obey(order: Order) -> None:
+        if "contact_name" in order.values:
+            contacts = [order["contact_name"]]
+        else:
+            known = order.core.inventory.contacts
+            contacts = [known[name] for name in order["contactgroup_name"].members]
+        for contact in contacts:
+            if getattr(contact, attribute) != order.switches_on:
+                setattr(contact, attribute, order.switches_on)
+                contact.modified_attributes |= MODIFIED["notifications_enabled"]
+
+    return obey
+
+
+def _contact_period(attribute: str) -> Obey:
+    def obey(order: Order) -> None:
+        contact = order["contact_name"]
+        setattr(contact, attribute, order["timeperiod"].name)
+        contact.modified_attributes |= MODIFIED["notification_timeperiod"]
+
+    return obey
+
+
+# -------------------------------------------------------------------- the program
+
+
+def _program_switching(attribute: str) -> Obey:
+    def obey(order: Order) -> None:
+        setattr(order.core.switches, attribute, order.switches_on)
+        order.core.tell("program")
+
+    return obey
+
+
+def _program_setting(attribute: str) -> Obey:
+    def obey(order: Order) -> None:
+        setattr(order.core.switches, attribute, order["event_handler_command"])
+        order.core.tell("program")
+
+    return obey
+
+
+def _log(order: Order) -> None:
+    order.core.log.write(order.core.wall.now(), order["message"])
+
+
+def _restart(order: Order) -> None:
+    """A restart keeps all states, as with a retention file, and is seen by its start time."""
+    core = order.core
+    core.log.write(core.wall.now(), "Caught 'Hangup', restarting...")
+    if core.restart is not None:
+        core.restart()
+        return
+    core.program_start = core.now()
+    core.tell("program")
+
+
+def _nothing(_order: Order) -> None:
+    """Saving state has nothing to save here; stopping is for who started the simulation."""
+
+
+# -------------------------------------------------------------------- downtimes
+
+
+def _plan_downtime(order: Order, target: Target, trigger: int) -> Downtime | None:
+    return schedule(
+        order.core,
+        target,
+        start=order["start_time"],
+        end=order["end_time"],
+        fixed=order["fixed"],
+        triggered_by=trigger,
+        duration=order["duration"],
+        author=order["author"],
+        comment=order["comment"],
+    )
+
+
+def _downtimes(pick: Pick) -> Obey:
+    def obey(order: Order) -> None:
+        for target in pick(order):
+            _plan_downtime(order, target, order["trigger_id"])
+
+    return obey
+
+
+def _propagated(order: Order) -> None:
+    trigger = order["trigger_id"]
+    first = _plan_downtime(order, order.target, trigger)
+    if "TRIGGERED" in order.name and first is not None:
+        trigger = first.id
+    for child in _behind(order["host_name"]):
+        _plan_downtime(order, child, trigger)
+
+
+def _delete_downtime(order: Order) -> None:
+    found = order.core.downtimes.get(order["downtime_id"])
+    if found is not None and order.is_for(found.target):
+        cancel(order.core, found.id)
+
+
+def _delete_downtimes(order: Order) -> None:
+    """Delete the downtimes that fit every given filter; without any filter none."""
+    values = order.values
+    host, service = values.get("hostname", ""), values.get("service_desc", "")
+    start, comment = values["start_time"], values["comment"]
+    group = values.get("hostgroup_name")
+    if not (host or service or start or comment or group):
+        return
+    members = None if group is None else {item.name for item in group.members}
+    for downtime in list(order.core.downtimes.values()):
+        target = downtime.target
+        if (
+            (not host or target.host.name == host)
+            and (members is None or target.host.name in members)
+            and (not service or target.description == service)
+            and (not start or downtime.start_time == start)
+            and (not comment or downtime.comment == comment)
+        ):
+            cancel(order.core, downtime.id)
+
+
+# -------------------------------------------------------------------- comments, acknowledgements
+
+
+def _acknowledge(order: Order) -> None:
+    acknowledge(
+        order.core,
+        order.target,
+        sticky=order["sticky"],
+        send=order["notify"],
+        persistent=order["persistent"],
+        end=order.values.get("timestamp") or 0,
+        author=order["author"],
+        comment=order["comment"],
+    )
+
+
+def _remove_acknowledgement(order: Order) -> None:
+    remove_acknowledgement(order.core, order.target)
+
+
+def _add_comment(order: Order) -> None:
+    author, text, persistent = order["author"], order["comment"], order["persistent"]
+    order.core.add_comment(order.target, author, text, persistent=persistent, source=1)
+
+
+def _delete_comment(order: Order) -> None:
+    found = order.core.comments.get(order["comment_id"])
+    if found is not None and order.is_for(found.target):
+        order.core.delete_comment(found.id)
+
+
+def _delete_comments(order: Order) -> None:
+    for number in list(order.target.comments):
+        order.core.delete_comment(number)
+
+
+# -------------------------------------------------------------------- checks, notifications
+
+
+def _schedule_checks(pick: Pick) -> Obey:
+    def obey(order: Order) -> None:
+        forced = "FORCED" in order.name
+        for target in pick(order):
+            if target.check_command and (forced or target.active_checks_enabled):
+                at = max(order["check_time"], order.core.wall.now())
+                order.simulation.plan(target, at, forced=forced)
+                order.core.changed(target)
+
+    return obey
+
+
+def _result(order: Order) -> None:
+    """A passive result; of an object that takes none, nothing happens."""
+    core, target, state = order.core, order.target, order["status_code"]
+    host = isinstance(target, Host)
+    accepting = (
+        core.switches.accept_passive_host_checks
+        if host
+        else core.switches.accept_passive_service_checks
+    )
+    if not (accepting and target.accept_passive_checks) or state > (2 if host else 3):
+        return
+    kind = "HOST" if host else "SERVICE"
+    first, lines, perf = split_output(order["plugin_output"])
+    core.log.write(core.wall.now(), f"PASSIVE {kind} CHECK: {label(target)};{state};{first}")
+    result = Result(state=state, output=first, long_output=lines, perf_data=perf, passive=True)
+    process(core, target, result)
+
+
+def _custom_notification(order: Order) -> None:
+    core, target, options = order.core, order.target, order["options"]
+    if options & 4:
+        target.current_notification_number += 1
+    forced = bool(options & 2)
+    notify(core, target, "CUSTOM", order["author"], order["comment"], forced=forced)
+    core.changed(target)
+
+
+# -------------------------------------------------------------------- the table
+
+_DOWNTIME = (
+    "start_time:timestamp;end_time:timestamp;fixed:bool;trigger_id:ulong;duration:ulong;"
+    "author:str;comment:str"
+)
+_ACK = "sticky:int;notify:bool;persistent:bool"
+_TEXT = "author:str;comment:str"
+_VARIABLE = "varname:str;varvalue:str?"
+_FILTERS = "hostname:str?;service_desc:str?;start_time:timestamp?;comment:str?"
+_HOST, _SERVICE = "host_name:host", "service:service"
+_HOSTGROUP, _SERVICEGROUP = "hostgroup_name:hostgroup", "servicegroup_name:servicegroup"
+
+_PLAIN: Mapping[str, tuple[str, Obey]] = {
+    "LOG": ("message:str", _log),
+    "RESTART_PROCESS": ("", _restart),
+    "RESTART_PROGRAM": ("", _restart),
+    "SHUTDOWN_PROCESS": ("", _nothing),
+    "SHUTDOWN_PROGRAM": ("", _nothing),
+    "SAVE_STATE_INFORMATION": ("", _nothing),
+    "READ_STATE_INFORMATION": ("", _nothing),
+    "CHANGE_GLOBAL_HOST_EVENT_HANDLER": (
+        "event_handler_command:str",
+        _program_setting("global_host_event_handler"),
+    ),
+    "CHANGE_GLOBAL_SVC_EVENT_HANDLER": (
+        "event_handler_command:str",
+        _program_setting("global_service_event_handler"),
+    ),
+    "CHANGE_CONTACT_HOST_NOTIFICATION_TIMEPERIOD": (
+        "contact_name:contact;timeperiod:timeperiod",
+        _contact_period("host_notification_period"),
+    ),
+    "CHANGE_CONTACT_SVC_NOTIFICATION_TIMEPERIOD": (
+        "contact_name:contact;timeperiod:timeperiod",
+        _contact_period("service_notification_period"),
+    ),
+    "CHANGE_CUSTOM_CONTACT_VAR": (f"contact_name:contact;{_VARIABLE}", _variable),
+    "SCHEDULE_HOST_SVC_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _downtimes(_services)),
+    "SCHEDULE_HOSTGROUP_HOST_DOWNTIME": (f"{_HOSTGROUP};{_DOWNTIME}", _downtimes(_hosts)),
+    "SCHEDULE_HOSTGROUP_SVC_DOWNTIME": (f"{_HOSTGROUP};{_DOWNTIME}", _downtimes(_services)),
+    "SCHEDULE_SERVICEGROUP_HOST_DOWNTIME": (f"{_SERVICEGROUP};{_DOWNTIME}", _downtimes(_hosts)),
+    "SCHEDULE_SERVICEGROUP_SVC_DOWNTIME": (f"{_SERVICEGROUP};{_DOWNTIME}", _downtimes(_services)),
+    "SCHEDULE_AND_PROPAGATE_HOST_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _propagated),
+    "SCHEDULE_AND_PROPAGATE_TRIGGERED_HOST_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _propagated),
+    "DEL_DOWNTIME_BY_HOST_NAME": (_FILTERS, _delete_downtimes),
+    "DEL_DOWNTIME_BY_HOSTGROUP_NAME": (f"{_HOSTGROUP};{_FILTERS}", _delete_downtimes),
+    "DEL_DOWNTIME_BY_START_TIME_COMMENT": (
+        "start_time:timestamp?;comment:str?",
+        _delete_downtimes,
+    ),
+    "SCHEDULE_HOST_SVC_CHECKS": (f"{_HOST};check_time:timestamp", _schedule_checks(_services)),
+    "SCHEDULE_FORCED_HOST_SVC_CHECKS": (
+        f"{_HOST};check_time:timestamp",
+        _schedule_checks(_services),
+    ),
+    "PROCESS_HOST_CHECK_RESULT": (f"{_HOST};status_code:ulong;plugin_output:str?", _result),
+    "PROCESS_SERVICE_CHECK_RESULT": (f"{_SERVICE};status_code:ulong;plugin_output:str?", _result),
+}
+
+_OF_BOTH: Mapping[str, tuple[str, Obey]] = {
+    "SCHEDULE_{}_DOWNTIME": (f"{{}};{_DOWNTIME}", _downtimes(_targets)),
+    "DEL_{}_DOWNTIME": ("downtime_id:id", _delete_downtime),
+    "ACKNOWLEDGE_{}_PROBLEM": (f"{{}};{_ACK};{_TEXT}", _acknowledge),
+    "ACKNOWLEDGE_{}_PROBLEM_EXPIRE": (f"{{}};{_ACK};timestamp:timestamp;{_TEXT}", _acknowledge),
+    "REMOVE_{}_ACKNOWLEDGEMENT": ("{}", _remove_acknowledgement),
+    "ADD_{}_COMMENT": (f"{{}};persistent:bool;{_TEXT}", _add_comment),
+    "DEL_{}_COMMENT": ("comment_id:id", _delete_comment),
+    "DEL_ALL_{}_COMMENTS": ("{}", _delete_comments),
+    "SCHEDULE_{}_CHECK": ("{};check_time:timestamp", _schedule_checks(_targets)),
+    "SCHEDULE_FORCED_{}_CHECK": ("{};check_time:timestamp", _schedule_checks(_targets)),
+    "SEND_CUSTOM_{}_NOTIFICATION": (f"{{}};options:ulong;{_TEXT}", _custom_notification),
+    "SET_{}_NOTIFICATION_NUMBER": (
+        "{};notification_number:int",
+        _present("notification_number", "current_notification_number"),
+    ),
+    "DELAY_{}_NOTIFICATION": (
+        "{};notification_time:timestamp",
+        _present("notification_time", "next_notification"),
+    ),
+    "CHANGE_{}_MODATTR": ("{};value:ulong", _present("value", "modified_attributes")),
+    "CHANGE_CUSTOM_{}_VAR": (f"{{}};{_VARIABLE}", _variable),
+    "CHANGE_NORMAL_{}_CHECK_INTERVAL": (
+        "{};check_interval:ulong",
+        _setting("check_interval", "check_interval", "normal_check_interval"),
+    ),
+    "CHANGE_RETRY_{}_CHECK_INTERVAL": (
+        "{};check_interval:ulong",
+        _setting("check_interval", "retry_interval", "retry_check_interval"),
+    ),
+    "CHANGE_MAX_{}_CHECK_ATTEMPTS": (
+        "{};check_attempts:ulong",
+        _setting("check_attempts", "max_check_attempts", "max_check_attempts"),
+    ),
+    "CHANGE_{}_CHECK_TIMEPERIOD": (
+        "{};timeperiod:timeperiod",
+        _setting("timeperiod", "check_period", "check_timeperiod"),
+    ),
+    "CHANGE_{}_NOTIFICATION_TIMEPERIOD": (
+        "{};timeperiod:timeperiod",
+        _setting("timeperiod", "notification_period", "notification_timeperiod"),
+    ),
+}
+"""Commands for hosts (HOST) and for services (SVC); the other braces are the object."""
+
+_CHECKS = ("active_checks_enabled", "active_checks_enabled")
+_PASSIVE = ("accept_passive_checks", "passive_checks_enabled")
+_NOTIFICATIONS = ("notifications_enabled", "notifications_enabled")
+
+_ENABLED: Mapping[str, tuple[str, Obey]] = {
+    "NOTIFICATIONS": ("", _program_switching("enable_notifications")),
+    "EVENT_HANDLERS": ("", _program_switching("enable_event_handlers")),
+    "FLAP_DETECTION": ("", _program_switching("enable_flap_detection")),
+    "PERFORMANCE_DATA": ("", _program_switching("process_performance_data")),
+    "HOST_FRESHNESS_CHECKS": ("", _program_switching("check_host_freshness")),
+    "SERVICE_FRESHNESS_CHECKS": ("", _program_switching("check_service_freshness")),
+    "{}_CHECK": ("{}", _switching(*_CHECKS, _targets)),
+    "{}_NOTIFICATIONS": ("{}", _switching(*_NOTIFICATIONS, _targets)),
+    "{}_EVENT_HANDLER": (
+        "{}",
+        _switching("event_handler_enabled", "event_handler_enabled", _targets),
+    ),
+    "{}_FLAP_DETECTION": (
+        "{}",
+        _switching("flap_detection_enabled", "flap_detection_enabled", _targets),
+    ),
+    "PASSIVE_{}_CHECKS": ("{}", _switching(*_PASSIVE, _targets)),
+    "HOST_SVC_CHECKS": (_HOST, _switching(*_CHECKS, _services)),
+    "HOST_SVC_NOTIFICATIONS": (_HOST, _switching(*_NOTIFICATIONS, _services)),
+    "HOST_AND_CHILD_NOTIFICATIONS": (_HOST, _switching(*_NOTIFICATIONS, _with_children)),
+    "ALL_NOTIFICATIONS_BEYOND_HOST": (_HOST, _switching(*_NOTIFICATIONS, _beyond)),
+    **{
+        f"{group.upper()}_{name}": (f"{group}_name:{group}", _switching(*what, pick))
+        for group in ("hostgroup", "servicegroup")
+        for name, what, pick in (
+            ("HOST_CHECKS", _CHECKS, _hosts),
+            ("SVC_CHECKS", _CHECKS, _services),
+            ("HOST_NOTIFICATIONS", _NOTIFICATIONS, _hosts),
+            ("SVC_NOTIFICATIONS", _NOTIFICATIONS, _services),
+            ("PASSIVE_HOST_CHECKS", _PASSIVE, _hosts),
+            ("PASSIVE_SVC_CHECKS", _PASSIVE, _services),
+        )
+    },
+    **{
+        f"{owner.upper()}_{kind}_NOTIFICATIONS": (
+            f"{owner}_name:{owner}",
+            _contacts_switching(attribute),
+        )
+        for owner in ("contact", "contactgroup")
+        for kind, attribute in (
+            ("HOST", "host_notifications_enabled"),
+            ("SVC", "service_notifications_enabled"),
+        )
+    },
+}
+"""Commands that begin with ENABLE and DISABLE."""
+
+_STARTED: Mapping[str, tuple[str, Obey]] = {
+    "ACCEPTING_PASSIVE_HOST_CHECKS": ("", _program_switching("accept_passive_host_checks")),
+    "ACCEPTING_PASSIVE_SVC_CHECKS": ("", _program_switching("accept_passive_service_checks")),
+    "EXECUTING_HOST_CHECKS": ("", _program_switching("execute_host_checks")),
+    "EXECUTING_SVC_CHECKS": ("", _program_switching("execute_service_checks")),
+    "OBSESSING_OVER_HOST_CHECKS": ("", _program_switching("obsess_over_hosts")),
+    "OBSESSING_OVER_SVC_CHECKS": ("", _program_switching("obsess_over_services")),
+    "OBSESSING_OVER_{}": ("{}", _switching("obsess", "obsessive_handler_enabled", _targets)),
+}
+"""Commands that begin with START and STOP."""
+
+
+def _commands() -> dict[str, Command]:
+    """Every command that the tables tell, for hosts and for services."""
+    rows = [
+        *_PLAIN.items(),
+        *_OF_BOTH.items(),
+        *(
+            (f"{verb}_{name}", row)
+            for verb in ("ENABLE", "DISABLE")
+            for name, row in _ENABLED.items()
+        ),
+        *((f"{verb}_{name}", row) for verb in ("START", "STOP") for name, row in _STARTED.items()),
+    ]
+    found = {}
+    for name, (arguments, obey) in rows:
+        kinds = (("HOST", _HOST), ("SVC", _SERVICE)) if "{}" in name else (("", ""),)
+        for kind, owner in kinds:
+            found[name.format(kind)] = Command(_arguments(arguments.format(owner)), obey)
+    return found
+
+
+def _arguments(text: str) -> tuple[Argument, ...]:
+    """Read ``host_name:host;comment:str?``; a question mark makes one optional."""
+    found = []
+    for item in filter(None, text.split(";")):
+        name, _, kind = item.partition(":")
+        found.append(Argument(name, kind.rstrip("?"), kind.endswith("?")))
+    return tuple(found)
+
+
+COMMANDS: Mapping[str, Command] = _commands()
+"""Every command the core knows, by name."""

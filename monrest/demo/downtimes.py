@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from monrest.demo.core import Core
 from monrest.demo.notifications import notify
@@ -181,12 +180,6 @@ def _drop(core: Core, downtime: Downtime) -> None:
     core.delete_comment(downtime.comment_id)
     core.changed(target)
     core.tell("downtime")
-
-
-def cancel_matching(core: Core, matches: Callable[[Downtime], bool]) -> int:
-    """Delete all downtimes for which ``matches`` is true; how many."""
-    numbers = [item.id for item in core.downtimes.values() if matches(item)]
-    return sum(cancel(core, number) for number in numbers)
 
 
 # ---------------------------------------------------------------- acknowledgements

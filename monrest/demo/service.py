@@ -106,7 +106,7 @@ class DemoCore(Service):
             core,
             build_tables(core),
             self.reactor,
-            lambda text: run(core, simulation, text),
+            lambda text: run(simulation, text),
             self._die,
         )
         path = Path(self.socket_path)

@@ -169,7 +169,7 @@ class Bench:
             self.core,
             self.tables,
             self.clock,
-            lambda line: run(self.core, self.simulation, line),
+            lambda line: run(self.simulation, line),
             self.deaths.append,
         )
 

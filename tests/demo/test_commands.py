@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.demo.command_table import COMMANDS
-from monrest.demo.commands import decode, run
+from monrest.demo.commands import COMMANDS, decode, run
 from tests.examples import examples
 
 FOREVER = 2**31
@@ -82,7 +81,7 @@ def test_names_with_blanks_and_slashes(bench):
 @given(text=st.text(max_size=40), name=st.sampled_from(sorted(COMMANDS)))
 def test_no_text_breaks_the_core(bench, text, name):
     for line in (text, f"[1] {name};{text}", f"[1] {name};alpha;{text}"):
-        answer = run(bench.core, bench.simulation, line)
+        answer = run(bench.simulation, line)
         assert answer is None or len(answer) > 5
 
 

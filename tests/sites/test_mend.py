@@ -145,7 +145,7 @@ async def test_comments_of_the_embedded_core_keep_their_emoji(tmp_path):
     try:
         text = f"to the {ROCKET}, {SMILE} not \u00fc{PILE}"
         await site.breaker.verdict()
-        run(core.core, core._simulation, f"[1] ADD_HOST_COMMENT;router-core;1;me;{text}")
+        run(core._simulation, f"[1] ADD_HOST_COMMENT;router-core;1;me;{text}")
         layout = (("comment", "string"), ("gone", "dict"), ("id", "int"))
         asked = Pushed(table="comments", columns=("comment", "id"))
         rows = await site.ask(asked, layout)
