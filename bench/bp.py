@@ -111,7 +111,7 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, Any]:
         exporter=Exporter(
             reactor=reactor, wall=MachineClock(), threads=threads, var_dir=Path(folder)
         ),
-        commits=Commits(reactor=reactor, threads=threads, folder=Path(folder, "bp"), app="mon"),
+        commits=Commits(reactor=reactor, threads=threads, folder=Path(folder, "bp")),
     )
     duties.want(DUTY)
     duties.startService()

@@ -32,21 +32,27 @@ class Commits:
     reactor: Any
     threads: Threads
     folder: Path
-    app: str
 
-    async def before(self, config: BpConfig, number: int, document: Mapping[str, Any]) -> None:
+    async def before(
+        self, config: BpConfig, app: str, number: int, document: Mapping[str, Any]
+    ) -> None:
         """Ask ``pre_save_cmd``. Raises Conflict when it forbids the change."""
         path = self._path(number, ".edit")
         await self._put({path: document})
         try:
-            output = await self._run(config.pre_save_cmd, number, path, "pre")
+            output = await self._run(config.pre_save_cmd, app, "pre", number, path)
         finally:
             await self.threads.run(lambda: path.unlink(missing_ok=True))
         if output is not None:
             raise Conflict("the change was refused", f"bp.pre_save_cmd: {output}")
 
     async def after(
-        self, config: BpConfig, number: int, old: Mapping[str, Any] | None, new: Mapping[str, Any]
+        self,
+        config: BpConfig,
+        app: str,
+        number: int,
+        old: Mapping[str, Any] | None,
+        new: Mapping[str, Any],
     ) -> None:
         """Write the files of a saved process, of which ``old`` was live, and tell the command."""
         path = self._path(number)
@@ -56,13 +62,13 @@ class Commits:
         except Unavailable as error:
             self.log.warn("{error}", error=str(error))
             return
-        output = await self._run(config.post_save_cmd, number, path, "post")
+        output = await self._run(config.post_save_cmd, app, "post", number, path)
         if output is not None:
             self.log.warn("bp.post_save_cmd failed: {output}", output=output)
 
-    async def refreshed(self, config: BpConfig) -> None:
+    async def refreshed(self, config: BpConfig, app: str) -> None:
         """Run the command after a calculation of all processes."""
-        output = await self._run(config.post_refresh_cmd, None, None, "")
+        output = await self._run(config.post_refresh_cmd, app)
         if output is not None:
             self.log.warn("bp.post_refresh_cmd failed: {output}", output=output)
 
@@ -95,16 +101,16 @@ class Commits:
             ) from None
 
     async def _run(
-        self, command: str, number: int | None, path: Path | None, stage: str
+        self, command: str, app: str, stage: str = "", number: int = 0, path: Path | None = None
     ) -> str | None:
         """What a command wrote that failed; None when all is well."""
         if not command:
             return None
-        word = self.app.upper()
-        given = {} if path is None else {f"{word}_BP_ID": str(number), f"{word}_BP_FILE": str(path)}
-        if stage:
-            given[f"{word}_BP_STAGE"] = stage
+        given = {}
+        if path is not None:
+            given = {"BP_ID": str(number), "BP_FILE": str(path), "BP_STAGE": stage}
+        variables = {f"{app.upper()}_{name}": value for name, value in given.items()}
         result = await site_commands.run(
-            self.reactor, command, given, site_commands.LONGEST_COMMAND
+            self.reactor, command, variables, site_commands.LONGEST_COMMAND
         )
         return result.output.strip() or f"status {result.status}" if result.failed else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -215,65 +215,47 @@ class ResultDelivery:
 
         What is not ``allowed`` when its turn comes is not sent.
         """
-        site = sole(config.result_backend, sites)
-        if config.spool_dir and not config.result_backend:
-            await self._spool(config.spool_dir, done, live, app, allowed)
-        elif site is not None:
-            synchronise = config.sync_downtime_ack_state > 1
-            await self._send(site, done, live, app, allowed, synchronise=synchronise)
-        else:
+        folder = "" if config.result_backend else config.spool_dir
+        site = None if folder else sole(config.result_backend, sites)
+        if site is None and not folder:
             self._tell("results are not sent to a core: bp.result_backend names none")
-
-    async def _spool(
-        self,
-        folder: str,
-        done: DoneProcesses,
-        live: CoreRows,
-        app: str,
-        allowed: Callable[[], bool],
-    ) -> None:
-        """Write all results into one file."""
-        commands: list[CoreCommand] = []
-        await sliced(_commands(done, live, "", commands), self.clock)
-        if not commands or not allowed():
             return
+        commands: list[CoreCommand] = []
+        await sliced(_commands(done, live, site.id if site else "", commands), self.clock)
+        if site is not None and config.sync_downtime_ack_state > 1:
+            present = await self._present(site, app)
+            now = int(self.wall.now())
+            await sliced(_flags(done, present, f"({app})", now, commands), self.clock)
+        if not commands:
+            return
+        if site is not None:
+            self._tell(await self._send(site, commands, allowed))
+        elif allowed():
+            self._tell(await self._spool(folder, commands, app))
+
+    async def _spool(self, folder: str, commands: Sequence[CoreCommand], app: str) -> str:
+        """Write all results into one file; give what went wrong."""
         now = self.wall.now()
         try:
             await self.threads.run(lambda: spool(folder, spooled(commands, app, now)))
         except OSError as error:
-            self._tell(f"results are not written: {folder}: {error.strerror}")
-        else:
-            self._trouble = ""
+            return f"results are not written: {folder}: {error.strerror}"
+        return ""
 
     async def _send(
-        self,
-        site: Site,
-        done: DoneProcesses,
-        live: CoreRows,
-        app: str,
-        allowed: Callable[[], bool],
-        *,
-        synchronise: bool,
-    ) -> None:
-        commands: list[CoreCommand] = []
-        await sliced(_commands(done, live, site.id, commands), self.clock)
-        if synchronise:
-            present = await self._present(site, app)
-            await sliced(self._flags(done, present, f"({app})", commands), self.clock)
-        if not commands:
-            return
+        self, site: Site, commands: Sequence[CoreCommand], allowed: Callable[[], bool]
+    ) -> str:
+        """Send all results to one core; give what went wrong."""
         try:
             (sent,) = await send(((site, tuple(commands)),), self.clock, self.wall, allowed)
         except BadRequest as error:
-            self._tell(f"results are not sent: {error}")
-            return
+            return f"results are not sent: {error}"
         if sent.problem is not None:
-            self._tell(f"results are not sent to {site.id}: {sent.problem.reason}")
-        elif sent.refused:
+            return f"results are not sent to {site.id}: {sent.problem.reason}"
+        if sent.refused:
             reason = next(iter(sent.refused.values()))
-            self._tell(f"{site.id} refuses {len(sent.refused)} results: {reason}")
-        else:
-            self._trouble = ""
+            return f"{site.id} refuses {len(sent.refused)} results: {reason}"
+        return ""
 
     async def _present(self, site: Site, app: str) -> dict[tuple[object, object], Present]:
         """Read what the services of nodes have of acknowledgements and of downtimes of ours."""
@@ -294,26 +276,10 @@ class ResultDelivery:
             await rows("comments", names, ours),
         )
 
-    def _flags(
-        self,
-        done: DoneProcesses,
-        present: dict[tuple[object, object], Present],
-        author: str,
-        commands: list[CoreCommand],
-    ) -> Generator[None]:
-        now = int(self.wall.now())
-        for definition, result, _ in done:
-            for node in definition.exported:
-                known = present.get((definition.host_of(node), node.label))
-                if known is not None:
-                    state = result.node(node.id)
-                    commands += synchronised(definition, node, state, known, author, now)
-            yield
-
     def _tell(self, trouble: str) -> None:
-        if trouble != self._trouble:
+        if trouble and trouble != self._trouble:
             self.log.warn("business processes: {trouble}", trouble=trouble)
-            self._trouble = trouble
+        self._trouble = trouble
 
 
 def _commands(
@@ -333,3 +299,19 @@ def _known(found: Iterable[CoreCommand], live: CoreRows, site: str) -> Iterable[
         places = live.places.get(one.fields[0], ())
         if site in places or (places and not site):
             yield one
+
+
+def _flags(
+    done: DoneProcesses,
+    present: Mapping[tuple[object, object], Present],
+    author: str,
+    now: int,
+    commands: list[CoreCommand],
+) -> Generator[None]:
+    for definition, result, _ in done:
+        for node in definition.exported:
+            known = present.get((definition.host_of(node), node.label))
+            if known is not None:
+                state = result.node(node.id)
+                commands += synchronised(definition, node, state, known, author, now)
+        yield

@@ -5,7 +5,7 @@ Rules: docs/spec/bp.md, "Calculation".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
 from typing import ClassVar, TypeAlias
@@ -216,6 +216,11 @@ class Runner:
     _missing: dict[int, float] = field(factory=dict, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
+    def configure(self, config: BpConfig, variable: str, zone: tzinfo) -> None:
+        """Go on with another configuration."""
+        self.config, self.variable, self.zone = config, variable, zone
+        self.forget()
+
     async def run(
         self,
         processes: Sequence[StoredProcess],
@@ -238,12 +243,8 @@ class Runner:
         answers = await gather(self.sites.select(), needs, self.clock, memory)
         away = frozenset(problem.site for problem in answers.problems)
         states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
-        batch = Batch(
-            asked=self.timer() - began,
-            timer=self.timer,
-            strict=strict,
-            states=states,
-        )
+        asked = self.timer() - began
+        batch = Batch(asked=asked, timer=self.timer, strict=strict, states=states)
         extended: list[tuple[StoredProcess, ProcessCalculation]] = []
         plain: list[tuple[StoredProcess, ProcessCalculation]] = []
         for one in processes:
@@ -295,10 +296,7 @@ class Runner:
 
     async def objects(self, process: StoredProcess) -> set[ObjectKey]:
         """Give the hosts and services that a process refers to."""
-        needs = Needs()
-        general = (*self.config.default_filter, *process.definition.filter)
-        add_needs(needs, process.definition, general, members=True)
-        answers = await gather(self.sites.select(), needs, self.clock)
+        answers = await gather(self.sites.select(), self._needs([process]), self.clock)
         moment = Moment(self.wall.now(), self.zone)
         return await sliced(references(process.definition, answers.live, moment), self.clock)
 
@@ -314,10 +312,7 @@ class Runner:
         ``services`` are those that they see of each process, by its id; the second value are the
         sites that could not say everything.
         """
-        needs = Needs()
-        for one in processes:
-            general = (*self.config.default_filter, *one.definition.filter)
-            add_needs(needs, one.definition, general, members=True)
+        needs = self._needs(processes)
         everything = await gather(self.sites.select(), needs, self.clock)
         theirs = await gather(sites, needs, self.clock, rule=rule)
         moment = Moment(self.wall.now(), self.zone)
@@ -328,6 +323,14 @@ class Runner:
             )
             seen[one.nr] = await sliced(work, self.clock)
         return seen, theirs.problems
+
+    def _needs(self, processes: Iterable[StoredProcess]) -> Needs:
+        """Give what these processes look at, with all members of groups."""
+        needs = Needs()
+        for one in processes:
+            general = (*self.config.default_filter, *one.definition.filter)
+            add_needs(needs, one.definition, general, members=True)
+        return needs
 
     def _waits(self, process: StoredProcess, away: frozenset[str]) -> bool:
         """Whether a site that a process was calculated from is away, but not for long."""

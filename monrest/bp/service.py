@@ -127,11 +127,8 @@ class BusinessProcesses(Service):
     async def reconfigure(self, config: BpConfig, app: str, zone: tzinfo) -> None:
         """Go on with another configuration."""
         await self._end()
-        self.config = self._runner.config = config
-        self.app = self.commits.app = app
-        self.zone = zone
-        self._runner.variable, self._runner.zone = self.variable, zone
-        self._runner.forget()
+        self.config, self.app, self.zone = config, app, zone
+        self._runner.configure(config, self.variable, zone)
         if self.running:
             self._begin()
 
@@ -234,7 +231,7 @@ class BusinessProcesses(Service):
                 expected = await self.database.run(statements.preview(number, made, check))
                 if expected is None:
                     return None
-                await self.commits.before(self.config, number, expected)
+                await self.commits.before(self.config, self.app, number, expected)
             try:
                 work = statements.change(number, made, self.wall.now(), check, expected)
                 changed = await self.database.change(work)
@@ -245,7 +242,8 @@ class BusinessProcesses(Service):
         if changed is None:
             return None
         self.changed()
-        await self.commits.after(self.config, number, changed.before, changed.after)
+        before, after = changed.before, changed.after
+        await self.commits.after(self.config, self.app, number, before, after)
         await self.export(number)
         return await self._after(number)
 
@@ -295,13 +293,11 @@ class BusinessProcesses(Service):
         token = self.duties.held(DUTY)
         if token is None:
             return
-        await self._lock.acquire()
         try:
-            await self._all(token)
+            async with self._lock:
+                await self._all(token)
         except (Unavailable, DutyLostError) as error:
             self.log.warn("business processes are not calculated: {error}", error=str(error))
-        finally:
-            self._lock.release()
 
     async def _all(self, token: Token) -> None:
         began = self.timer()
@@ -320,7 +316,7 @@ class BusinessProcesses(Service):
         await self._store(done, partial(self.duties.change, token), figures)
         self.changed()
         await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
-        await self.commits.refreshed(self.config)
+        await self.commits.refreshed(self.config, self.app)
 
     async def refresh(self, process: StoredProcess) -> Refreshed:
         """Calculate one process now and submit its results; a draft's are for nobody.
@@ -332,20 +328,14 @@ class BusinessProcesses(Service):
         return await shielded(self._refresh(process))
 
     async def _refresh(self, process: StoredProcess) -> Refreshed:
-        await self._lock.acquire()
-        try:
-            return await self._refreshed(process)
-        finally:
-            self._lock.release()
-
-    async def _refreshed(self, process: StoredProcess) -> Refreshed:
-        known = await self._load()
-        process = known.get(process.nr, process)
-        done, answers = await self._runner.run([process], known, strict=True)
-        await self._store(done, self.database.change)
-        if not process.draft:
-            await self._deliver(done, answers, lambda: True)
-        return Refreshed(await self._after(process.nr), answers.problems)
+        async with self._lock:
+            known = await self._load()
+            process = known.get(process.nr, process)
+            done, answers = await self._runner.run([process], known, strict=True)
+            await self._store(done, self.database.change)
+            if not process.draft:
+                await self._deliver(done, answers, lambda: True)
+            return Refreshed(await self._after(process.nr), answers.problems)
 
     async def _deliver(
         self,

@@ -198,12 +198,7 @@ class Parts:
             app=config.names.app,
             zone=config.display.zone(),
             exporter=Exporter(reactor=clock, wall=wall, threads=self.threads, var_dir=folder),
-            commits=Commits(
-                reactor=clock,
-                threads=self.threads,
-                folder=folder / "bp",
-                app=config.names.app,
-            ),
+            commits=Commits(reactor=clock, threads=self.threads, folder=folder / "bp"),
             changed=partial(self.figures.expire, "business processes"),
         )
 

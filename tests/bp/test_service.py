@@ -58,7 +58,7 @@ class Setting:
             config=BpConfig(),
             app="mon",
             exporter=self.exporter,
-            commits=Commits(reactor=None, threads=threads, folder=self.folder, app="mon"),
+            commits=Commits(reactor=None, threads=threads, folder=self.folder),
             timer=self.clock.seconds,
             choose=lambda: 1,
         )
