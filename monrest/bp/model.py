@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.truth import EXPECTED, truth
@@ -345,36 +346,34 @@ def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:
     Raises BadRequest naming the attribute and what was expected. Attributes that are not stored
     are not looked at.
     """
-    given = _text(document, "name", _LONGEST) or name
+    values = _Attributes(document)
+    given = values.text("name") or name
     if ";" in given:
-        raise BadRequest("invalid name", "name: expected no semicolon")
+        raise values.invalid("name", "no semicolon")
     found = cleaned(given)
     if not found or len(found) > _LONGEST_NAME:
-        raise BadRequest(
-            "invalid name",
-            f"name: expected 1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}",
-        )
+        raise values.invalid("name", f"1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}")
     rank = document.get("rankDir")
     if rank not in (None, "", "TB", "LR"):
-        raise BadRequest("invalid rankDir", "rankDir: expected TB or LR")
+        raise values.invalid("rankDir", "TB or LR")
     return ProcessDefinition(
         name=found,
-        template=_text(document, "template", _LONGEST),
+        template=values.text("template"),
         rank_dir="LR" if rank == "LR" else "TB",
-        state_type=_state_type(document.get("state_type")),
-        filter=_filters(document, "filter"),
-        create_host_object=_flag(document, "create_host_object", 1),
+        state_type=_state_type(values),
+        filter=values.filters("filter"),
+        create_host_object=values.flag("create_host_object", 1),
         nodes=_nodes(document.get("nodes")),
     )
 
 
-def _state_type(value: Any) -> StateType:
-    word = value.strip().lower() if isinstance(value, str) else value
-    found = _STATE_TYPES.get(word) if isinstance(word, str) else None
+def _state_type(values: _Attributes) -> StateType:
+    value = values.given.get("state_type")
+    found = _STATE_TYPES.get(value.strip().lower()) if isinstance(value, str) else None
     if found is None:
         hard = truth(value)
         if hard is None:
-            raise BadRequest("invalid state_type", "state_type: expected both (soft) or hard")
+            raise values.invalid("state_type", "both (soft) or hard")
         found = "hard" if hard else "both"
     return found
 
@@ -387,63 +386,49 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
     if len(given) > MOST_NODES:
         raise BadRequest("too many nodes", f"nodes: expected at most {MOST_NODES}")
     taken = {one["id"] for one in given if isinstance(one, dict) and isinstance(one.get("id"), str)}
+    free = (f"node{at}" for at in count(1) if f"node{at}" not in taken)
     nodes: dict[str, ProcessNode] = {}
-    free = 1
     for at, one in enumerate(given):
         where = f"nodes[{at}]"
         if not isinstance(one, dict):
             raise BadRequest("invalid node", f"{where}: expected an object")
         number = one.get("id")
         if number is None or number == "":
-            while f"node{free}" in taken:
-                free += 1
-            number = f"node{free}"
-            taken.add(number)
+            number = next(free)
         if not isinstance(number, str) or not _ID.match(number):
             raise BadRequest("invalid node id", f"{where}.id: expected letters, digits and _.:-")
         if number in nodes:
             raise BadRequest("invalid node id", f"{where}.id: expected no second {number}")
-        nodes[number] = _node(one, number, where)
+        nodes[number] = _node(_Attributes(one, where), number)
     if nodes and ROOT not in nodes:
         raise BadRequest("no root node", f"nodes: expected one with the id {ROOT}")
     return tuple(nodes.values())
 
 
-def _node(given: Mapping[str, Any], number: str, where: str) -> ProcessNode:
+def _node(values: _Attributes, number: str) -> ProcessNode:
     node = ProcessNode(
         id=number,
-        label=_text(given, "label", _LONGEST, where) or number,
-        function=_function(given, where),
-        depends=_names(given, "depends", where),
-        create_obj=_flag(given, "create_obj", int(number == ROOT), where),
-        contacts=_names(given, "contacts", where),
-        contactgroups=_names(given, "contactgroups", where),
-        filter=_filters(given, "filter", where),
-        host_object_attributes=_attributes(given, "host_object_attributes", where),
-        service_object_attributes=_attributes(given, "service_object_attributes", where),
-        data=given.get("data"),
-        **{
-            name: _text(given, name, _LONGEST, where)
-            for name in (
-                "template",
-                "notification_period",
-                "max_check_attempts",
-                "event_handler",
-                "host_name",
-            )
-        },
+        label=values.text("label") or number,
+        function=_function(values.given, values.where),
+        depends=values.names("depends"),
+        create_obj=values.flag("create_obj", 0) or int(number == ROOT),
+        template=values.text("template"),
+        contacts=values.names("contacts"),
+        contactgroups=values.names("contactgroups"),
+        notification_period=values.text("notification_period"),
+        max_check_attempts=values.text("max_check_attempts"),
+        event_handler=values.text("event_handler"),
+        filter=values.filters("filter"),
+        host_name=values.text("host_name"),
+        host_object_attributes=values.objects("host_object_attributes"),
+        service_object_attributes=values.objects("service_object_attributes"),
+        data=values.given.get("data"),
     )
     if node.max_check_attempts and not _ATTEMPTS.match(node.max_check_attempts):
-        raise BadRequest(
-            "invalid max_check_attempts", f"{where}.max_check_attempts: expected a number above 0"
-        )
-    if node.id == ROOT and not node.create_obj:
-        node = evolve(node, create_obj=1)
+        raise values.invalid("max_check_attempts", "a number above 0")
     for name in ("label", "host_name") if node.create_obj else ():
         if ";" in getattr(node, name):
-            raise BadRequest(
-                f"invalid {name}", f"{where}.{name}: expected no semicolon in what is exported"
-            )
+            raise values.invalid(name, "no semicolon in what is exported")
     return node
 
 
@@ -476,70 +461,72 @@ def _check_status(function: Function, where: str) -> None:
 # -------------------------------------------------------------------- values
 
 
-def _at(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
+@frozen
+class _Attributes:
+    """What was sent of a process or a node; ``where`` names it in errors."""
 
+    given: Mapping[str, Any]
+    where: str = ""
 
-def _text(given: Mapping[str, Any], name: str, longest: int, where: str = "") -> str:
-    value = given.get(name)
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected a text")
-    text = str(value).strip()
-    if len(text) > longest or UNPRINTABLE.search(text):
-        raise BadRequest(
-            f"invalid {name}",
-            f"{_at(where, name)}: expected up to {longest} characters without control characters",
-        )
-    return text
+    def invalid(self, name: str, expected: str) -> BadRequest:
+        """Make the error for an attribute."""
+        where = f"{self.where}.{name}" if self.where else name
+        return BadRequest(f"invalid {name}", f"{where}: expected {expected}")
 
+    def text(self, name: str) -> str:
+        """Read a text or a number; empty when it is missing."""
+        value = self.given.get(name)
+        if value is None:
+            return ""
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise self.invalid(name, "a text")
+        text = str(value).strip()
+        if len(text) > _LONGEST or UNPRINTABLE.search(text):
+            raise self.invalid(name, f"up to {_LONGEST} characters without control characters")
+        return text
 
-def _flag(given: Mapping[str, Any], name: str, default: int, where: str = "") -> int:
-    value = given.get(name)
-    if value is None:
-        return default
-    found = truth(value)
-    if found is None:
-        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected {EXPECTED}")
-    return int(found)
+    def flag(self, name: str, default: int) -> int:
+        """Read a truth as 0 or 1."""
+        value = self.given.get(name)
+        if value is None:
+            return default
+        found = truth(value)
+        if found is None:
+            raise self.invalid(name, EXPECTED)
+        return int(found)
 
+    def names(
+        self,
+        name: str,
+        valid: Callable[[str], object] = lambda text: not UNPRINTABLE.search(text),
+    ) -> tuple[str, ...]:
+        """Read a list of names, or a text with commas between them; each counts once."""
+        value = self.given.get(name)
+        if value is None or value == "":
+            return ()
+        items = value.split(",") if isinstance(value, str) else value
+        if not isinstance(items, list) or len(items) > _MOST_ITEMS:
+            raise self.invalid(name, f"a list of at most {_MOST_ITEMS} names")
+        found: dict[str, None] = {}
+        for one in items:
+            text = one.strip() if isinstance(one, str) else ""
+            if not text or len(text) > _LONGEST or not valid(text):
+                raise self.invalid(name, "a list of names")
+            found[text] = None
+        return tuple(found)
 
-def _names(
-    given: Mapping[str, Any],
-    name: str,
-    where: str = "",
-    valid: Callable[[str], object] = lambda text: not UNPRINTABLE.search(text),
-) -> tuple[str, ...]:
-    value = given.get(name)
-    if value is None or value == "":
-        return ()
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list) or len(items) > _MOST_ITEMS:
-        raise BadRequest(
-            f"invalid {name}", f"{_at(where, name)}: expected a list of at most {_MOST_ITEMS} names"
-        )
-    found: dict[str, None] = {}
-    for one in items:
-        text = one.strip() if isinstance(one, str) else ""
-        if not text or len(text) > _LONGEST or not valid(text):
-            raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected a list of names")
-        found[text] = None
-    return tuple(found)
+    def filters(self, name: str) -> tuple[str, ...]:
+        """Read a list of names of filters."""
+        return self.names(name, _FILTER.match)
 
-
-def _filters(given: Mapping[str, Any], name: str, where: str = "") -> tuple[str, ...]:
-    return _names(given, name, where, _FILTER.match)
-
-
-def _attributes(given: Mapping[str, Any], name: str, where: str) -> Mapping[str, str]:
-    value = given.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict) or not all(_FILTER.match(key) for key in value):
-        raise BadRequest(
-            f"invalid {name}", f"{_at(where, name)}: expected an object of attributes and texts"
-        )
-    for key in _NAMES.intersection(value):
-        raise BadRequest(f"invalid {name}", f"{_at(where, name)}: expected no {key}")
-    return {key: _text(value, key, _LONGEST, _at(where, name)) for key in value}
+    def objects(self, name: str) -> Mapping[str, str]:
+        """Read the attributes of an exported object."""
+        value = self.given.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict) or not all(_FILTER.match(key) for key in value):
+            raise self.invalid(name, "an object of attributes and texts")
+        for key in _NAMES.intersection(value):
+            raise self.invalid(name, f"no {key}")
+        inner = _Attributes(value, f"{self.where}.{name}")
+        return {key: inner.text(key) for key in value}
