@@ -5,34 +5,26 @@ What is unknown here is kept and shown as it was given.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from email.errors import MessageError
 from email.headerregistry import Address
+from functools import partial
 from typing import Any, Literal
 
-import orjson
 from attrs import field, frozen
 
+from monrest.api.fields import CONTROL_BUT_LINES, Choice, Fields, Flag, Ruled, Text
 from monrest.base import schedule
 from monrest.base.errors import BadRequest
-from monrest.base.truth import flag
 from monrest.base.values import ADMIN, Identity
 from monrest.reports.settings import ReportSettings, completed, read
 from monrest.reports.templates import TEMPLATE_NAME, ReportTemplate, Templates
-from monrest.store.storable import require_storable
-
-NOT_STORED = frozenset(
-    {"nr", "backend", "backends", "readonly", "failed", "error", "long_error", "var"}
-)
-"""What is known from elsewhere: whoever sends a record back need not take them out."""
 
 CANCEL, CONTINUE = "cancel", "continue"
 EVERYBODY = "*"
-_LONGEST_NAME, _LONGEST_TEXT, _LONGEST = 300, 20_000, 1_048_576
+_LONGEST_NAME, _LONGEST_TEXT = 300, 20_000
 _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @frozen(kw_only=True)
@@ -115,49 +107,6 @@ def _names_one(entry: Mapping[str, Any], user: str, groups: Collection[str]) -> 
 # -------------------------------------------------------------------- checking
 
 
-def checked(
-    given: Mapping[str, Any], templates: Templates, default_template: str = ""
-) -> dict[str, Any]:
-    """A whole record as it is stored, with defaults; BadRequest that names what is wrong."""
-    fields = {name: value for name, value in given.items() if name not in NOT_STORED}
-    template = _template(fields.get("template") or default_template, templates)
-    params = _nested("params", fields.get("params"), {})
-    if not isinstance(params, dict):
-        raise _wrong("params", "an object")
-    permissions = _permissions(_nested("permissions", fields.get("permissions"), []))
-    public = flag("is_public", fields.get("is_public"))
-    record = {
-        **fields,
-        "name": _text("name", fields.get("name"), _LONGEST_NAME) or "New Report",
-        "desc": _text("desc", fields.get("desc", "Description"), _LONGEST_TEXT, lines=True),
-        "template": template.name,
-        "params": completed(template, params),
-        "to": _addresses("to", fields.get("to")),
-        "cc": _addresses("cc", fields.get("cc")),
-        "failed_backends": _failed_backends(fields.get("failed_backends")),
-        "send_types": schedule.read(
-            _nested("send_types", fields.get("send_types"), []), "send_types"
-        ),
-        "permissions": permissions,
-        "is_public": int(public or any(EVERYBODY in one["name"] for one in permissions)),
-    }
-    require_storable(record, _LONGEST)
-    return record
-
-
-def _nested(name: str, value: Any, empty: Any) -> Any:
-    """A value that is an object or a list, which a form can only give as a text of JSON."""
-    if value is None or value == "":
-        return empty
-    if not isinstance(value, str):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        kind = "an object" if isinstance(empty, dict) else "a list"
-        raise _wrong(name, f"{kind}, in a form as JSON") from None
-
-
 def shown_permissions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The permissions with the entry that ``is_public`` stands for."""
     permissions: list[dict[str, Any]] = list(record["permissions"])
@@ -177,27 +126,6 @@ def _template(value: Any, templates: Templates) -> ReportTemplate:
     return templates[value]
 
 
-def _text(name: str, value: Any, most: int, *, lines: bool = False) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise _wrong(name, "a text")
-    text = str(value).strip()
-    bare = text.replace("\n", "").replace("\r", "").replace("\t", "") if lines else text
-    if _CONTROL.search(bare):
-        raise _wrong(name, "a text without control characters")
-    if len(text) > most:
-        raise _wrong(name, f"at most {most} characters")
-    return text
-
-
-def _failed_backends(value: Any) -> str:
-    text = _text("failed_backends", value, _LONGEST_NAME) or CANCEL
-    if text not in (CANCEL, CONTINUE):
-        raise _wrong("failed_backends", f"{CANCEL} or {CONTINUE}")
-    return text
-
-
 def addresses(text: str) -> list[str]:
     """The addresses of a comma list."""
     return [one.strip() for one in text.split(",") if one.strip()]
@@ -206,7 +134,9 @@ def addresses(text: str) -> list[str]:
 def _addresses(name: str, value: Any) -> str:
     """Mail addresses between commas, or a list of them, as a text."""
     items: Sequence[Any] = value if isinstance(value, list) else [value]
-    found = [one for item in items for one in addresses(_text(name, item, _LONGEST_TEXT))]
+    found = [
+        one for item in items for one in addresses(Text(name, "", longest=_LONGEST_TEXT).read(item))
+    ]
     if len(found) > _MOST_ADDRESSES:
         raise _wrong(name, f"at most {_MOST_ADDRESSES} addresses")
     for one in found:
@@ -228,6 +158,7 @@ def _is_address(text: str) -> bool:
 
 
 def _permissions(value: Any) -> list[dict[str, Any]]:
+    value = [] if value is None else value
     if not isinstance(value, list) or len(value) > _MOST_ENTRIES:
         raise _wrong("permissions", f"a list of at most {_MOST_ENTRIES} objects")
     found = []
@@ -243,6 +174,56 @@ def _permissions(value: Any) -> list[dict[str, Any]]:
         items = names.split(",") if isinstance(names, str) else names
         if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
             raise _wrong(f"{where}.name", "a list of names")
-        cleaned = [_text(f"{where}.name", one, _LONGEST_NAME) for one in items]
+        cleaned = [Text(f"{where}.name", "", longest=_LONGEST_NAME).read(one) for one in items]
         found.append({**entry, "name": [one for one in cleaned if one]})
     return found
+
+
+def _params(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict | None):
+        raise _wrong("params", "an object")
+    return value or {}
+
+
+FIELDS = Fields(
+    (
+        Ruled("params", "parameters of the template, an object, in a form as JSON (so are "
+              "`send_types` and `permissions`)", type="object", rule=_params, nested=True),
+        Ruled("permissions", "list of objects with `type` user or group, `name` a list of names "
+              "(`*`: everybody) and `perm` ro or rw", type="list", rule=_permissions, nested=True,
+              most=f"{_MOST_ENTRIES} entries"),
+        Flag("is_public", "1: everybody may read it"),
+        Text("name", "name, default `New Report`", longest=_LONGEST_NAME, default="New Report"),
+        Text("desc", "description", longest=_LONGEST_TEXT, refused=CONTROL_BUT_LINES),
+        Ruled("to", "mail addresses with commas", rule=partial(_addresses, "to"),
+              most=f"{_MOST_ADDRESSES} addresses"),
+        Ruled("cc", "mail addresses with commas", rule=partial(_addresses, "cc"),
+              most=f"{_MOST_ADDRESSES} addresses"),
+        Choice("failed_backends", "cancel (default): nothing is made while one of its sites does "
+               "not answer; continue: without that site", (CANCEL, CONTINUE), default=CANCEL,
+               expected=f"{CANCEL} or {CONTINUE}"),
+        Ruled("send_types", "list of objects with `type` day, week, month, monthday or cust, and "
+              "`minute`, `hour`, `week_day`, `day`, `month_day` or `cust`, as the schedule of "
+              "recurring downtimes", type="list", nested=True,
+              rule=partial(schedule.read, name="send_types"),
+              most=f"{schedule.MOST_ENTRIES} entries"),
+    ),
+    computed=frozenset(
+        {"nr", "backend", "backends", "readonly", "failed", "error", "long_error", "var"}
+    ),
+)  # fmt: skip
+
+
+def checked(
+    given: Mapping[str, Any], templates: Templates, default_template: str = ""
+) -> dict[str, Any]:
+    """A whole record as it is stored, with defaults; BadRequest that names what is wrong."""
+    record = FIELDS.record({"desc": "Description", **given})
+    template = _template(record.get("template") or default_template, templates)
+    everybody = any(EVERYBODY in one["name"] for one in record["permissions"])
+    return {
+        **record,
+        "template": template.name,
+        "params": completed(template, record["params"]),
+        "is_public": int(record["is_public"] or everybody),
+    }

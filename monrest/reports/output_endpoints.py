@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 
 from monrest.api.endpoint import Context, Endpoint, Parameter
 from monrest.api.fields import fields_of
-from monrest.base.errors import BadRequest, NotFound, RestError
+from monrest.base.audit import audited
+from monrest.base.errors import BadRequest, NotFound
 from monrest.base.truth import flag
 from monrest.base.values import Answer, Column, Document, RestRequest, Stream
 from monrest.query.parse import RESERVED
 from monrest.reports import results
 from monrest.reports import store as statements
-from monrest.reports.endpoints import audit_report, find_report, require_write
+from monrest.reports.endpoints import REPORTS
 from monrest.reports.files import FORMATS, disposition
 from monrest.reports.model import Report
 from monrest.reports.store import MAIL
@@ -26,11 +27,12 @@ _STARTED = (
 
 async def generate(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer POST /mon/reports/<nr>/generate."""
-    found, access = await find_report(context, request, where[0])
+    accessible = await REPORTS.one(context, request, where[0])
+    found = accessible.report
     fields = fields_of(request)
-    try:
+    with audited(request, "report generate", where[0]):
         if flag("mail", fields.pop("mail", None)):
-            require_write(access)
+            accessible.require_write()
             if not (found.record["to"] or found.record["cc"]):
                 raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
             now = int(context.wall.now())
@@ -40,10 +42,6 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
             job = await context.reports.start(
                 found, request.identity, request.caller, request.request_id
             )
-    except RestError as error:
-        audit_report(request, "generate", where[0], error)
-        raise
-    audit_report(request, "generate", where[0])
     if job is None:
         return Document(value={"message": "report queued"})
     return Document(value={"message": "report started in background", "job": str(job.id)})
@@ -51,7 +49,7 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
 
 async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/reports/<nr>/report: the file, made now if there is none."""
-    found, _ = await find_report(context, request, where[0])
+    found = (await REPORTS.one(context, request, where[0])).report
     wanted = _format(request, _forms(context, found))
     kept = await context.database.run(results.result(found.number, wanted))
     if kept is None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
+from monrest.api.records import StoredRecords, Work
 from monrest.base.schedule import between, following
 from monrest.reports.letter import Letter
 from monrest.reports.model import Report
 from monrest.store import recurring
 from monrest.store.tables import report_runs as runs
 from monrest.store.tables import reports
-
-T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 SCHEDULE, MAIL, QUEUE = "schedule", "mail", "queue"
 """Why a report is made: its time has come, somebody wants it to be mailed, or made."""
@@ -68,22 +66,7 @@ def report_of(row: Row[*tuple[Any, ...]]) -> Report:
     )
 
 
-def everything(connection: Connection) -> list[Report]:
-    """All reports by number."""
-    query = select(reports).order_by(reports.c.number)
-    return [report_of(row) for row in connection.execute(query)]
-
-
-def one(number: int) -> Work[Report | None]:
-    """The report with this number."""
-    query = select(reports).where(reports.c.number == number)
-
-    def work(connection: Connection) -> Report | None:
-        found = connection.execute(query).one_or_none()
-        return None if found is None else report_of(found)
-
-    return work
-
+STORED = StoredRecords(reports, report_of)
 
 # -------------------------------------------------------------------- records
 
@@ -113,19 +96,7 @@ def add(
     zone: tzinfo,
 ) -> Work[int]:
     """Store a new one with the first free number from ``first`` on; gives the number."""
-
-    def work(connection: Connection) -> int:
-        query = select(reports.c.number).where(reports.c.number >= first)
-        number = first
-        for taken in connection.execute(query.order_by(reports.c.number)).scalars():
-            if taken != number:
-                break
-            number += 1
-        values = _values(record, sites, limit, now, zone)
-        connection.execute(insert(reports).values(number=number, version=1, **values))
-        return number
-
-    return work
+    return STORED.add_number(first, _values(record, sites, limit, now, zone))
 
 
 def replace(
@@ -141,29 +112,12 @@ def replace(
     A time of the old schedule that has come is a run before that; results stay.
     """
 
-    def work(connection: Connection) -> bool:
-        query = select(reports).where(
-            reports.c.number == old.number, reports.c.version == old.version
-        )
-        row = connection.execute(query).one_or_none()
-        if row is None:
-            return False
+    def before(connection: Connection, row: Row[*tuple[Any, ...]]) -> None:
         if row.next_at is not None and row.next_at <= now:
             _plan(connection, old, row.next_at, now, zone)
-        connection.execute(
-            update(reports)
-            .where(reports.c.number == old.number)
-            .values(version=old.version + 1, **_values(record, sites, limit, now, zone))
-        )
-        return True
 
-    return work
-
-
-def remove(number: int) -> Work[bool]:
-    """Delete one with its results and runs; False when there is none."""
-    query = delete(reports).where(reports.c.number == number)
-    return lambda connection: connection.execute(query).rowcount == 1
+    values = _values(record, sites, limit, now, zone)
+    return STORED.replace(old.number, old.version, values, before)
 
 
 # -------------------------------------------------------------------- runs

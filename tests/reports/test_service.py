@@ -129,7 +129,7 @@ class World:
         return result(self.books.change(work))
 
     def get(self, number=1):
-        return result(self.books.run(statements.one(number)))
+        return result(self.books.run(statements.STORED.one(number)))
 
     def error(self):
         return self.get().error(TEMPLATES)
@@ -359,9 +359,9 @@ def test_a_new_schedule_counts_at_once(world):
 
 def test_numbers_are_the_lowest_free_ones(world):
     assert [world.add() for _ in range(3)] == [1, 2, 3]
-    assert result(world.books.change(statements.remove(2)))
+    assert result(world.books.change(statements.STORED.remove(2)))
     assert world.add() == 2
-    assert not result(world.books.change(statements.remove(9)))
+    assert not result(world.books.change(statements.STORED.remove(9)))
 
 
 def test_templates_stay_while_their_folder_cannot_be_read(world, tmp_path):
