@@ -48,12 +48,16 @@ _MOST_DIGITS = 9
 
 @frozen
 class Field(ABC):
-    """One field of a record; ``needed`` says what is expected where nothing would be wrong."""
+    """One field of a record; ``needed`` says what is expected where nothing would be wrong.
+
+    ``title`` is the message of errors where it does not name the field.
+    """
 
     name: str
     help: str
     type: ParameterType = field(default="string", kw_only=True)
     needed: str = field(default="", kw_only=True)
+    title: str = field(default="", kw_only=True)
 
     @abstractmethod
     def read(self, value: Any, where: str = "", present: Moment | None = None) -> Any:
@@ -67,9 +71,21 @@ class Field(ABC):
         """The limit as the reference page shows it."""
         return ""
 
+    def parameter(self) -> Parameter:
+        """Give what an endpoint declares that takes the field."""
+        return Parameter(
+            name=self.name,
+            description=self.help,
+            type=self.type,
+            required=bool(self.needed),
+            limit=self.limit,
+        )
+
     def wrong(self, where: str, expected: str) -> BadRequest:
         """Make the error that names the field and what was expected."""
-        return BadRequest(f"invalid {self.name}", f"{where}{self.name}: expected {expected}")
+        return BadRequest(
+            self.title or f"invalid {self.name}", f"{where}{self.name}: expected {expected}"
+        )
 
 
 @frozen
@@ -312,17 +328,8 @@ class Fields:
         return record
 
     def parameters(self) -> tuple[Parameter, ...]:
-        """Give what an endpoint declares that takes them."""
-        return tuple(
-            Parameter(
-                name=one.name,
-                description=one.help,
-                type=one.type,
-                required=bool(one.needed),
-                limit=one.limit,
-            )
-            for one in self.declared
-        )
+        """Give what an endpoint declares that takes all of them."""
+        return tuple(one.parameter() for one in self.declared)
 
 
 def fields_of(request: RestRequest) -> dict[str, Any]:

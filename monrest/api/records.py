@@ -163,6 +163,7 @@ class Records(ABC, Generic[T]):
 
     noun: str
     title: str
+    parts: str = "fields"
     path: str
     key: str
     summary: str
@@ -211,6 +212,10 @@ class Records(ABC, Generic[T]):
 
     async def require_write(self, context: Context, request: RestRequest, old: T) -> None:
         """Raise Forbidden for who sees a record and may not change it."""
+
+    async def require_removal(self, context: Context, request: RestRequest, old: T) -> None:
+        """Raise Forbidden for who may not delete a record, unless who may change it may do so."""
+        await self.require_write(context, request, old)
 
     def further(self, names: Iterable[str]) -> list[Column]:
         """Give the columns of fields that are not declared."""
@@ -292,7 +297,7 @@ class Records(ABC, Generic[T]):
         """Answer DELETE of one."""
         old = await self.one(context, request, where[0])
         with audited(request, f"{self.title} delete", self.name(old)):
-            await self.require_write(context, request, old)
+            await self.require_removal(context, request, old)
             if not await self.remove(context, old):
                 raise NotFound(f"no such {self.noun}")
         return Document(value={"message": f"successfully removed 1 {self.noun}.", "count": 1})
@@ -345,7 +350,7 @@ class Records(ABC, Generic[T]):
             evolve(
                 write,
                 methods=("PATCH",),
-                description=f"change fields of a {self.title}",
+                description=f"change {self.parts} of a {self.title}",
                 text=self.texts.get("patch", MERGED),
                 handler=self.patch,
             ),

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
 
 from monrest.accounts.rights import is_read_only
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.fields import fields_of
-from monrest.api.lists import local_schema, reselect, select, sparse
-from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound, RestError
+from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.fields import Fields, fields_of
+from monrest.api.lists import local_schema, select
+from monrest.api.records import Records, Save
+from monrest.base.audit import audited
+from monrest.base.errors import BadRequest, Forbidden
 from monrest.base.values import ADMIN, Answer, Column, Document, RestRequest
 from monrest.panorama import model as records
 from monrest.panorama import store as statements
 from monrest.panorama.model import Dashboard, Level
-from monrest.store.merge import merged
 
-_LONGEST_TEXT = 100_000
+_WIDTH = 100
+_TEXT = records.free_text(
+    "text", "what is told instead of its panels, may be empty", longest=100_000
+)
 
 COLUMNS = (
     Column("file", "string", "", "where it is"),
@@ -34,12 +37,9 @@ COLUMNS = (
     Column("ts", "time", "", "last change"),
     Column("user", "string", "", "owner"),
 )
-_KNOWN = {one.name for one in COLUMNS}
 _PANEL = Column("panlet_<nr>", "object", "", "a panel each: what it shows, in `xdata`")
 _SHOWN = (*COLUMNS[:6], _PANEL, *COLUMNS[6:])
 _TOLD = (Column("message", "string", "", "what was done"),)
-_WRITTEN = (Column("count", "number", "", "always 1"), *_TOLD)
-_MADE = (*_WRITTEN, Column("nr", "number", "", "number of the new dashboard"))
 BACKUP_COLUMNS = (
     Column("dashboard", "object", "", "`tab`, `user` and panels, as a POST takes them"),
     Column("objects", "number", "", "number of panels"),
@@ -48,7 +48,7 @@ BACKUP_COLUMNS = (
 )
 _BACKUPS = local_schema("panorama_backups", BACKUP_COLUMNS, ())
 
-FIELDS = (
+_PARAMETERS = (
     Parameter(name="tab", description="settings: an object whose `xdata` has `title`, `refresh` "
               "(seconds), `backends`, `background`, `state_type` (soft or hard), `map`, and "
               '`groups` and `users`, lists of `{"<name>": "read-only"}` or `"read-write"`, the '
@@ -92,70 +92,168 @@ async def _asker(context: Context, request: RestRequest) -> _Asker:
     return _Asker(user=identity.user, admin=admin, groups=groups, readonly=readonly)
 
 
-# -------------------------------------------------------------------- reading
+@frozen(kw_only=True)
+class AccessibleDashboard:
+    """A dashboard with what the asker may do with it, and what he sees on it at present."""
+
+    dashboard: Dashboard
+    asker: _Asker
+    may: Level
+    present: Mapping[str, Any]
+    maintenance: str | None
+
+    @property
+    def nr(self) -> str:
+        """Its number."""
+        return self.dashboard.nr
+
+    def require(self, least: Level, what: str = "read-write access") -> None:
+        """Raise Forbidden for who may do less."""
+        if self.may < least:
+            raise Forbidden("permission denied", f"{what} to the dashboard is needed")
+
+    def require_stored(self) -> None:
+        """Raise Forbidden for what a program prints."""
+        if self.dashboard.scripted:
+            raise Forbidden("permission denied", "the dashboard is scripted: change its file")
 
 
-async def dashboards(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/panorama: all visible ones by title."""
-    asker = await _asker(context, request)
-    stored = await context.database.run(statements.read(asker.runtime))
-    found = [one for one in stored.dashboards if asker.may(one.record)]
-    taken = {one.nr for one in stored.dashboards}
-    scripts = [
-        one
-        for one in await context.panorama.scripts()
-        if one.nr not in taken and asker.may(one.head)
-    ]
-    found += await context.panorama.printed(scripts, asker.user, asker.groups)
-    found.sort(key=lambda one: (one.title, one.nr.zfill(_WIDTH)))
-    rows = [
-        records.shown(
-            one,
-            asker.may(one.record),
-            stored.runtime.get(one.nr, {}),
-            stored.maintenance.get(one.nr),
-        )
-        for one in found
-    ]
-    panels = {name for row in rows for name in row} - _KNOWN
-    further = sorted(panels, key=lambda name: name.zfill(_WIDTH))
-    columns = (*COLUMNS, *(Column(name, "object") for name in further))
-    answer = await select(context, request, local_schema("panorama", columns, ()), rows)
-    return await sparse(context, request, answer, frozenset((*further, "maintenance")))
+class DashboardRecords(Records[AccessibleDashboard]):
+    """Who sees which dashboards, and what becomes of one that is sent."""
+
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> Sequence[AccessibleDashboard]:
+        """Give those that the asker may see by title; scripted ones are printed."""
+        asker = await _asker(context, request)
+        stored = await context.database.run(statements.read(asker.runtime, key))
+        found = [one for one in stored.dashboards if asker.may(one.record)]
+        if key is None or not stored.dashboards:
+            taken = {one.nr for one in stored.dashboards}
+            scripts = [
+                one
+                for one in await context.panorama.scripts()
+                if key in (None, one.nr) and one.nr not in taken and asker.may(one.head)
+            ]
+            found += await context.panorama.printed(scripts, asker.user, asker.groups)
+        found.sort(key=lambda one: (one.title, one.nr.zfill(_WIDTH)))
+        return [
+            AccessibleDashboard(
+                dashboard=one,
+                asker=asker,
+                may=asker.may(one.record),
+                present=stored.runtime.get(one.nr, {}),
+                maintenance=stored.maintenance.get(one.nr),
+            )
+            for one in found
+        ]
+
+    def name(self, one: AccessibleDashboard) -> str:
+        """Give the number."""
+        return one.nr
+
+    async def rows(
+        self, context: Context, found: Iterable[AccessibleDashboard]
+    ) -> list[dict[str, Any]]:
+        """Give them with what panels show at present."""
+        del context
+        return [
+            records.shown(one.dashboard, one.may, one.present, one.maintenance) for one in found
+        ]
+
+    def further(self, names: Iterable[str]) -> list[Column]:
+        """Give the columns of panels by their numbers."""
+        return [Column(name, "object") for name in sorted(names, key=lambda one: one.zfill(_WIDTH))]
+
+    def document(self, one: AccessibleDashboard) -> dict[str, Any]:
+        """Give what is stored, with what panels show at present."""
+        whole = records.shown(one.dashboard, one.may, one.present, None)
+        return {key: value for key, value in whole.items() if key not in records.COMPUTED}
+
+    async def add(self, context: Context, request: RestRequest, save: Save) -> int:
+        """Store it; others than administrators own what they make."""
+        asker = await _asker(context, request)
+        if asker.readonly and not asker.admin:
+            raise Forbidden("permission denied", "dashboards are read-only for you")
+        record, present = records.parted(records.checked(save.fields, asker.user))
+        if not asker.admin:
+            record["user"] = asker.user
+        taken = {one.nr for one in await context.panorama.scripts()}
+        first, now = context.config.panorama.new_files_start_at, context.wall.now()
+        work = statements.add(first, taken, record, (asker.runtime, present), now)
+        return int(await context.database.change(work))
+
+    async def require_write(
+        self, context: Context, request: RestRequest, old: AccessibleDashboard
+    ) -> None:
+        """Raise Forbidden for who may only read."""
+        del context, request
+        old.require_stored()
+        old.require(Level.WRITE)
+
+    async def require_removal(
+        self, context: Context, request: RestRequest, old: AccessibleDashboard
+    ) -> None:
+        """Raise Forbidden for everybody but owners."""
+        del context, request
+        old.require_stored()
+        old.require(Level.OWNER, "owner's access")
+
+    async def replace(
+        self, context: Context, request: RestRequest, old: AccessibleDashboard, save: Save
+    ) -> bool:
+        """Store it; owners say who may see it, administrators whose it is."""
+        del request
+        before = old.dashboard.record
+        record, present = records.parted(records.checked(save.fields, before["user"]))
+        if not old.asker.admin and record["user"] != before["user"]:
+            raise Forbidden("permission denied", "user: only administrators set another owner")
+        if not records.shared(before, record):
+            old.require(Level.OWNER, "groups and users: owner's access")
+        seen = (old.asker.runtime, present)
+        work = statements.replace(old.dashboard, record, seen, context.wall.now())
+        return await context.database.change(work)
+
+    async def remove(self, context: Context, old: AccessibleDashboard) -> bool:
+        """Delete it with all that belongs to it."""
+        return await context.database.change(statements.remove(old.nr))
 
 
-_WIDTH = 100
+DASHBOARDS = DashboardRecords(
+    noun="dashboard",
+    title="dashboard",
+    parts="parts",
+    path="/mon/panorama",
+    key="nr",
+    summary="dashboards",
+    columns=COLUMNS,
+    shown=_SHOWN,
+    optional=frozenset({"maintenance"}),
+    fields=Fields((), computed=records.COMPUTED),
+    further_parameters=_PARAMETERS,
+    made=Column("nr", "number", "", "number of the new dashboard"),
+    created="successfully created dashboard.",
+    texts={
+        "list": "All that the asker may see, by title: administrators all, others their own and "
+        "those that name them or a contact group of theirs. What panels show at present is each "
+        "user's own; administrators share it.",
+        "create": "It gets the lowest free number from `panorama.new_files_start_at` on and "
+        "belongs to who asks. A dashboard that was read here or copied from a `.tab` file can be "
+        "sent as it is.",
+        "replace": "Needs read-write access, and the owner's to change who may see it.",
+        "patch": "The body is merged into what is stored: null removes a panel or a setting, lists "
+        "are changed position by position.",
+        "delete": "Needs the owner's access.",
+    },
+)
 
-
-async def _one(context: Context, request: RestRequest, nr: str) -> tuple[Dashboard, Level, _Asker]:
-    """Find the dashboard of a path, which is printed if need be; NotFound if he may not see it."""
-    asker = await _asker(context, request)
-    stored = await context.database.run(statements.read(asker.runtime, nr))
-    for one in stored.dashboards:
-        if asker.may(one.record):
-            return one, asker.may(one.record), asker
-        raise NotFound("no such dashboard")
-    for script in await context.panorama.scripts():
-        if script.nr == nr and asker.may(script.head):
-            for made in await context.panorama.printed([script], asker.user, asker.groups):
-                return made, asker.may(script.head), asker
-    raise NotFound("no such dashboard")
-
-
-async def dashboard(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/panorama/<nr>."""
-    found, may, asker = await _one(context, request, where[0])
-    stored = await context.database.run(statements.read(asker.runtime, found.nr))
-    value = records.shown(
-        found, may, stored.runtime.get(found.nr, {}), stored.maintenance.get(found.nr)
-    )
-    return await reselect(context, request, Document(value=value, columns=_SHOWN))
+# -------------------------------------------------------------------- backups, maintenance
 
 
 async def backups(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/panorama/<nr>/backups."""
-    found, may, _ = await _one(context, request, where[0])
-    _require(may, Level.WRITE)
+    found = await DASHBOARDS.one(context, request, where[0])
+    found.require(Level.WRITE)
     rows = [
         {
             "dashboard": record,
@@ -168,107 +266,12 @@ async def backups(context: Context, request: RestRequest, where: tuple[str, ...]
     return await select(context, request, _BACKUPS, rows)
 
 
-# -------------------------------------------------------------------- changing
-
-
-def _require(may: Level, least: Level, what: str = "read-write access") -> None:
-    if may < least:
-        raise Forbidden("permission denied", f"{what} to the dashboard is needed")
-
-
-async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/panorama."""
-    asker = await _asker(context, request)
-    try:
-        if asker.readonly and not asker.admin:
-            raise Forbidden("permission denied", "dashboards are read-only for you")
-        record, present = records.parted(records.checked(fields_of(request), asker.user))
-        if not asker.admin:
-            record["user"] = asker.user
-        taken = {one.nr for one in await context.panorama.scripts()}
-        first = context.config.panorama.new_files_start_at
-        now = context.wall.now()
-        nr = await context.database.change(
-            statements.add(first, taken, record, (asker.runtime, present), now)
-        )
-    except RestError as error:
-        _audit(request, "create", "", error)
-        raise
-    _audit(request, "create", nr)
-    return Document(value={"message": "successfully created dashboard.", "nr": int(nr), "count": 1})
-
-
-async def replace(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/panorama/<nr>."""
-    return await _change(context, request, where[0], patch=False)
-
-
-async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer PATCH /mon/panorama/<nr>."""
-    return await _change(context, request, where[0], patch=True)
-
-
-async def _change(context: Context, request: RestRequest, nr: str, *, patch: bool) -> Answer:
-    old, may, asker = await _one(context, request, nr)
-    try:
-        _require_stored(old)
-        _require(may, Level.WRITE)
-        fields = fields_of(request)
-        if patch:
-            stored = await context.database.run(statements.read(asker.runtime, nr))
-            whole = records.shown(old, may, stored.runtime.get(nr, {}), None)
-            before = {key: value for key, value in whole.items() if key not in records.COMPUTED}
-            sent = {key: value for key, value in fields.items() if key not in records.COMPUTED}
-            fields = merged(before, sent)
-        record, present = records.parted(records.checked(fields, old.record["user"]))
-        if not asker.admin and record["user"] != old.record["user"]:
-            raise Forbidden("permission denied", "user: only administrators set another owner")
-        if not records.shared(old.record, record):
-            _require(may, Level.OWNER, "groups and users: owner's access")
-        done = await context.database.change(
-            statements.replace(old, record, (asker.runtime, present), context.wall.now())
-        )
-        if not done:
-            raise Conflict("the dashboard was changed meanwhile", "read it again and repeat this")
-    except RestError as error:
-        _audit(request, "change", nr, error)
-        raise
-    _audit(request, "change", nr)
-    return Document(value={"message": "successfully saved 1 dashboard.", "count": 1})
-
-
-def _require_stored(found: Dashboard) -> None:
-    if found.scripted:
-        raise Forbidden("permission denied", "the dashboard is scripted: change its file")
-
-
-async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer DELETE /mon/panorama/<nr>."""
-    old, may, _ = await _one(context, request, where[0])
-    try:
-        _require_stored(old)
-        _require(may, Level.OWNER, "owner's access")
-        if not await context.database.change(statements.remove(old.nr)):
-            raise NotFound("no such dashboard")
-    except RestError as error:
-        _audit(request, "delete", old.nr, error)
-        raise
-    _audit(request, "delete", old.nr)
-    return Document(value={"message": "successfully removed 1 dashboard.", "count": 1})
-
-
 async def halt(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer POST /mon/panorama/<nr>/maintenance."""
-    text = fields_of(request).get("text")
-    if text is None:
+    value = fields_of(request).get("text")
+    if value is None:
         raise BadRequest("missing argument: text", "text is a required argument")
-    if isinstance(text, (int, float)) and not isinstance(text, bool):
-        text = str(text)
-    if not isinstance(text, str) or len(text) > _LONGEST_TEXT or "\0" in text:
-        raise BadRequest(
-            "invalid text", f"text: expected a text of at most {_LONGEST_TEXT} characters"
-        )
-    title = await _set(context, request, where[0], text)
+    title = await _set(context, request, where[0], _TEXT.read(value))
     return Document(value={"message": f"dashboard {title} put into maintenance mode"})
 
 
@@ -279,77 +282,19 @@ async def resume(context: Context, request: RestRequest, where: tuple[str, ...])
 
 
 async def _set(context: Context, request: RestRequest, nr: str, text: str | None) -> str:
-    found, may, _ = await _one(context, request, nr)
+    found = await DASHBOARDS.one(context, request, nr)
     what = "maintenance end" if text is None else "maintenance begin"
-    try:
-        _require(may, Level.WRITE)
+    with audited(request, f"dashboard {what}", found.nr):
+        found.require(Level.WRITE)
         await context.database.change(statements.halt(found.nr, text))
-    except RestError as error:
-        _audit(request, what, found.nr, error)
-        raise
-    _audit(request, what, found.nr)
-    return found.title or "no name"
+    return found.dashboard.title or "no name"
 
 
-def _audit(request: RestRequest, what: str, target: str, error: RestError | None = None) -> None:
-    audit(
-        request.identity,
-        request.caller,
-        f"dashboard {what}",
-        target=target,
-        result="ok" if error is None else error.message,
-    )
-
-
-_ITEM = Endpoint(
-    path="/mon/panorama/<nr>",
-    description="one dashboard",
-    handler=dashboard,
-    shape="object",
-    parameters=OBJECT_PARAMETERS,
-    columns=_SHOWN,
-)
-_WRITE = evolve(_ITEM, parameters=FIELDS, columns=_WRITTEN, structured=True)
-_HALT = evolve(_WRITE, path="/mon/panorama/<nr>/maintenance", columns=_TOLD)
+_MAINTENANCE = "/mon/panorama/<nr>/maintenance"
+_TOLD = (Column("message", "string", "", "what was done"),)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/panorama",
-        description="dashboards",
-        text="All that the asker may see, by title: administrators all, others their own and "
-        "those that name them or a contact group of theirs. What panels show at present is each "
-        "user's own; administrators share it.",
-        handler=dashboards,
-        parameters=LIST_PARAMETERS,
-        columns=_SHOWN,
-    ),
-    Endpoint(
-        path="/mon/panorama",
-        methods=("POST",),
-        description="create a dashboard",
-        text="It gets the lowest free number from `panorama.new_files_start_at` on and belongs to "
-        "who asks. A dashboard that was read here or copied from a `.tab` file can be sent as it "
-        "is.",
-        handler=create,
-        shape="object",
-        parameters=FIELDS,
-        columns=_MADE,
-        structured=True,
-    ),
-    _ITEM,
-    evolve(
-        _WRITE, methods=("POST",), description="replace a dashboard", handler=replace,
-        text="Needs read-write access, and the owner's to change who may see it.",
-    ),
-    evolve(
-        _WRITE, methods=("PATCH",), description="change parts of a dashboard", handler=update,
-        text="The body is merged into what is stored: null removes a panel or a setting, lists "
-        "are changed position by position.",
-    ),
-    evolve(
-        _WRITE, methods=("DELETE",), description="remove a dashboard", handler=delete,
-        text="Needs the owner's access.", parameters=(), structured=False,
-    ),
+    *DASHBOARDS.endpoints(),
     Endpoint(
         path="/mon/panorama/<nr>/backups",
         description="what a dashboard was before",
@@ -358,16 +303,25 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         parameters=LIST_PARAMETERS,
         columns=BACKUP_COLUMNS,
     ),
-    evolve(
-        _HALT, methods=("POST",), description="put a dashboard into maintenance mode",
-        handler=halt, text="Needs read-write access. Again: with another text.",
-        parameters=(
-            Parameter(name="text", description="what is told instead of its panels, may be empty",
-                      required=True),
-        ),
+    Endpoint(
+        path=_MAINTENANCE,
+        methods=("POST",),
+        description="put a dashboard into maintenance mode",
+        text="Needs read-write access. Again: with another text.",
+        handler=halt,
+        shape="object",
+        parameters=(evolve(_TEXT.parameter(), required=True),),
+        columns=_TOLD,
+        structured=True,
     ),
-    evolve(
-        _HALT, methods=("DELETE",), description="end the maintenance mode of a dashboard",
-        handler=resume, text="Also when it is in none.", parameters=(), structured=False,
+    Endpoint(
+        path=_MAINTENANCE,
+        methods=("DELETE",),
+        description="end the maintenance mode of a dashboard",
+        text="Also when it is in none.",
+        handler=resume,
+        shape="object",
+        parameters=(),
+        columns=_TOLD,
     ),
-)  # fmt: skip
+)

@@ -9,10 +9,12 @@ import re
 from collections.abc import Collection, Mapping
 from copy import deepcopy
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 from attrs import field, frozen
 
+from monrest.api.fields import NUL, Text
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.store.storable import require_storable
@@ -31,6 +33,13 @@ RUNTIME = frozenset(
 
 _IN_TAB = ("file", "owner")
 """What is computed inside of the settings."""
+
+free_text = partial(
+    Text,
+    refused=NUL,
+    stripped=False,
+    expected=("a text of at most {longest} characters",) * 3,
+)
 
 _PANEL = re.compile(r"(?:.*_)?panlet_([0-9]{1,9})", re.DOTALL)
 _NR = re.compile(r"[0-9A-Za-z_-]{1,100}")
@@ -246,13 +255,7 @@ def _panel(name: str, value: Any, *, old: bool) -> dict[str, Any]:
 
 
 def _text(name: str, value: Any) -> str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or "\0" in value:
-        raise BadRequest(
-            "invalid dashboard", f"{name}: expected a text of at most {_LONGEST_TEXT} characters"
-        )
-    return value
+    return free_text(name, "", longest=_LONGEST_TEXT, title="invalid dashboard").read(value)
 
 
 def parted(record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
