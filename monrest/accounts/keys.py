@@ -110,6 +110,10 @@ class Keys(Service):
     async def _look_up(self, hashed: str) -> ApiKey | None:
         return await self.database.run(lambda connection: _one(connection, hashed))
 
+    def configure(self, config: AuthConfig) -> None:
+        """Go on with another configuration."""
+        self.config = config
+
     def used(self, key: ApiKey, caller: Caller) -> None:
         """Note who used the key; stored within ten seconds, together with other uses."""
         client = caller.client or caller.address

@@ -297,6 +297,10 @@ class Sessions(Service):
 
     # ---------------------------------------------------------------- service
 
+    def configure(self, config: AuthConfig, names: Names) -> None:
+        """Go on with another configuration."""
+        self.config, self.names = config, names
+
     def startService(self) -> None:
         """Store uses and remove old sessions from time to time."""
         super().startService()

@@ -316,6 +316,10 @@ class Users(Service):
 
     # ---------------------------------------------------------------- service
 
+    def configure(self, config: AuthConfig) -> None:
+        """Go on with another configuration."""
+        self.config = config
+
     def startService(self) -> None:
         """Learn who is locked, and forget unused profiles from time to time."""
         super().startService()

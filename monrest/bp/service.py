@@ -60,7 +60,7 @@ class Refreshed:
 
 @define(eq=False, kw_only=True)
 class BusinessProcesses(Service):
-    """``config`` may be replaced by ``reconfigure``; ``app`` is the word in names of variables.
+    """``config`` may be replaced by ``configure``; ``app`` is the word in names of variables.
 
     ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
     saving. ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
@@ -124,7 +124,7 @@ class BusinessProcesses(Service):
         super().stopService()
         return self._end()
 
-    async def reconfigure(self, config: BpConfig, app: str, zone: tzinfo) -> None:
+    async def configure(self, config: BpConfig, app: str, zone: tzinfo) -> None:
         """Go on with another configuration."""
         await self._end()
         self.config, self.app, self.zone = config, app, zone

@@ -40,6 +40,10 @@ class Peers:
     client: HTTPClient = field(init=False)
     _pool: HTTPConnectionPool = field(init=False)
 
+    def configure(self, names: Names, key: bytes) -> None:
+        """Go on with other words and another secret, which all nodes share."""
+        self.names, self.key = names, key
+
     def __attrs_post_init__(self) -> None:
         self._pool = HTTPConnectionPool(self.reactor)
         # The same number must not be sent twice.

@@ -273,7 +273,11 @@ class Cluster(Service):
         if self.clustered:
             await self.heartbeat()
 
-    def reconfigure(self, config: ClusterConfig, drain: float) -> None:
+    def identify(self, own: Own) -> None:
+        """Take what is known of this node."""
+        self.own = own
+
+    def configure(self, config: ClusterConfig, drain: float) -> None:
         """Go on with other nodes and intervals."""
         self.config, self.drain = config, drain
         self._rolling.patience = self._patience()

@@ -49,7 +49,7 @@ from monrest.nodecontrol.service import NodeControl
 from monrest.objectconfig.service import Staging
 from monrest.panorama.service import Panorama
 from monrest.reports.making import prepare
-from monrest.reports.service import Reports
+from monrest.reports.service import Owner, Reports
 from monrest.reports.smtp import Mailer, endpoint
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
@@ -71,7 +71,8 @@ _LAST_SECONDS = 4.0
 class Parts:
     """All parts of a daemon, whose configuration is the file ``path``, if it has one.
 
-    ``who`` says who a caller is by the configuration in force, ``site`` gives what serves HTTP.
+    ``who`` says who a caller is by the configuration in force and ``owner`` as whom a report asks;
+    ``site`` gives what serves HTTP.
     ``restart`` makes the process begin anew once it has stopped; None where that cannot be.
     ``machine`` is the clock of this machine, ``wall`` the one by which all daemons go that share
     the database.
@@ -84,6 +85,7 @@ class Parts:
     config: Config
     path: str
     who: Callable[[Caller], Awaitable[Identity]]
+    owner: Owner
     site: Callable[[], ApiSite]
     restart: Callable[[], None] | None = None
     wall: WallClock = field(init=False)
@@ -114,6 +116,7 @@ class Parts:
     figures: Metrics = field(init=False)
     panorama: Panorama = field(init=False)
     nodecontrol: NodeControl = field(init=False)
+    _context: Context = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         clock, config = self.reactor, self.config
@@ -140,7 +143,8 @@ class Parts:
             self.log_database = Database(clock, cached.url, patience=_DATABASE_PATIENCE)
             self.log_wall = clock_of(self.log_database, clock, self.machine)
         self.logcache = LogCache(
-            clock, self.log_wall, self.log_database, cached, self.registry.direct
+            *(clock, self.log_wall, self.log_database, cached, self.registry.direct),
+            duty=self._updates_logs,
         )
         self.staging = Staging(clock, wall, self.database, folder)
         self.jobs = Jobs(
@@ -152,6 +156,7 @@ class Parts:
             folder=folder,
             describe=describe,
             who=self.who,
+            duty=lambda: self.cluster.does("old jobs"),
         )
         self.duties = Duties(self.database, clock, "")
         restarting = Restarting(
@@ -175,9 +180,6 @@ class Parts:
             check=restarting.check,
             leave=restarting.begin,
         )
-        self.jobs.duty = lambda: self.cluster.does("old jobs")
-        if not self.log_database.url.startswith("sqlite:"):
-            self.logcache.duty = lambda: self.cluster.does("log cache")
         self.downtimes = RecurringDowntimes(
             database=self.database,
             clock=clock,
@@ -213,8 +215,11 @@ class Parts:
             config=config.reports,
             mail=config.mail,
             zone=config.display.zone(),
+            prepare=lambda *asked: prepare(self._context, *asked),
+            owner=self.owner,
         )
         self.figures.offer("business processes", self.bp.statistics)
+        self.figures.offer("users", lambda: figures_of_users(self._context))
         self.panorama = Panorama(clock, wall, self.database, self.threads, config.panorama)
         self.nodecontrol = NodeControl(
             *(clock, wall, self.database, self.threads, self.duties, self.registry),
@@ -224,6 +229,10 @@ class Parts:
             lease=self.jobs.lease,
             zone=config.display.zone(),
         )
+
+    def _updates_logs(self) -> bool:
+        """Whether it is this node that updates the log cache; a SQLite file is each node's own."""
+        return self.log_database.url.startswith("sqlite:") or self.cluster.does("log cache")
 
     def _serving(self) -> bool:
         """Whether some request is being answered."""
@@ -263,12 +272,12 @@ class Parts:
             part.startService()
         node = self.jobs.node
         # Instances that federate know each other by it, also after one of them began anew.
-        self.registry.instance = f"{node.id:x}"
+        self.registry.identify(f"{node.id:x}")
         self.registry.startService()
-        self.duties.owner = str(node.id)
-        self.logcache.owner = f"{node.id}:{node.pid}"
-        self.cluster.own = Own.of(node, __version__)
-        self.cluster.peers.key = key_of(key)
+        self.duties.identify(str(node.id))
+        self.logcache.identify(f"{node.id}:{node.pid}")
+        self.cluster.identify(Own.of(node, __version__))
+        self.cluster.peers.configure(self.config.names, key_of(key))
 
     def begin(self) -> None:
         """Begin what is done from time to time; the reactor turns."""
@@ -279,21 +288,22 @@ class Parts:
         self.duties.startService()
         self.cluster.startService()
 
-    async def reconfigure(self, config: Config, key: str) -> None:
+    async def configure(self, config: Config, key: str) -> None:
         """Go on with another configuration and secret key."""
         zone = config.display.zone()
-        self.registry.reconfigure(config.sites)
-        await self.logcache.reconfigure(config.logcache, self.registry.direct)
-        self.keys.config = self.sessions.config = self.users.config = config.auth
-        self.sessions.names = self.cluster.peers.names = config.names
-        self.cluster.peers.key = key_of(key)
-        self.cluster.reconfigure(config.cluster, config.server.drain_timeout)
-        self.jobs.reconfigure(config.jobs)
-        self.downtimes.zone = zone
-        await self.reports.reconfigure(config.reports, config.mail, zone)
-        self.panorama.config = config.panorama
-        self.nodecontrol.reconfigure(config.nodecontrol, zone)
-        await self.bp.reconfigure(config.bp, config.names.app, zone)
+        self.registry.configure(config.sites)
+        await self.logcache.configure(config.logcache, self.registry.direct)
+        self.keys.configure(config.auth)
+        self.sessions.configure(config.auth, config.names)
+        self.users.configure(config.auth)
+        self.cluster.peers.configure(config.names, key_of(key))
+        self.cluster.configure(config.cluster, config.server.drain_timeout)
+        self.jobs.configure(config.jobs)
+        self.downtimes.configure(zone)
+        await self.reports.configure(config.reports, config.mail, zone)
+        self.panorama.configure(config.panorama)
+        self.nodecontrol.configure(config.nodecontrol, zone)
+        await self.bp.configure(config.bp, config.names.app, zone)
         self.config = config
 
     def hurry(self) -> None:
@@ -319,7 +329,7 @@ class Parts:
     def context(self, passwords: Passwords, started: float) -> Context:
         """What handlers get while this configuration is in force."""
         config = self.config
-        context = Context(
+        self._context = Context(
             dispatch=dispatch_of(config.names.app),
             clock=self.turns,
             wall=self.wall,
@@ -351,6 +361,4 @@ class Parts:
             panorama=self.panorama,
             nodecontrol=self.nodecontrol,
         )
-        self.figures.offer("users", lambda: figures_of_users(context))
-        self.reports.prepare = partial(prepare, context)
-        return context
+        return self._context

@@ -90,10 +90,10 @@ class Daemon(Service):
             config=self.config,
             path=self.path,
             who=self._who,
+            owner=self._owner,
             site=lambda: self.site,
             restart=self.restart,
         )
-        self.parts.reports.owner = self._owner
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -235,7 +235,7 @@ class Daemon(Service):
         if problems := fixed_while_running(self.config, config):
             self._refuse(problems)
             return
-        await self.parts.reconfigure(config, key)
+        await self.parts.configure(config, key)
         self.site.serve(self._resource(config, key), config.server, config.names)
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")

@@ -313,6 +313,10 @@ class RecurringDowntimes(Service):
 
     # ---------------------------------------------------------------- service
 
+    def configure(self, zone: tzinfo) -> None:
+        """Go on in another time zone."""
+        self.zone = zone
+
     def startService(self) -> None:
         """Take part; the database and the duties must run."""
         super().startService()

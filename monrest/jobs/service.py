@@ -250,7 +250,7 @@ class Jobs(Service):
 
     # ---------------------------------------------------------------- service
 
-    def reconfigure(self, config: JobsConfig) -> None:
+    def configure(self, config: JobsConfig) -> None:
         """Go on with other limits."""
         self.config = self._slots.config = config
         self._slots.next()

@@ -115,7 +115,11 @@ class LogCache(Service):
         if self.enabled:
             await self._leases.look()
 
-    async def reconfigure(self, config: LogcacheConfig, sites: Sequence[Site]) -> None:
+    def identify(self, owner: str) -> None:
+        """Take the name of this process among all that use the database."""
+        self.owner = owner
+
+    async def configure(self, config: LogcacheConfig, sites: Sequence[Site]) -> None:
         """Go on with other sites and intervals."""
         await self._end()
         self.config, self.sites = config, sites

@@ -363,7 +363,7 @@ class NodeControl(Service):
 
     # ---------------------------------------------------------------- service
 
-    def reconfigure(self, config: NodeControlConfig, zone: tzinfo) -> None:
+    def configure(self, config: NodeControlConfig, zone: tzinfo) -> None:
         """Go on with other nodes and times; of other times only those count that are to come."""
         times = (config.gather_schedule, config.runtime_schedule, zone)
         if times != (self.config.gather_schedule, self.config.runtime_schedule, self.zone):

@@ -112,6 +112,10 @@ class Panorama(Service):
         if gone:
             self.log.info("removed empty dashboards: {numbers}", numbers=", ".join(gone))
 
+    def configure(self, config: PanoramaConfig) -> None:
+        """Go on with another configuration."""
+        self.config = config
+
     def startService(self) -> None:
         """Look for empty dashboards every hour."""
         super().startService()

@@ -73,7 +73,7 @@ class MadeReport:
 
 @define(eq=False, kw_only=True)
 class Reports(Service):
-    """``prepare`` and ``owner`` are those of the configuration in force; ``zone`` is replaced too.
+    """``prepare`` makes what a report says, ``owner`` says who has it made.
 
     ``leave`` comes before the jobs are ended, so that what they leave is not taken for canceled.
     """
@@ -90,8 +90,8 @@ class Reports(Service):
     config: ReportsConfig
     mail: MailConfig
     zone: tzinfo
-    prepare: Prepare = field(init=False)
-    owner: Owner = field(init=False)
+    prepare: Prepare
+    owner: Owner
     templates: Templates = field(init=False, factory=lambda: TEMPLATES)
     _slots: DeferredSemaphore = field(init=False)
     _making: dict[int, Shared[None]] = field(init=False, factory=dict)
@@ -325,7 +325,7 @@ class Reports(Service):
         for one in problems:
             self.log.warn("report template {problem}", problem=one)
 
-    async def reconfigure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
+    async def configure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
         """Go on with other settings and templates; what is being made now counts as before."""
         self._loaded(*await self.threads.run(lambda: self._read(config.templates)))
         if config.concurrent != self.config.concurrent:

@@ -224,7 +224,11 @@ class Registry(Service):
         if waiting:
             await DeferredList(waiting, consumeErrors=True)
 
-    def reconfigure(self, configs: Sequence[SiteConfig]) -> None:
+    def identify(self, instance: str) -> None:
+        """Take the id by which instances that federate know this one."""
+        self.instance = instance
+
+    def configure(self, configs: Sequence[SiteConfig]) -> None:
         """Take over a new list: unchanged sites keep their connections and their health.
 
         Removed and changed ones finish what is running on them and then close.

@@ -181,6 +181,10 @@ class Duties(Service):
 
     # ---------------------------------------------------------------- service
 
+    def identify(self, owner: str) -> None:
+        """Take the name that at most one living process has."""
+        self.owner = owner
+
     def startService(self) -> None:
         """Begin to look; the database must run."""
         super().startService()

@@ -179,7 +179,7 @@ def test_it_runs_every_interval_until_it_is_stopped(setting, clock):
             clock.advance(1)
     assert times[1] == times[0] + 60
     assert times[2] == times[1] + 60
-    setting.wait(service.reconfigure(BpConfig(refresh_interval=0), "mon", service.zone))
+    setting.wait(service.configure(BpConfig(refresh_interval=0), "mon", service.zone))
     before = setting.wait(service.get(1)).result.last_check
     clock.advance(3600)
     assert setting.wait(service.get(1)).result.last_check == before

@@ -318,6 +318,6 @@ def test_a_node_that_goes_takes_its_duty_only_with_it(world):
     world.pass_(10)
     assert [node.cluster.does("x") for node in world.nodes].count(True) == 1
     alone = world.nodes[0].cluster
-    alone.reconfigure(ClusterConfig(), 10.0)
+    alone.configure(ClusterConfig(), 10.0)
     assert alone.does("x")
     assert alone.urls() == []

@@ -85,13 +85,13 @@ def test_other_sites_after_a_reload(cache, clock, database, cores):
     turn(clock, 2)
     third = ReportingCore("c")
     third.write(NOW, "x")
-    done(cache.reconfigure(LogcacheConfig(first_import=DAY, update_interval=5), [third]))
+    done(cache.configure(LogcacheConfig(first_import=DAY, update_interval=5), [third]))
     turn(clock, 2)
     assert len(stored(database, "c")) == 1
     before = [len(core.asked) for core in cores]
     turn(clock, 100)
     assert [len(core.asked) for core in cores] == before
-    done(cache.reconfigure(LogcacheConfig(enabled=False), [third]))
+    done(cache.configure(LogcacheConfig(enabled=False), [third]))
     asked = len(third.asked)
     turn(clock, 100)
     assert len(third.asked) == asked

@@ -80,10 +80,9 @@ class World:
         one = Reports(
             database=store, clock=clock, wall=Wall(clock), threads=Threads(), duties=duties, jobs=Jobs(),
             mailer=SimpleNamespace(deliver=self.deliver), config=ReportsConfig(),
-            mail=MailConfig(host="x", tries=3), zone=UTC,
+            mail=MailConfig(host="x", tries=3), zone=UTC, prepare=self.prepare,
+            owner=lambda report: succeed(Identity(user=report.owner)),
         )  # fmt: skip
-        one.prepare = self.prepare
-        one.owner = lambda report: succeed(Identity(user=report.owner))
         one.startService()
         duties.startService()
         self.daemons.append(one)
@@ -372,7 +371,7 @@ def test_templates_stay_while_their_folder_cannot_be_read(world, tmp_path):
 
     def reconfigured():
         config = ReportsConfig(templates=str(folder))
-        Deferred.fromCoroutine(one.reconfigure(config, MailConfig(), UTC))
+        Deferred.fromCoroutine(one.configure(config, MailConfig(), UTC))
         return set(one.templates)
 
     assert reconfigured() == {*TEMPLATES, "ours.tt"}

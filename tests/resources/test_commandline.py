@@ -201,7 +201,7 @@ def test_a_site_that_is_taken_away_meanwhile(context, cores, monkeypatch):
     fetch = cores.fetch
 
     async def reload_meanwhile(context, request, schema, *, extra=()):
-        context.sites.reconfigure([])
+        context.sites.configure([])
         return await fetch(context, request, schema, extra=extra)
 
     monkeypatch.setattr(commandline, "fetch", reload_meanwhile)

@@ -375,7 +375,7 @@ def test_the_registry_follows_and_settles():
     assert isinstance(acting, SiteList)
     assert [site.whom.user for site in acting.select(["m"])] == ["olga", "olga"]
     assert acting.select(["a"])[0] is registry.select(["a"])[0]
-    registry.reconfigure(registry.configs[:1])
+    registry.configure(registry.configs[:1])
     assert [site.id for site in registry.sites] == ["a"]
     assert registry.acting(Whom("olga")) is registry
     assert outcome(registry.stopService()) == [None]

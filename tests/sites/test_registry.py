@@ -110,7 +110,7 @@ def test_reconfigure(world):
     before = world.registry.sites
     new = SiteConfig(id="e", name="E", address="unix:/run/e")
     changed = SiteConfig(id="c", name="Gamma 2", address="tls:c:1")
-    world.registry.reconfigure([new, changed, CONFIGS[0]])
+    world.registry.configure([new, changed, CONFIGS[0]])
     world.clock.advance(0)
     assert [site.id for site in world.registry.sites] == ["e", "c", "a"]
     assert world.registry.sites[2] is a
@@ -133,7 +133,7 @@ def test_reconfigure(world):
 
 
 def test_reconfigure_before_the_start(world):
-    world.registry.reconfigure(CONFIGS[:1])
+    world.registry.configure(CONFIGS[:1])
     world.clock.advance(0)
     assert not world.cores["a"].connects
 
@@ -145,7 +145,7 @@ def test_stopping_ends_what_runs_on_removed_sites(world):
     query = world.registry.sites[0].ask(Pushed(table="hosts", columns=("name",)))
     found = outcome(Deferred.fromCoroutine(query))
     world.clock.advance(0)
-    world.registry.reconfigure(())
+    world.registry.configure(())
     assert found == []
     outcome(world.registry.stopService())
     world.clock.advance(0)
