@@ -98,7 +98,7 @@ def test_sites_connect_when_the_registry_starts(world):
     assert all(site.connected for site in world.registry.sites)
 
 
-def test_reconfigure(world):
+def test_configure(world):
     world.registry.startService()
     world.clock.advance(0)
     a, b, c, d = world.registry.sites
@@ -132,7 +132,7 @@ def test_reconfigure(world):
         world.ids("b")
 
 
-def test_reconfigure_before_the_start(world):
+def test_configure_before_the_start(world):
     world.registry.configure(CONFIGS[:1])
     world.clock.advance(0)
     assert not world.cores["a"].connects
