@@ -34,7 +34,7 @@ def context():
     router = Router("mon")
     router.add((*ENDPOINTS, *namespace["ENDPOINTS"]))
     dispatch: Dispatch = evolve(dispatch_of("mon"), router=router)
-    return make_context(Clock(), dispatch=dispatch, started=7.0)
+    return make_context(Clock(), dispatch=dispatch)
 
 
 def ask(context, path, *parameters):
@@ -49,7 +49,7 @@ def ask(context, path, *parameters):
 
 def test_the_new_endpoint_answers_filters_and_is_listed(context):
     assert len([line for line in CODE.splitlines() if line.strip()]) <= 20
-    assert ask(context, "/mon/greetings") == [{"name": "ann", "since": 7}]
+    assert ask(context, "/mon/greetings") == [{"name": "ann"}]
     assert ask(context, "/mon/greetings", ("name[ne]", "ann")) == []
     assert ask(context, "/mon/greetings", ("columns", "upper(name) as who")) == [{"who": "ANN"}]
     listed = ask(context, "/index", ("url", "/mon/greetings"))
