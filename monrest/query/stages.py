@@ -418,7 +418,7 @@ def _whole(bound: Bound, shape: Layout, reader: Reader) -> Recipe:
     )
     made = Recipe(
         columns=tuple(found[name] for name in names),
-        pick=itemgetter(*[index[name] for name in names]),
+        pick=_picker([index[name] for name in names]),
         derived=tuple(derived),
         masks=masks,
         expand=expander(final, bound.view, schema.perf, schema.custom)
