@@ -54,7 +54,7 @@ def told(client, path, *columns, **parameters):
 
 
 def agree(one, other, what):
-    until(lambda: one() == other(), what, seconds=20)
+    until(lambda: one() == other(), what)
 
 
 def some(names):

@@ -79,7 +79,7 @@ def test_once_for_all_and_on_when_the_holder_dies(pair, seen):
         first = until(checked, "it is calculated at once")
         until(lambda: sent() == 1, "the results are sent")
         holder.process.send_signal(signal.SIGKILL)
-        holder.process.wait(20)
+        holder.process.wait(60)
         until(lambda: checked() > first, "the other one goes on")
         until(lambda: sent() == 2, "it sends what it found")
         # Whatever was sent before is counted when this has been: none of it was sent twice.

@@ -105,7 +105,7 @@ def test_a_killed_node(cluster, own):
     plan(cluster, "killed")
     until(lambda: told(own, "killed"), "it has begun", pause=0.001)
     cluster.nodes[dead].process.send_signal(signal.SIGKILL)
-    cluster.nodes[dead].process.wait(20)
+    cluster.nodes[dead].process.wait(60)
     until(lambda: moved(cluster, dead, DOWNTIMES), "another one does it", seconds=TAKEN_OVER)
     check_counts(cluster, own, "killed")
     left = [at for at in range(3) if at != dead]
@@ -170,7 +170,7 @@ def test_a_restart_goes_on_when_its_driver_dies(cluster):
     until(lambda: cluster.sql(states)[0] == ("leaving",), "the first one leaves", pause=0.05)
     driver = until(lambda: cluster.nodes[cluster.holder("cluster restart")], "somebody drives")
     driver.process.send_signal(signal.SIGKILL)
-    driver.process.wait(20)
+    driver.process.wait(60)
     driver.start()
     until(lambda: set(cluster.sql(states)) == {("done",)}, "all are done", seconds=240, pause=0.2)
     assert not runs & set(cluster.sql("SELECT run FROM cluster_nodes"))

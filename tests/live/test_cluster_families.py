@@ -191,7 +191,7 @@ def gone_and_followed(world, name, leave):
 def test_a_killed_node(world):
     def kill(at):
         world.nodes.nodes[at].process.send_signal(signal.SIGKILL)
-        world.nodes.nodes[at].process.wait(20)
+        world.nodes.nodes[at].process.wait(60)
 
     gone = gone_and_followed(world, "killed", kill)
     results = world.results()

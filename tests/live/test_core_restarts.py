@@ -241,7 +241,7 @@ class Held:
         self.found = []
         self.thread = threading.Thread(target=self.run, args=(daemon,), daemon=True)
         self.thread.start()
-        assert mortal.waiting.wait(30)
+        assert mortal.waiting.wait(60)
         self.read = self.count()
 
     def count(self):

@@ -100,7 +100,7 @@ def test_reading_goes_on_without_postgresql(daemon, line):
         for client in (admin, keyed, logged_in):
             assert client.get(READS[0]).status == client.post_form(*COMMAND).status == 200
         line.drop()
-        until(lambda: ready(admin) == 503, "it says that it is not ready", seconds=30)
+        until(lambda: ready(admin) == 503, "it says that it is not ready")
         refused(admin.get("/mon/ready"), 503, "NO DATABASE", "did not answer in time")
         # The database was asked about them at most 5 s before that.
         assert keyed.get(READS[0]).status == logged_in.get(READS[0]).status == 200
@@ -110,7 +110,6 @@ def test_reading_goes_on_without_postgresql(daemon, line):
             until(
                 lambda client=client: client.post_form(*COMMAND).status == 503,
                 "what is not sure any more changes nothing",
-                seconds=30,
             )
         until(
             lambda: keyed.get(READS[0]).status == logged_in.get(READS[0]).status == 503,
@@ -166,7 +165,7 @@ def test_reading_goes_on_with_a_file_that_is_broken(tmp_path, embedded):
             good = file.read_bytes()
             with file.open("r+b") as broken:
                 broken.write(os.urandom(len(good)))
-            until(lambda: ready(admin) == 503, "it says that it is not ready", seconds=30)
+            until(lambda: ready(admin) == 503, "it says that it is not ready")
             refused(admin.get("/mon/ready"), 503, "NO DATABASE", "cannot be used")
             for path in READS:
                 assert admin.get(path).status == 200, path

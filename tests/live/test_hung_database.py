@@ -60,7 +60,7 @@ def test_it_can_be_stopped(daemon, line, slow):
     with daemon.client() as client:
         number = client.get("/services?background=1").json["job_id"]
         until(lambda: client.rows(f"/mon/jobs/{number}")["is_running"] == 1, "the job runs")
-        assert slow.waiting.wait(20)
+        assert slow.waiting.wait(60)
         line.drop()
         for path in ("/mon/broadcasts", "/mon/reports", "/services", "/mon/jobs"):
             InFlight(daemon, path)

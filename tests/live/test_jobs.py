@@ -199,7 +199,7 @@ def held(daemon, client, slow, path="/services"):
     slow.lie(None, "services")
     slow.hold()
     number = background(client, path)
-    assert slow.waiting.wait(20)
+    assert slow.waiting.wait(60)
     until(lambda: client.rows(f"/mon/jobs/{number}")["message"] == BEGUN, "it has begun")
     return number
 
@@ -276,7 +276,7 @@ def test_kill(made, slow):
         running = held(daemon, client, slow)
         waiting = background(client, "/hosts")
     daemon.process.send_signal(signal.SIGKILL)
-    daemon.process.wait(20)
+    daemon.process.wait(60)
     slow.release()
     daemon.start()
     with daemon.client() as client:

@@ -74,7 +74,7 @@ def test_two_daemons(pair, slow):
         assert here.rows(f"/mon/jobs/{canceled}")["stderr"] == "canceled by admin"
         assert there.rows(f"/mon/jobs/{dying}")["is_running"] == 1
         one.process.send_signal(signal.SIGKILL)
-        one.process.wait(20)
+        one.process.wait(60)
         until(
             lambda: there.rows(f"/mon/jobs/{dying}")["is_running"] == 0,
             "the other daemon finds out",
@@ -107,7 +107,7 @@ def test_a_database_that_goes_away_while_a_job_runs(pair, slow, server):
         slow.lie(None, "services")
         slow.hold()
         number = begin(client, "/services")
-        assert slow.waiting.wait(20)
+        assert slow.waiting.wait(60)
         server.stop("immediate")
         response = client.get("/hosts?background=1")
         assert response.status == 503, response

@@ -136,7 +136,7 @@ def test_a_daemon_that_is_killed(cluster, trail):
     first = cluster.nodes[FIRST]
     begin(cluster, trail)
     first.process.send_signal(signal.SIGKILL)
-    first.process.wait(20)
+    first.process.wait(60)
     until(lambda: not trail.alive(), "all of it has ended")
     first.output.close()
     first.start()

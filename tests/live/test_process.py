@@ -121,7 +121,7 @@ def test_a_port_in_use_ends_the_start(made, embedded):
             [site("s1", f"unix:{embedded.socket}")], sections={"server": {"listen": listen}}
         )
         daemon.spawn()
-        assert daemon.process.wait(30) != 0
+        assert daemon.process.wait(60) != 0
     assert str(port) in daemon.log
 
 
@@ -189,7 +189,7 @@ def test_readiness_reload_and_stop_are_notified(made, embedded, tmp_path):
         message("READY=1")
         daemon.process.send_signal(signal.SIGTERM)
         message("STOPPING=1")
-        daemon.process.wait(30)
+        daemon.process.wait(60)
 
 
 def test_readiness_over_an_abstract_socket(made, embedded):
@@ -217,7 +217,7 @@ def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
     with daemon.client() as client:
         assert client.rows("/hosts/totals")["total"] == 6
         core.process.kill()
-        core.process.wait(20)
+        core.process.wait(60)
         until(lambda: client.get("/hosts").status == 502, "the core is missed")
         core.stop()
         ready(core)

@@ -211,7 +211,7 @@ def test_two_daemons_of_which_one_dies(pair):
 
     until(begins, "a minute came", seconds=90, pause=0.2)
     holder.process.send_signal(signal.SIGKILL)
-    holder.process.wait(20)
+    holder.process.wait(60)
     until(lambda: "recurring downtimes is this" in other.log, "the other took over", seconds=60)
     count = len(begins())
     until(lambda: len(begins()) > count, "the next minute came", seconds=120, pause=0.2)

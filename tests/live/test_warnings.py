@@ -71,9 +71,7 @@ def test_wrapped_json_has_them_in_its_meta(client, path):
 def test_the_result_of_a_job_has_them_too(client):
     started = client.rows("/hosts", {"columns": "nam", "background": "1"})
     path = started["result_url"].removeprefix(client.root)
-    answer = until(
-        lambda: (got := client.get(path)).status == 200 and got, "the job is done", seconds=30
-    )
+    answer = until(lambda: (got := client.get(path)).status == 200 and got, "the job is done")
     assert answer.headers["x-mon-warnings"] == NAM
 
 

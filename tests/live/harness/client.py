@@ -8,7 +8,7 @@ import socket
 import threading
 from urllib.parse import quote, urlencode
 
-TIMEOUT = 30.0
+TIMEOUT = 120.0
 
 
 class Response:

@@ -209,10 +209,10 @@ class Core:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait(20)
+                self.process.wait(60)
         self.log.close()
 
 

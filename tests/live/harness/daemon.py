@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tests.forks import TWISTD, start
@@ -15,12 +17,24 @@ from tests.forks import TWISTD, start
 from .client import Client
 from .waiting import until
 
+FIRST, COUNT = 20000, 12000
+"""Ports that no system gives to a connection by itself."""
+
 
 def free_port():
-    """A TCP port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A TCP port that nobody else gets from here, in whichever worker, for a long time."""
+    with Path(tempfile.gettempdir(), "monrest-tests.port").open("a+") as counter:
+        fcntl.flock(counter, fcntl.LOCK_EX)
+        counter.seek(0)
+        last = int(counter.read() or FIRST)
+        for step in range(1, COUNT):
+            port = FIRST + (last - FIRST + step) % COUNT
+            with socket.socket() as probe, contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                break
+        counter.truncate(0)
+        counter.write(str(port))
+    return port
 
 
 def site(key, address, **more):
@@ -174,7 +188,7 @@ class Daemon:
                 self.process.wait(seconds)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait(20)
+                self.process.wait(60)
                 raise
         self.output.close()
         return self.process.returncode
