@@ -68,6 +68,8 @@ class Authenticator:
     user_names: UserNames = field(init=False)
     _by_user: RoleTable = field(init=False)
     _by_group: RoleTable = field(init=False)
+    _grouped: bool = field(init=False)
+    """Whether anybody holds a role by a contact group."""
     _secret: bytes = field(init=False, repr=False)
     _key_header: str = field(init=False)
     _user_header: str = field(init=False)
@@ -82,6 +84,7 @@ class Authenticator:
         self.user_names = UserNames(self.config)
         self._by_user = RoleTable.of(self.config.roles)
         self._by_group = RoleTable.of(self.config.contactgroup_roles)
+        self._grouped = not self._by_group.empty
         self._secret = self.secret_key.encode("ascii")
         self._key_header = self.names.header("Auth-Key")
         self._user_header = self.names.header("Auth-User")
@@ -140,10 +143,10 @@ class Authenticator:
         return credentials.strip(_BLANKS) if scheme.lower() == _BEARER else None
 
     async def _by_key(self, caller: Caller, plain: str) -> Identity:
+        if plain.isascii() and hmac.compare_digest(plain.encode("ascii"), self._secret):
+            return await self._by_secret(caller)
         if not is_key(plain):
             raise self._wrong_key(caller, "")
-        if hmac.compare_digest(plain.encode("ascii"), self._secret):
-            return await self._by_secret(caller)
         key = await self.keys.find(plain) if self.config.api_keys_enabled else None
         if key is None:
             raise self._wrong_key(caller, plain)
@@ -316,7 +319,7 @@ class Authenticator:
         return Identity(
             user=user.name,
             original=user.original,
-            roles=restricted(held, limit),
+            roles=held if limit is None else restricted(held, limit),
             source=source,
             limit=limit,
             key=key,
@@ -332,7 +335,7 @@ class Authenticator:
         that one never answers for another.
         """
         groups = _NOBODY
-        if not self._by_group.empty:
+        if self._grouped:
             groups = (await self.contacts.of(name)).groups
         known = (name, groups)
         held = self._held.get(known)

@@ -39,6 +39,8 @@ class Router:
     app: str
     endpoints: list[Endpoint] = field(factory=list, init=False)
     root: _Node = field(factory=_Node, init=False)
+    _open: set[str] = field(factory=set, init=False)
+    """First words of the paths that answer without asking who it is."""
     _plural: dict[str, str] = field(factory=dict, init=False)
     _templates: dict[tuple[str, ...], None] = field(factory=dict, init=False)
 
@@ -59,6 +61,8 @@ class Router:
                 if at == 0 and endpoint.schema is not None and not segment.endswith("s"):
                     self._plural[word + "s"] = word
                 node = node.literals.setdefault(word, _Node())
+            if endpoint.public:
+                self._open |= {words[0], f"{words[0]}s", words[0].removesuffix("s")}
             for method in endpoint.methods:
                 if method in node.endpoints:
                     raise ValueError(f"{method} {endpoint.path} is declared twice")
@@ -90,6 +94,8 @@ class Router:
 
     def public(self, method: str, segments: Sequence[str]) -> bool:
         """Whether this method and path answers without asking who it is."""
+        if not segments or segments[0] not in self._open:
+            return False
         found = self._walk(segments)
         if found is None:
             return False

@@ -60,9 +60,7 @@ class ClockSteps:
 class MachineClock:
     """The wall clock of this machine."""
 
-    def now(self) -> float:
-        """Give the date in seconds since 1970 (UTC)."""
-        return time.time()
+    now = staticmethod(time.time)
 
 
 def age_of_file(status: os.stat_result) -> float:

@@ -193,10 +193,11 @@ class Turns:
     timer: Callable[[], float] = time.perf_counter
     _queue: deque[DelayedCall] = field(factory=deque, init=False)
     _next: IDelayedCall | None = field(default=None, init=False)
+    seconds: Callable[[], float] = field(init=False)
+    """Gives the time of the clock."""
 
-    def seconds(self) -> float:
-        """Give the time of the clock."""
-        return self.clock.seconds()
+    def __attrs_post_init__(self) -> None:
+        self.seconds = self.clock.seconds
 
     def callLater(
         self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object

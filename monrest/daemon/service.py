@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from monrest.accounts.secret import SecretKeyError, read_or_create
 from monrest.base.audit import audit
 from monrest.base.clock import MachineClock, WallClock
 from monrest.base.log import LineObserver
-from monrest.base.values import Answer, Caller, Identity, RestRequest
+from monrest.base.values import Caller, Identity
 from monrest.config import Config, ConfigError
 from monrest.config.changes import fixed_while_running
 from monrest.daemon.listeners import StartError, bind, prepare_var_dir, spelled, told
@@ -35,8 +36,7 @@ from monrest.daemon.restart import read_again
 from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.reports.model import Report
 from monrest.store.database import StoreError
-from monrest.web.app import Api
-from monrest.web.front import FrontResource
+from monrest.web.app import Api, FrontResource
 from monrest.web.respond import Responder
 from monrest.web.site import ApiSite
 
@@ -166,9 +166,6 @@ class Daemon(Service):
         passwords = Passwords(config.auth.htpasswd_file, parts.threads, self.reactor)
         context = parts.context(passwords, self._started)
 
-        async def answer(request: RestRequest) -> Answer:
-            return await context.dispatch(context, request)
-
         self._authenticator = Authenticator(
             config=config.auth,
             names=config.names,
@@ -186,7 +183,7 @@ class Daemon(Service):
             names=config.names,
             authenticator=self._authenticator,
             proxies=Proxies.of(config.auth.trusted_proxies),
-            dispatch=answer,
+            dispatch=partial(context.dispatch, context),
             allowed=routes.allowed,
             public=routes.public,
             responder=Responder(

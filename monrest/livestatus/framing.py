@@ -379,8 +379,9 @@ class AnswerReader:
             self._left = length
             if status == _OK:
                 if len(data) == length and not self.texts and self._own is None:
-                    if self._packed is not None:
-                        self._packed.forget()
+                    packed = self._packed
+                    if packed is not None and (packed.size or packed.dropped):
+                        packed.forget()
                     rows = parse_rows(data, self.width, self.transform)
                     return Damaged(rows) if looks_damaged(data) else rows
                 self._parser = self._own or self._new_parser(length)

@@ -14,11 +14,8 @@ from functools import partial
 
 from attrs import define, field
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionLost
-from twisted.internet.interfaces import (
-    IReactorTime,
-    IStreamClientEndpoint,
-)
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import IProtocol, IReactorTime, IStreamClientEndpoint
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import after
@@ -28,6 +25,7 @@ from monrest.livestatus.alarm import FOREVER, Alarm
 from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.errors import (
+    BrokenConnectionError,
     ConnectError,
     LivestatusError,
     QueryTimeoutError,
@@ -36,9 +34,83 @@ from monrest.livestatus.errors import (
     in_seconds,
     tls_error,
 )
-from monrest.livestatus.exchange import Exchange, Opening, why_lost
-from monrest.livestatus.framing import PackedRows, Transform
-from monrest.livestatus.recall import Recall
+from monrest.livestatus.framing import AnswerReader, PackedRows, Transform
+from monrest.livestatus.recall import Recall, RecallParser
+
+
+@define(eq=False)
+class Exchange:
+    """One query: waiting for a connection, or running on ``connection``.
+
+    ``started`` is a time of the pool's clock and ``timeout`` counts from it. ``retried``: it was
+    lost on a kept connection and now needs a new one. ``texts``: the request asks for CSV.
+    ``recall``: what was answered before. ``packed``: where rows of a large answer may be kept.
+    """
+
+    request: bytes
+    timeout: float
+    started: float
+    width: int | None = None
+    transform: Transform | None = None
+    log: bool = False
+    urgent: bool = False
+    texts: bool = False
+    recall: Recall | None = None
+    packed: PackedRows | None = None
+    done: Deferred[list[Row]] = field(init=False)
+    until: float = field(init=False)
+    """When its time is over."""
+    connection: Connection | None = None
+    retried: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.until = self.started + self.timeout
+
+    def reader(self) -> AnswerReader:
+        """What reads the answer."""
+        recall = self.recall
+        parser = RecallParser(self.width, self.transform, recall) if recall is not None else None
+        return AnswerReader(self.width, self.transform, self.texts, parser, self.packed)
+
+    def fail(self, error: LivestatusError) -> None:
+        """Tell whoever waits, unless it was told already.
+
+        Several fail in one go when a connection cannot be made, and whoever hears it first may
+        cancel the others.
+        """
+        if not self.done.called:
+            self.done.errback(error)
+
+
+@define(eq=False)
+class Opening:
+    """A connection being made since ``since``.
+
+    ``connection`` exists while TLS is still shaking hands; ``ended``: nobody waits for the
+    outcome any more.
+    """
+
+    since: float
+    attempt: Deferred[IProtocol] | None = None
+    connection: Connection | None = None
+    ended: bool = False
+
+
+def why_lost(reader: AnswerReader, reason: Failure, *, kept: bool) -> LivestatusError:
+    """Why a query failed whose connection went away while it was running.
+
+    ``kept``: the connection had served other queries before.
+    """
+    if reader.started:
+        text = "connection lost in the middle of an answer"
+        return reader.lost() or BrokenConnectionError(text, begun=True)
+    tls = tls_error(reason)
+    if tls is not None:
+        return tls
+    if reason.check(ConnectionDone):
+        # This is how Icinga 2 says "bad query".
+        return BrokenConnectionError("connection closed without an answer", kept=kept)
+    return BrokenConnectionError("connection lost", kept=kept)
 
 
 @define(eq=False)
@@ -117,7 +189,8 @@ class Pool:
         if self._stopped is not None:
             done.errback(StoppedError())
             return done
-        self._alarm.by(exchange.until)
+        if exchange.until < self._alarm.at:
+            self._alarm.set(exchange.until)
         if log and self._log is not None:
             self._logs.append(exchange)
             return done
@@ -347,7 +420,8 @@ class Pool:
         if not self.idle or self.size > self.limit:
             self._drop(connection)
         else:
-            self._alarm.by(now + self.idle)
+            if now + self.idle < self._alarm.at:
+                self._alarm.set(now + self.idle)
 
     def _drop(self, connection: Connection) -> None:
         if connection in self._idle:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from monrest.base.errors import error_value
 from monrest.base.truth import flag
@@ -45,9 +45,11 @@ class RenderOptions:
     headers: bool = True
     pretty: bool = False
 
-    @property
-    def slow(self) -> bool:
-        """Whether ``render`` does all the work before it returns and so belongs into a thread."""
+    slow: bool = field(init=False)
+    """Whether ``render`` does all the work before it returns and so belongs into a thread."""
+
+    @slow.default
+    def _is_slow(self) -> bool:
         return self.format == "xls"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,7 +20,7 @@ from monrest.render.slices import PIECE, batches, gathered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from monrest.base.values import Column, Document, Expand, Row, Rows
+    from monrest.base.values import Document, Expand, Row, Rows
 
 DEEPEST = 200
 """Containers nested deeper than this are shown as null; orjson itself ends at 254."""
@@ -242,23 +243,12 @@ def document_value(value: Any, *, pretty: bool, level: int = 0) -> Iterator[byte
         yield indented(b"\n]" if pretty else b"]", level)
 
 
-_known_names: dict[int, tuple[tuple[Column, ...], list[str]]] = {}
-_MOST_KNOWN = 64
-
-
-def _names_of(columns: tuple[Column, ...]) -> list[str]:
-    """The names of columns; those without a column list are one and the same object each time."""
-    known = _known_names.get(id(columns))
-    if known is None or known[0] is not columns:
-        if len(_known_names) >= _MOST_KNOWN:
-            _known_names.clear()
-        known = _known_names[id(columns)] = (columns, [column.name for column in columns])
-    return known[1]
+_NAME = attrgetter("name")
 
 
 def few_rows(answer: Rows) -> bytes:
     """Write a short list in one go, which for single objects takes half the time."""
-    names = _names_of(answer.columns)
+    names = list(map(_NAME, answer.columns))
     objects = []
     for row in answer.rows:
         value = {} if answer.expand is None else dict(answer.expand(row))

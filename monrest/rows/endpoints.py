@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from monrest.api.endpoint import Context, Endpoint, Handler
+from monrest.api.endpoint import Endpoint
 from monrest.api.visibility import SYSTEM
-from monrest.base.values import Answer, RestRequest
 from monrest.query.model import Condition
 from monrest.query.regex import wildcard
 from monrest.query.schema import TableSchema
@@ -23,7 +20,7 @@ from monrest.rows.columns import (
     SERVICES,
     TIMEPERIODS,
 )
-from monrest.rows.fetch import fetch
+from monrest.rows.fetch import Conditions, rows_of
 
 
 def exactly(column: str, value: str) -> Condition:
@@ -35,20 +32,6 @@ def matching(column: str, segment: str) -> Condition:
     """The condition for a path segment that may hold wildcards."""
     op, value = wildcard(segment)
     return Condition(column, op, value, "path")
-
-
-Conditions = Callable[[tuple[str, ...]], tuple[Condition, ...]]
-
-
-def rows_of(schema: TableSchema, conditions: Conditions = lambda _arguments: ()) -> Handler:
-    """A handler that answers rows of ``schema``, limited by what the path says."""
-
-    async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
-        return await fetch(
-            context, request, schema, extra=conditions(arguments), late=request.flows
-        )
-
-    return handler
 
 
 def _by(column: str) -> Conditions:

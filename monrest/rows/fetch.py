@@ -6,28 +6,33 @@ which collection, which conditions its path adds and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
-from attrs import evolve
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
-from monrest.api.endpoint import Context
+from monrest.api.endpoint import Context, Handler
 from monrest.api.visibility import SYSTEM, view_of, visibility
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
+from monrest.base.errors import Unavailable
+from monrest.base.spool import Share, Spools
 from monrest.base.truth import truth
 from monrest.base.values import (
+    Answer,
     Capabilities,
     Document,
     Identity,
     RestRequest,
     Row,
     Rows,
+    nobody_follows,
     part_of,
 )
+from monrest.livestatus.framing import PackedRows
 from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.finish import finish
@@ -47,10 +52,51 @@ from monrest.query.totals import (
     plan_stats,
     started_spec,
 )
-from monrest.rows.packing import Packing
 from monrest.rows.question import Question, known_cores, names_of, question
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
+
+
+@define(eq=False)
+class Packing:
+    """What one request holds of large answers: the packed rows of each site (docs/spec/memory.md).
+
+    Whoever fails has to let all of it go: nothing is held for an answer that will not be given,
+    however long its error is kept.
+    """
+
+    share: Share
+    spools: Spools
+    _sites: dict[str, PackedRows] = field(factory=dict, init=False)
+
+    def of(self, site: Site) -> PackedRows:
+        """Give those of a site."""
+        if site.id not in self._sites:
+            self._sites[site.id] = PackedRows(self.share, self.spools)
+        return self._sites[site.id]
+
+    def holds_something(self) -> bool:
+        """Whether anything is packed or in the room, or was dropped."""
+        return self.share.size > 0 or any(one.size or one.dropped for one in self._sites.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that is packed."""
+        return sum(one.size for one in self._sites.values())
+
+    def check(self) -> None:
+        """Raise Unavailable if something was dropped."""
+        if any(one.dropped for one in self._sites.values()):
+            raise Unavailable(
+                "no room for large answers", "the disk is full: ask for fewer rows", seconds=10
+            )
+
+    def let_go(self) -> None:
+        """Hold nothing any more."""
+        self.share.release()
+        for one in self._sites.values():
+            one.forget()
+
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -75,11 +121,12 @@ async def fetch(
     asked = await question(
         context, request, schema, extra=extra, forced=forced, push_down=push_down
     )
+    progress = request.progress
     packing = Packing(context.room.share(), context.spools)
-    with packing:
+    try:
         gathered = await fan_out(
             *(asked.sites, asked.plans.pushed, asked.shape.columns, context.clock),
-            progress=part_of(request.progress, 0, 80),
+            progress=progress if progress is nobody_follows else part_of(progress, 0, 80),
             packed=packing.of,
             asks=asked.plans.asks,
         )
@@ -88,9 +135,30 @@ async def fetch(
             result = _few(context, request.identity, asked, gathered)
         if result is None:
             result = await _through_all_stages(context, request, asked, gathered, packing, late)
+    except BaseException:
+        packing.let_go()
+        raise
     if isinstance(result, Rows) and context.config.display.expose_custom_variables:
         result = _with_exposed(context, request, result)
     return result
+
+
+# -------------------------------------------------------------------- handlers
+
+Conditions: TypeAlias = Callable[[tuple[str, ...]], tuple[Condition, ...]]
+"""What the variable segments of a path say of rows."""
+
+
+def rows_of(schema: TableSchema, conditions: Conditions | None = None) -> Handler:
+    """A handler that answers rows of ``schema``, limited by what the path says."""
+
+    def handler(
+        context: Context, request: RestRequest, arguments: tuple[str, ...]
+    ) -> Awaitable[Answer]:
+        extra = () if conditions is None else conditions(arguments)
+        return fetch(context, request, schema, extra=extra, late=request.flows)
+
+    return handler
 
 
 def _few(context: Context, identity: Identity, asked: Question, gathered: Gathered) -> Rows | None:

@@ -79,7 +79,7 @@ class Plans:
 
     def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
         """What a site is asked."""
-        one = self.of(capabilities)
+        one = self.made.get(capabilities.key) or self.of(capabilities)
         return None if one is None else one.pushed
 
 

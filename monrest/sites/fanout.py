@@ -71,7 +71,8 @@ async def fan_out(
     ``packed`` keep rows of large answers, which come before those that are given here. ``asks``
     are known of the time before, and those of this time are added.
     """
-    require_sites(sites)
+    if not sites:
+        require_sites(sites)
     return await _Gathering(
         *(sites, plan, layout, clock, progress, recalls, packed),
         asks={} if asks is None else asks,
@@ -191,19 +192,19 @@ class _Gathering:
         """So many more sites have said what they have to say."""
         self.over += over
         count, total = self.over, len(self.sites)
-        if self.ended:
+        if self.ended or (count < total and self.progress is nobody_follows):
             return
         if self.progress is not nobody_follows:
             self.progress(100 * count / total, message=f"{count} of {total} sites have answered")
         if count < total:
             return
         self.ended = True
-        problems = tuple(self.problems[at] for at in sorted(self.problems))
+        problems = tuple(map(self.problems.__getitem__, sorted(self.problems)))
         if len(problems) == len(self.sites) and not self.answers:
             kind = SitesTimedOut if all(one.timed_out for one in problems) else SitesFailed
             self.done.errback(kind(problems))
             return
-        answers = tuple(self.answers[at] for at in sorted(self.answers))
+        answers = tuple(map(self.answers.__getitem__, sorted(self.answers)))
         self.done.callback(Gathered(answers, problems, self.clock.seconds() - self.began))
 
     def _break(self, failure: Failure) -> None:

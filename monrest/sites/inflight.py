@@ -114,7 +114,8 @@ class InFlight:
             hurried=hurried,
         )
         self._open[query] = None
-        self._alarm.by(query.due)
+        if query.due < self._alarm.at:
+            self._alarm.set(query.due)
         query.done = send(timeout).addCallbacks(
             self._answered, self._failed, callbackArgs=(query,), errbackArgs=(query,)
         )

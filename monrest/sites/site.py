@@ -242,17 +242,20 @@ class Site:
         Whoever calls this looked at ``breaker.error`` before.
         """
         timeout = max(LOG_TIMEOUT, self.config.timeout) if ask.log else self.config.timeout
-        timeout = self._in_time(timeout)
+        if self.hurry is not None:
+            timeout = self._in_time(timeout)
         if timeout <= 0:
             return fail(self.too_late())
-        assert self.capabilities is not None
-        send = partial(self._send, ask, self.capabilities.key)
+        core = self._core.capabilities
+        assert core is not None
+        send = partial(self._send, ask, core.key)
         done = self.in_flight.run(send, timeout, hurried=self.hurry is not None)
         return done.addCallbacks(self._answered, self._failed, callbackArgs=(ask,))
 
     def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
         """Send a query that was made for the kind of core with the key ``core``."""
-        if self.capabilities is None or self.capabilities.key != core:
+        now = self._core.capabilities
+        if now is None or now.key != core:
             return fail(LostCoreError("another core has taken its place"))
         return self.pool.query(
             ask.request,
@@ -281,11 +284,10 @@ class Site:
         return reason
 
     def _answered(self, rows: list[Row], ask: CoreRequest) -> list[Row] | Deferred[list[Row]]:
-        self.breaker.hear()
+        if type(rows) is not Damaged or ask.log:
+            return rows
         kind = self.capabilities.kind if self.capabilities else ""
-        if type(rows) is Damaged and kind == "naemon" and not ask.log:
-            return Deferred.fromCoroutine(self._mended(rows, ask))
-        return rows
+        return Deferred.fromCoroutine(self._mended(rows, ask)) if kind == "naemon" else rows
 
     async def _mended(self, rows: list[Row], ask: CoreRequest) -> list[Row]:
         """The rows with their emoji; as they are when they cannot be read once more."""

@@ -7,9 +7,11 @@ together and a request keeps those it started with.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import TypeAlias, cast
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
@@ -17,6 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
+from twisted.web.resource import Resource
 
 from monrest.accounts.authenticate import Authenticator
 from monrest.accounts.proxies import Proxies
@@ -39,12 +42,15 @@ from monrest.config import ServerConfig
 from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
-from monrest.web.caller import caller_of
 from monrest.web.errors import Problem, describe
-from monrest.web.front import FrontResource
 from monrest.web.intake import UNKNOWN
 from monrest.web.respond import Responder
 from monrest.web.site import ApiRequest, HeaderView
+
+if TYPE_CHECKING:
+    from klein.resource import KleinResource
+
+    from monrest.web.channel import RemoteEnd
 
 log = Logger()
 
@@ -181,11 +187,16 @@ class Api:
     ) -> RestRequest:
         method = caller.method
         query = parameters(request.query)
-        body = await self._body(request, caller.headers, method)
+        body = EMPTY
+        if request.too_large or request.body.tell():
+            body = await self._body(request, caller.headers, method)
         given = merged(query, body) if body is not EMPTY else query
-        given = csrf.check(identity, method, given, caller.headers, self.names)
-        given, options = _presentation(given, request.options)
-        request.options = options
+        if method not in csrf.SAFE:
+            given = csrf.check(identity, method, given, caller.headers, self.names)
+        options = request.options
+        if not _PRESENTATION.isdisjoint(map(_NAME, given)):
+            given, options = _presentation(given, options)
+            request.options = options
         return RestRequest(
             method="POST" if method == "PUT" else method,
             path=where.path,
@@ -254,6 +265,32 @@ class Api:
             self.responder.problem(request, problem, RenderOptions())
 
 
+def caller_of(
+    method: str,
+    headers: Mapping[str, str],
+    peer: RemoteEnd,
+    *,
+    forwarded_for: str,
+    proxies: Proxies,
+) -> Caller:
+    """Put together who calls; ``forwarded_for`` are all X-Forwarded-For headers, joined."""
+    client, secure = peer.address or "unix", peer.secure
+    if peer.address and proxies.trusts(peer.address):
+        if forwarded_for:
+            client = proxies.client(peer.address, forwarded_for)
+        proto = headers.get("x-forwarded-proto", "")
+        if proto:
+            secure = proto.partition(",")[0].strip().lower() == "https"
+    return Caller(
+        method=method,
+        headers=headers,
+        address=peer.address,
+        client=client,
+        uid=peer.uid,
+        secure=secure,
+    )
+
+
 def _forget_frames(failure: Failure) -> Failure:
     """Cut what is expected to fail off from the frames in which it did.
 
@@ -272,12 +309,11 @@ def _options(chosen: OutputFormat, headers: bool = True, pretty: bool = False) -
 
 
 _PRESENTATION = frozenset({"pretty", "headers"})
+_NAME = itemgetter(0)
 
 
 def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters, RenderOptions]:
     """Take out ``pretty`` and look at ``headers``."""
-    if not any(name in _PRESENTATION for name, _ in given):
-        return given, options
     chosen, headers, pretty = options.format, options.headers, options.pretty
     for name, value in given:
         if name == "pretty":
@@ -288,3 +324,58 @@ def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters
                 chosen = _WRAPPED
     rest = tuple(pair for pair in given if pair[0] != "pretty")
     return rest, _options(chosen, headers, pretty)
+
+
+# -------------------------------------------------------------------- the resource before Klein
+
+_ABSOLUTE = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
+
+
+class FrontResource(Resource):
+    """Finds the API's root in the undecoded path, and has ``klein`` serve everything below.
+
+    ``fail`` answers failures. ``admit`` gives the bytes of a body that a request below the root may
+    have.
+
+    Klein routes on decoded text and would lose an encoded slash, redirect a doubled one and answer
+    odd bytes in HTML; it therefore only ever sees the root, and the rest travels beside it
+    (docs/spec/http.md, "Routing"). Several slashes at the start count as one. What is outside the
+    root ends in Klein's own 404, which the error handler turns into JSON.
+    """
+
+    isLeaf = True
+
+    def __init__(
+        self,
+        root: str,
+        klein: KleinResource,
+        fail: Callable[[ApiRequest, Failure], None],
+        admit: Callable[[ApiRequest], Awaitable[int]],
+    ) -> None:
+        super().__init__()
+        self.fail = fail
+        self._admit = admit
+        self._klein = klein
+        self._root = root.strip("/").encode("ascii")
+        self._below = self._root + b"/"
+        self._segments = self._root.split(b"/")
+
+    def render(self, request: ApiRequest) -> Any:
+        """Set ``request.rest`` and let Klein work; returns NOT_DONE_YET."""
+        request.postpath = self._segments.copy() if self._locate(request) else []
+        return self._klein.render(request)
+
+    async def admit(self, request: ApiRequest) -> int:
+        """Give the bytes of a body that ``request`` may have; raises when it is refused."""
+        return await self._admit(request) if self._locate(request) else UNKNOWN
+
+    def _locate(self, request: ApiRequest) -> bool:
+        """Set ``request.rest``; whether the path is below the root."""
+        path = request.path
+        if not path.startswith(b"/"):
+            path = _ABSOLUTE.sub(b"", path, count=1)
+        path = path.lstrip(b"/")
+        below = path == self._root or path.startswith(self._below)
+        if below:
+            request.rest = path[len(self._root) :]
+        return below

@@ -14,13 +14,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from twisted.internet.interfaces import ITCPTransport
+from attrs import frozen
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.interfaces import ISSLTransport, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
-from monrest.web.caller import RemoteEnd, peer_of
+from monrest.base.unix_peer import credentials
 from monrest.web.intake import HEAD_SECONDS, LEAST, UNKNOWN, WINDOW, no_room
 from monrest.web.pace import Pace
 
@@ -42,6 +44,26 @@ _REASONS = {400: b"Bad Request", 408: b"Request Timeout", 413: b"Content Too Lar
 
 def _percent_encoded(match: re.Match[bytes]) -> bytes:
     return b"%%%02X" % match[0][0]
+
+
+@frozen(kw_only=True)
+class RemoteEnd:
+    """The other end of a connection: an address, or the user of a Unix socket."""
+
+    address: str = ""
+    uid: int | None = None
+    secure: bool = False
+
+
+def peer_of(transport: Any) -> RemoteEnd:
+    """Look at a connection that was just made."""
+    other = transport.getPeer()
+    if isinstance(other, (IPv4Address, IPv6Address)):
+        # An IPv4 client of a listener for both families comes as ::ffff:192.0.2.1.
+        address = other.host.removeprefix("::ffff:") if "." in other.host else other.host
+        return RemoteEnd(address=address, secure=ISSLTransport.providedBy(transport))
+    known = credentials(transport)
+    return RemoteEnd(uid=known.uid if known else None)
 
 
 class ApiChannel(HTTPChannel):
@@ -177,7 +199,8 @@ class ApiChannel(HTTPChannel):
     def allContentReceived(self) -> None:
         """Hand the request on, unless it was answered already."""
         if not self._refused:
-            self._body_pace.end()
+            if self._received:
+                self._body_pace.end()
             super().allContentReceived()
 
     def answer_early(self, request: ApiRequest, failure: Failure) -> None:

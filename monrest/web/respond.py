@@ -16,7 +16,7 @@ from attrs import define, evolve
 
 from monrest.base.concurrency import Threads
 from monrest.base.spool import Spool, Spools
-from monrest.base.values import Document, LateRows, Rows, Stream
+from monrest.base.values import Document, LateRows, Rows, Stream, nothing
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
 from monrest.web.flow import Flow
@@ -34,6 +34,7 @@ _SMALL = 65536
 _WORTH_COMPRESSING = 1024
 _GATHER_SECONDS = 0.005
 _TEXT_TYPES = ("application/json", "text/")
+_VARIES = [b"Accept-Encoding"]
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 
@@ -88,7 +89,8 @@ class Responder:
         assert isinstance(answer, (Rows, Document))
         if isinstance(answer, Document) and answer.status != 200:
             request.setResponseCode(answer.status)
-        _add_headers(request, answer.headers)
+        if answer.headers:
+            _add_headers(request, answer.headers)
         if answer.failed_sites:
             request.name_failed_sites(problem.site for problem in answer.failed_sites)
         if isinstance(answer, Document) and answer.plain:
@@ -99,12 +101,13 @@ class Responder:
             )
         else:
             rendered = render(answer, options)
-        if self._escapes(rendered.content_type):
+        if self.ascii_json and self._escapes(rendered.content_type):
             rendered = evolve(rendered, pieces=ascii_only(rendered.pieces))
         flows = False
         if isinstance(answer, Rows):
             flows = isinstance(answer.rows, LateRows)
-            rendered = evolve(rendered, pieces=_and_then(rendered.pieces, answer.gone))
+            if answer.gone is not nothing:
+                rendered = evolve(rendered, pieces=_and_then(rendered.pieces, answer.gone))
         request.answered()
         sending = self.send(request, rendered, flows=flows)
         if sending is not None:
@@ -211,8 +214,12 @@ class Responder:
             headers.setRawHeaders(b"Content-Disposition", [_encoded(rendered.disposition)])
         if not rendered.content_type.startswith(_TEXT_TYPES):
             return False
-        varies = [one for one in headers.getRawHeaders(b"Vary", []) if one != b"Accept-Encoding"]
-        headers.setRawHeaders(b"Vary", [b", ".join([*varies, b"Accept-Encoding"])])
+        varies = headers.getRawHeaders(b"Vary")
+        if varies is None:
+            headers.setRawHeaders(b"Vary", _VARIES)
+        else:
+            varies = [one for one in varies if one != b"Accept-Encoding"]
+            headers.setRawHeaders(b"Vary", [b", ".join([*varies, b"Accept-Encoding"])])
         wanted = request.requestHeaders.getRawHeaders(b"Accept-Encoding")
         return wanted is not None and accepts_gzip(b",".join(wanted))
 

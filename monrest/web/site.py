@@ -25,8 +25,7 @@ from monrest.base.clock import WallClock
 from monrest.base.errors import BadRequest
 from monrest.base.log import ACCESS
 from monrest.render.formats import RenderOptions
-from monrest.web.caller import RemoteEnd
-from monrest.web.channel import ApiChannel
+from monrest.web.channel import ApiChannel, RemoteEnd
 from monrest.web.intake import Intake, no_room
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from monrest.base.names import Names
     from monrest.config import ServerConfig
-    from monrest.web.front import FrontResource
+    from monrest.web.app import FrontResource
 
 log = Logger()
 
@@ -69,7 +68,12 @@ class HeaderView(Mapping[str, str]):
             raise KeyError(name)
         if len(values) > 1 and name not in _LISTS:
             raise BadRequest("repeated header", f"{name.title()}: expected once")
-        return _text(values[-1])
+        value = values[-1]
+        return value.decode("ascii") if value.isascii() else _text(value)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Give the value of a header, ``default`` where it is not there."""
+        return self[name] if self._headers.hasHeader(name) else default
 
     def __iter__(self) -> Iterator[str]:
         return (name.decode("latin-1").lower() for name, _ in self._headers.getAllRawHeaders())

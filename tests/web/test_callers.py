@@ -10,7 +10,8 @@ from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from monrest.accounts.proxies import Proxies
 from monrest.base.errors import Forbidden, TooManyRequests
 from monrest.base.values import Document
-from monrest.web.caller import RemoteEnd, caller_of, peer_of
+from monrest.web.app import caller_of
+from monrest.web.channel import RemoteEnd, peer_of
 from tests.fakes.door import Session
 
 ROOT = "/mon/r"

@@ -121,6 +121,10 @@ class FederatedSite(Site):
     def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
         return super()._send(ask, core, seconds).addErrback(self._doubt)
 
+    def _answered(self, rows: list[Row], ask: CoreRequest) -> list[Row] | Deferred[list[Row]]:
+        self.breaker.hear()
+        return super()._answered(rows, ask)
+
     def _doubt(self, failure: Failure) -> Failure:
         """What the other side said of its sites before is no proof that it lives."""
         if isinstance(failure.value, RefusedByRemoteError):
