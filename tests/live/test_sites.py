@@ -199,7 +199,9 @@ def test_sites_lists_all_of_them(client):
         assert type(row["localtime"]) is int
         assert bool(row["last_error"]) is (row["status"] == 1)
     assert rows[4]["addr"] == "127.0.0.1:1"
-    assert client.rows("/site") == rows
+    # The time of a core goes on between two questions.
+    again = client.rows("/site")
+    assert [row | {"localtime": 0} for row in again] == [row | {"localtime": 0} for row in rows]
     assert len(client.rows("/sites/emb/sites")) == 5
     assert client.values("/sites", "id", connected="1") == ["emb", "ici", "hid"]
 
