@@ -62,7 +62,7 @@ async def fan_out(
     packed: Callable[[Site], PackedRows] | None = None,
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] | None = None,
 ) -> Gathered:
-    """CoreRequest all ``sites`` at once, each within its own time-out.
+    """Ask all ``sites`` at once, each within its own time-out.
 
     A site that is down costs nothing. Raise BadRequest when there is no site, SitesFailed
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``

@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 
 from monrest.base.values import Document, Rows
 from monrest.logs import endpoints as logs
-from monrest.rows import endpoints as core
+from monrest.rows import fetch as core
 from monrest.rows import statistics
 from tests.fakes.context import make_context
 from tests.resources.endpoints.given import NOW

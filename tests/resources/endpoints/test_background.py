@@ -7,7 +7,7 @@ from attrs import evolve
 
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Rows
-from monrest.rows import endpoints as core
+from monrest.rows import fetch as core
 from tests.fakes.keystore import result
 from tests.resources.asking import ROOT, answer, request
 from tests.resources.endpoints.given import ANN
