@@ -344,17 +344,15 @@ def fields_of(request: RestRequest) -> dict[str, Any]:
     if request.document is not None:
         tokens = csrf.PARAMETERS if request.identity.session else ()
         return {name: value for name, value in request.document.items() if name not in tokens}
-    found: dict[str, Any] = {}
-    for name, value in request.parameters:
-        if name in RESERVED:
-            continue
-        if name not in found:
-            found[name] = value
-        elif isinstance(found[name], list):
-            found[name].append(value)
-        else:
-            found[name] = [found[name], value]
-    return found
+    return collected(pair for pair in request.parameters if pair[0] not in RESERVED)
+
+
+def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Give the values of a form by name: a text, or a list of texts where it came often."""
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: one[0] if len(one) == 1 else one for name, one in found.items()}
 
 
 def named_sites(fields: Mapping[str, Any]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from monrest.base.concurrency import sliced
 from monrest.livestatus.errors import ProtocolError
 from monrest.logs.events import transition
 from monrest.logs.source import LogSource, Wanted
-from monrest.objectconfig.timeperiods import Anchor, DateRule, Ranges, Timeperiod
+from monrest.objectconfig.timeperiods import Anchor, DateRule, Timeperiod, TimeRanges
 from monrest.query.model import Pushed
 from monrest.sites.site import Site
 
@@ -168,7 +168,7 @@ def timeperiod_of(record: Mapping[str, Any]) -> Timeperiod:
     )
 
 
-def _ranges(numbers: Sequence[Any]) -> Ranges:
+def _ranges(numbers: Sequence[Any]) -> TimeRanges:
     """Flat or paired seconds of the day."""
     flat: list[int] = []
     for one in numbers:

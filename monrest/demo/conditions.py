@@ -16,7 +16,7 @@ from attrs import frozen
 
 from monrest.demo.objects import MODIFIED
 from monrest.demo.tables import Field, Getter, Rows, Table
-from monrest.objectconfig.definitions import number_of
+from monrest.objectconfig.attributes import number_of
 
 Predicate: TypeAlias = Callable[[Any], bool]
 

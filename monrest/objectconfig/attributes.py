@@ -366,6 +366,9 @@ WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "s
 
 # -------------------------------------------------------------------- values
 
+_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+
+
 Json = str | list[str]
 """A value in an answer."""
 
@@ -373,10 +376,18 @@ BLANKS = " \t\r"
 """What is trimmed from lines; anything else, be it a blank in Unicode, is text."""
 
 
+NULL = "null"
+"""The word that cancels inheritance."""
+
+
+BARE_SEMICOLON = re.compile(r"(?<!\\);")
+"""Where a comment begins: a semicolon without a backslash in front."""
+
 _ARRAYS = frozenset({"list", "options", "pairs"})
-_BARE_SEMICOLON = re.compile(r"(?<!\\);")
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_NAME_LIMIT = 200
+
+LONGEST_NAME = 200
+"""Characters of the name of an attribute."""
 
 
 def object_type(word: object) -> ObjectType:
@@ -413,6 +424,23 @@ def core_text(value: str) -> str:
     return value.replace("\\;", ";")
 
 
+def number_of(text: str) -> float:
+    """The leading number of a text; other text reads as 0, as in the core."""
+    found = _NUMBER.match(text)
+    return float(found[0]) if found is not None else 0.0
+
+
+def is_null(kind: str, name: str, text: str) -> bool:
+    """Whether an attribute is set to nothing by the word ``null``."""
+    attribute = OBJECT_TYPES[kind].attributes.get(name)
+    return text == NULL and attribute is not None and attribute.nullable
+
+
+def is_registered(attributes: Mapping[str, str | None]) -> bool:
+    """Whether ``register`` makes an object more than a template."""
+    return (attributes.get("register") or "").strip()[:1] != "0"
+
+
 def texts(kind: str, values: Mapping[str, Any]) -> dict[str, str | None]:
     """Attributes of a request as texts for the file, by canonical name.
 
@@ -438,7 +466,7 @@ def canonical(kind: str, name: str) -> str:
     attribute = OBJECT_TYPES[kind].spellings.get(stripped)
     if attribute is not None:
         return attribute.name
-    if not stripped or len(stripped) > _NAME_LIMIT or not stripped.isprintable():
+    if not stripped or len(stripped) > LONGEST_NAME or not stripped.isprintable():
         raise _wrong(name, "expected the name of an attribute")
     blank = kind == "timeperiod" and not stripped.startswith("_")
     if stripped[0] in "#;}{" or any(letter in ";\\" for letter in stripped):
@@ -474,7 +502,7 @@ def _scalar(name: str, value: Any) -> str:
 
 def _clean(name: str, text: str) -> str:
     """One line that reads back as it is: line breaks become blanks, a bare ``;`` is escaped."""
-    text = _BARE_SEMICOLON.sub(r"\\;", _BREAKS.sub(" ", text).strip(BLANKS))
+    text = BARE_SEMICOLON.sub(r"\\;", _BREAKS.sub(" ", text).strip(BLANKS))
     if any((ord(letter) < 32 and letter != "\t") or 127 <= ord(letter) < 160 for letter in text):
         raise _wrong(name, "expected a text without control characters")
     try:
@@ -485,5 +513,5 @@ def _clean(name: str, text: str) -> str:
 
 
 def _wrong(name: str, expected: str) -> BadRequest:
-    shown = name.encode("utf-8", "replace").decode()[:_NAME_LIMIT]
+    shown = name.encode("utf-8", "replace").decode()[:LONGEST_NAME]
     return BadRequest("bad request", f"{shown}: {expected}")

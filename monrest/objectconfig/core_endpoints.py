@@ -6,10 +6,10 @@ into the audit log, also for a client that does not wait any more; a check ends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.python.failure import Failure
 
@@ -25,9 +25,9 @@ from monrest.api.lists import local_schema, select
 from monrest.base.concurrency import shielded
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
-from monrest.objectconfig.far import Saves, count_of, far_change, far_results, far_saves, far_tools
 from monrest.objectconfig.parameters import (
     check_writable,
+    far_tools,
     flag,
     no_conditions,
     note,
@@ -45,7 +45,13 @@ from monrest.objectconfig.site_commands import (
     hint,
 )
 from monrest.objectconfig.site_commands import reload as reload_core
-from monrest.objectconfig.staged_changes import config_site
+from monrest.objectconfig.staged_changes import (
+    config_site,
+    count_of,
+    far_change,
+    far_post,
+    strings_of,
+)
 from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 
@@ -137,6 +143,41 @@ async def _save_one(
         saves.count += 1
 
 
+@define(eq=False)
+class Saves:
+    """What saves of several sites came to; ``refused`` are those that wrote nothing at all."""
+
+    count: int = 0
+    refused: list[RestError] = field(factory=list)
+    errors: list[dict[str, str]] = field(factory=list)
+    warnings: list[str] = field(factory=list)
+
+    def refuse(self, request: RestRequest, site: Site, error: RestError) -> None:
+        """Take down, also in the audit log, that a site refused."""
+        self.refused.append(error)
+        self.errors.append({"peer_key": site.id, "message": str(error)})
+        note(request, "save", target=site.id, result=error.message, error=error.description)
+
+
+async def far_saves(
+    context: Context, request: RestRequest, sites: Iterable[FederatedSite], saves: Saves
+) -> None:
+    """Save on these sites and add what came of it."""
+    for site in sites:
+        try:
+            answer = await far_post(context, request, site)
+        except RestError as error:
+            saves.refuse(request, site, error)
+            continue
+        told = answer.get("errors")
+        for one in told if isinstance(told, list) else ():
+            message = str(one.get("message")) if isinstance(one, dict) else "failed"
+            saves.errors.append({"peer_key": site.id, "message": message})
+        saves.warnings += strings_of(answer.get("warnings"))
+        saves.count += count_of(answer)
+        note(request, "save", target=site.id, count=count_of(answer))
+
+
 async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/revert and /config/discard."""
     sites = await _begun(context, request, "revert")
@@ -219,6 +260,25 @@ def _of_each(
         return await select(context, listed, _RESULTS, records)
 
     return handler
+
+
+async def far_results(
+    context: Context, request: RestRequest, site: FederatedSite, action: str
+) -> list[dict[str, Any]]:
+    """Check or reload a site; what went wrong is its result. None without a configuration."""
+    options = tuple(pair for pair in request.query if pair[0] == FORCE.name)
+    try:
+        answer = await far_post(context, request, site, options)
+    except RestError as error:
+        result: dict[str, Any] = {"failed": True, "output": str(error)}
+    else:
+        rows = answer.get("answer")
+        row = rows[0] if isinstance(rows, list) and rows else None
+        if not isinstance(row, dict):
+            return []
+        result = {"failed": bool(row.get("failed")), "output": str(row.get("output"))}
+    note(request, action, target=site.id, result="failed" if result["failed"] else "ok")
+    return [{"peer_key": site.id, **result}]
 
 
 async def _check(

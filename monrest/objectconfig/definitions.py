@@ -8,13 +8,20 @@ Rules: docs/spec/objectconfig.md, "Templates".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.attributes import OBJECT_TYPES, Attribute, ObjectType, core_text
+from monrest.objectconfig.attributes import (
+    OBJECT_TYPES,
+    Attribute,
+    ObjectType,
+    core_text,
+    elements,
+    is_registered,
+    number_of,
+)
 from monrest.objectconfig.document import Block, ConfigFile, FileProblem
 from monrest.objectconfig.site_files import find_in
 
@@ -40,7 +47,7 @@ class Directive:
 
 
 @define(eq=False)
-class Definition:
+class ObjectDefinition:
     """One ``define`` block of a file; what it holds is that of the block."""
 
     file: str
@@ -91,7 +98,7 @@ class ObjectFile:
     """A parsed file: its definitions, the comments after the last one, and what was wrong."""
 
     path: str
-    definitions: list[Definition] = field(factory=list)
+    definitions: list[ObjectDefinition] = field(factory=list)
     trailer: list[str] = field(factory=list)
     problems: list[FileProblem] = field(factory=list)
 
@@ -121,7 +128,7 @@ def parse(text: str, path: str) -> ObjectFile:
     file = ConfigFile.parse_text(path, text)
     return ObjectFile(
         path,
-        [Definition(path, block) for block in file.blocks],
+        [ObjectDefinition(path, block) for block in file.blocks],
         file.trailing_comments,
         [problem for problem in file.problems if problem.fatal],
     )
@@ -138,14 +145,14 @@ class Resolved:
     empty. ``custom`` holds custom variables by upper-case name without the underscore.
     """
 
-    definition: Definition
+    definition: ObjectDefinition
     values: dict[str, str | None]
     custom: dict[str, str] = field(factory=dict)
 
     @property
     def registered(self) -> bool:
         """Whether the definition is an object and not a template only."""
-        return (self.values.get("register") or "1").strip()[:1] != "0"
+        return is_registered(self.values)
 
     @property
     def type(self) -> str:
@@ -157,7 +164,7 @@ class Resolved:
         return FileProblem(self.definition.file, self.definition.line_of(attribute), text)
 
 
-def resolve(definitions: Iterable[Definition]) -> tuple[list[Resolved], list[FileProblem]]:
+def resolve(definitions: Iterable[ObjectDefinition]) -> tuple[list[Resolved], list[FileProblem]]:
     """Resolve all templates; disabled definitions are left out. Order is kept."""
     objects = [_own(item) for item in definitions if not item.disabled]
     problems: list[FileProblem] = []
@@ -177,7 +184,7 @@ def resolve(definitions: Iterable[Definition]) -> tuple[list[Resolved], list[Fil
     return objects, problems
 
 
-def _own(definition: Definition) -> Resolved:
+def _own(definition: ObjectDefinition) -> Resolved:
     kind = OBJECT_TYPES[definition.type]
     values: dict[str, str | None] = {}
     custom: dict[str, str] = {}
@@ -224,7 +231,7 @@ def _inherit(
 
 
 def _used(item: Resolved) -> Iterator[str]:
-    return filter(None, map(str.strip, (item.values.get("use") or "").split(",")))
+    return iter(elements(item.values.get("use") or ""))
 
 
 def _merge(item: Resolved, template: Resolved, kind: ObjectType) -> None:
@@ -244,23 +251,8 @@ def _merge(item: Resolved, template: Resolved, kind: ObjectType) -> None:
 
 # -------------------------------------------------------------------- values
 
-Report = Callable[[FileProblem], None]
+ReportProblem = Callable[[FileProblem], None]
 """Where problems go; reading continues with a harmless value."""
-
-_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-
-
-def split_names(text: str | None) -> tuple[str, ...]:
-    """The elements of a comma separated list, trimmed, without empty ones."""
-    if not text:
-        return ()
-    return tuple(part for part in map(str.strip, text.split(",")) if part)
-
-
-def number_of(text: str) -> float:
-    """The leading number of a text; other text reads as 0, as in the core."""
-    found = _NUMBER.match(text)
-    return float(found[0]) if found is not None else 0.0
 
 
 @define(eq=False)
@@ -269,7 +261,7 @@ class ObjectRecord:
 
     name: str
     source: Resolved
-    report: Report
+    report: ReportProblem
 
     @property
     def type(self) -> str:
@@ -309,7 +301,7 @@ class ObjectRecord:
 
     def names(self, attribute: str) -> tuple[str, ...]:
         """The elements of a list."""
-        return split_names(self.text(attribute))
+        return tuple(elements(self.text(attribute)))
 
     def options(self, attribute: str) -> frozenset[str]:
         """The letters of an option list; ``a`` stands for all of them, ``n`` for none."""
@@ -328,7 +320,7 @@ class ObjectRecord:
         return frozenset(found)
 
     def wrong(self, text: str, attribute: str = "") -> None:
-        """Report a problem at the attribute's line."""
+        """ReportProblem a problem at the attribute's line."""
         self.report(self.source.problem(text, attribute))
 
     def _declared(self, attribute: str) -> Attribute:

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 H = TypeVar("H", bound=Hashable)
 
-Match = tuple[int, int, int]
+CommonLines = tuple[int, int, int]
 """``(i, j, n)``: the ``n`` lines from ``i`` on one side are those from ``j`` on the other."""
 
 _PRODUCT = 250_000
@@ -39,9 +39,9 @@ def split_lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def matches(a: Sequence[bytes], b: Sequence[bytes]) -> list[Match]:
+def matches(a: Sequence[bytes], b: Sequence[bytes]) -> list[CommonLines]:
     """Give what ``a`` and ``b`` have in common, in order; neighbours are joined."""
-    found: list[Match] = []
+    found: list[CommonLines] = []
     head, tail = _ends(a, b)
     if head:
         found.append((0, 0, head))
@@ -63,9 +63,9 @@ def _ends(a: Sequence[H], b: Sequence[H]) -> tuple[int, int]:
 
 
 def _definitions(
-    a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: list[Match]
+    a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: list[CommonLines]
 ) -> None:
-    """Match whole definitions, and lines between those that match."""
+    """CommonLines whole definitions, and lines between those that match."""
     first, second = _chunks(a), _chunks(b)
     starts, others = _starts(first, at), _starts(second, bt)
     i = j = 0
@@ -101,8 +101,10 @@ def _starts(chunks: Sequence[tuple[bytes, ...]], start: int) -> list[int]:
     return starts
 
 
-def _between(a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: list[Match]) -> None:
-    """Match lines: those at the ends, those that occur once, and all where little is left."""
+def _between(
+    a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: list[CommonLines]
+) -> None:
+    """CommonLines lines: those at the ends, those that occur once, and all where little is left."""
     if not a or not b:
         return
     head, tail = _ends(a, b)
@@ -127,15 +129,15 @@ def _between(a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: li
         found.append((at + len(a), bt + len(b), tail))
 
 
-def _fixed(a: Sequence[bytes], b: Sequence[bytes], width: int) -> list[Match]:
-    """Match the first lines of ``width`` lines that occur once."""
+def _fixed(a: Sequence[bytes], b: Sequence[bytes], width: int) -> list[CommonLines]:
+    """CommonLines the first lines of ``width`` lines that occur once."""
     return _once(
         *(list(zip(*(side[start:] for start in range(width)), strict=False)) for side in (a, b))
     )
 
 
-def _once(a: Sequence[H], b: Sequence[H]) -> list[Match]:
-    """Match what occurs exactly once on each side, as much of it as is in the same order."""
+def _once(a: Sequence[H], b: Sequence[H]) -> list[CommonLines]:
+    """CommonLines what occurs exactly once on each side, as much of it as is in the same order."""
     left, right = Counter(a), Counter(b)
     where = {item: index for index, item in enumerate(b) if right[item] == 1}
     pairs = [
@@ -162,8 +164,8 @@ def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _joined(found: Sequence[Match]) -> list[Match]:
-    joined: list[Match] = []
+def _joined(found: Sequence[CommonLines]) -> list[CommonLines]:
+    joined: list[CommonLines] = []
     for i, j, count in found:
         if joined:
             one, other, size = joined[-1]
@@ -216,13 +218,13 @@ def _moment(nanoseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{rest:09d} +0000"
 
 
-Change = tuple[int, int, int, int]
+ChangedLines = tuple[int, int, int, int]
 """The lines ``[i:j]`` on disk become those of two other numbers in the new text."""
 
 
-def _hunks(common: Sequence[Match], old: int, new: int) -> Iterator[list[Change]]:
+def _hunks(common: Sequence[CommonLines], old: int, new: int) -> Iterator[list[ChangedLines]]:
     """Give the changes, those together whose context touches."""
-    hunk: list[Change] = []
+    hunk: list[ChangedLines] = []
     i = j = 0
     for start, other, count in [*common, (old, new, 0)]:
         if start > i or other > j:
@@ -235,7 +237,9 @@ def _hunks(common: Sequence[Match], old: int, new: int) -> Iterator[list[Change]
         yield hunk
 
 
-def _shown(hunk: Sequence[Change], old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[str]:
+def _shown(
+    hunk: Sequence[ChangedLines], old: Sequence[bytes], new: Sequence[bytes]
+) -> Iterator[str]:
     before = min(_CONTEXT, hunk[0][0])
     after = min(_CONTEXT, len(old) - hunk[-1][1])
     removed = _range(hunk[0][0] - before, hunk[-1][1] + after)
@@ -305,8 +309,8 @@ def _piece(
 
 
 def _common(
-    left: Sequence[Match],
-    right: Sequence[Match],
+    left: Sequence[CommonLines],
+    right: Sequence[CommonLines],
     old: Sequence[bytes],
     mine: Sequence[bytes],
     theirs: Sequence[bytes],

@@ -21,6 +21,7 @@ from attrs import define, evolve, field, frozen
 
 from monrest.objectconfig.attributes import BLANKS
 from monrest.objectconfig.grammar import (
+    ICINGA2,
     Fault,
     FoundDefinition,
     Include,
@@ -222,7 +223,7 @@ _ESCAPED = "\\;"
 _STAND_IN = "\0"
 _NO_COMMENTS: Mapping[str, str] = MappingProxyType({})
 
-_Parts = tuple[dict[str, str], Mapping[str, str], Sequence[str]]
+_PlainBody = tuple[dict[str, str], Mapping[str, str], Sequence[str]]
 """Attributes, inline comments and comments."""
 
 
@@ -290,7 +291,7 @@ class Scanner:
             at = text.find("define", at + 6)
         return None
 
-    def _parts(self, kind: str, body: str) -> _Parts | None:
+    def _parts(self, kind: str, body: str) -> _PlainBody | None:
         """What is in a plain body."""
         if "\r" in body:
             body = body.replace("\r\n", "\n")
@@ -309,14 +310,14 @@ class Scanner:
         return _unescaped(parts) if escaped and parts is not None else parts
 
 
-def _bare(names: Mapping[str, str], body: str) -> _Parts | None:
+def _bare(names: Mapping[str, str], body: str) -> _PlainBody | None:
     """What is in a body without comments; None when an attribute is repeated."""
     pairs = _LINE.findall(body)
     attributes = {names[name]: value for name, value in pairs}
     return (attributes, _NO_COMMENTS, ()) if len(attributes) == len(pairs) else None
 
 
-def _commented(names: Mapping[str, str], body: str) -> _Parts | None:
+def _commented(names: Mapping[str, str], body: str) -> _PlainBody | None:
     """The same for a body with comments."""
     attributes: dict[str, str] = {}
     inline: dict[str, str] = {}
@@ -335,7 +336,7 @@ def _commented(names: Mapping[str, str], body: str) -> _Parts | None:
     return attributes, inline, comments
 
 
-def _unescaped(parts: _Parts) -> _Parts | None:
+def _unescaped(parts: _PlainBody) -> _PlainBody | None:
     """Parts with escaped semicolons again; None when a name has one."""
     attributes, inline, comments = parts
     if any(_STAND_IN in name for name in attributes):
@@ -350,11 +351,6 @@ def _unescaped(parts: _Parts) -> _Parts | None:
 # -------------------------------------------------------------------- a whole file
 
 _BOM = "\ufeff"
-_ICINGA2 = re.compile(
-    r"^[ \t]*(?:(?:object|apply|template)[ \t]+[A-Z]\w+|const[ \t]+\w+[ \t]*="
-    r"|include(?:_recursive)?[ \t]+[\"<]|library[ \t]+\")[^\n]*",
-    re.MULTILINE,
-)
 _BLANK_FIRST = re.compile(r"[ \t\r]*\n")
 _BLANK_LAST = re.compile(r"(?:\A|\n)[ \t\r]*\n\Z")
 
@@ -399,7 +395,7 @@ class ConfigFile:
             line = text.partition("\n")[0].rstrip(BLANKS)
             faults.insert(0, Fault(1, f"syntax invalid: '{line}' (byte order mark)"))
         trailer = reader.text[scanner.end :]
-        foreign = _ICINGA2.search(trailer) if faults and not blocks else None
+        foreign = ICINGA2.search(trailer) if faults and not blocks else None
         if foreign is not None:
             number = trailer.count("\n", 0, foreign.start()) + 1
             why = "the configuration language of Icinga 2 is not supported"

@@ -143,7 +143,7 @@ class Renames:
 
 # -------------------------------------------------------------------- the editor
 
-Values = Mapping[str, Any]
+GivenAttributes = Mapping[str, Any]
 """The JSON object of a request: attributes, and keys beginning with ``:`` that are ignored."""
 
 _New = Callable[[Mapping[str, str], Mapping[str, str | None]], dict[str, str]]
@@ -241,7 +241,7 @@ class Editor:
         """The same files with their objects, whose marks are to be kept beside the texts."""
         return {path: self._drafts[path].result for path in self.changed}
 
-    def create(self, kind: str, file: str, values: Values) -> ConfigObject:
+    def create(self, kind: str, file: str, values: GivenAttributes) -> ConfigObject:
         """Add an object at the end of a file, which may be a new one (8.3).
 
         ``null`` values are left out. Raises BadRequest, Forbidden.
@@ -263,14 +263,16 @@ class Editor:
         self._changed(draft)
         return item
 
-    def replace(self, item: ConfigObject, values: Values) -> ConfigObject:
+    def replace(self, item: ConfigObject, values: GivenAttributes) -> ConfigObject:
         """Give an object other attributes altogether; its comments stay (8.6).
 
         Raises BadRequest, also when there is none, and Forbidden.
         """
         return self.replace_all([item], values)[0]
 
-    def replace_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
+    def replace_all(
+        self, items: Iterable[ConfigObject], values: GivenAttributes
+    ) -> list[ConfigObject]:
         """The same for several; nothing is changed if one of them is read-only."""
 
         def new(_old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
@@ -284,11 +286,13 @@ class Editor:
 
         return self._change_all(items, values, new)
 
-    def patch(self, item: ConfigObject, values: Values) -> ConfigObject:
+    def patch(self, item: ConfigObject, values: GivenAttributes) -> ConfigObject:
         """Set some attributes; null, an empty text or an empty list removes one (8.4)."""
         return self.patch_all([item], values)[0]
 
-    def patch_all(self, items: Iterable[ConfigObject], values: Values) -> list[ConfigObject]:
+    def patch_all(
+        self, items: Iterable[ConfigObject], values: GivenAttributes
+    ) -> list[ConfigObject]:
         """The same for several; nothing is changed if one of them is read-only."""
 
         def new(old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
@@ -318,7 +322,7 @@ class Editor:
         self._touched, self._model = True, None
 
     def _change_all(
-        self, items: Iterable[ConfigObject], values: Values, new: _New
+        self, items: Iterable[ConfigObject], values: GivenAttributes, new: _New
     ) -> list[ConfigObject]:
         found = self._writable(items)
         given = {kind: texts(kind, values) for kind in {item.type for item in found}}

@@ -154,6 +154,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         Endpoint(
             path=path,
             description="files of these sections",
+            text=f"Of each folder the first {_MOST_FILES:,} files are looked at.",
             handler=editor_files,
             parameters=LIST_PARAMETERS,
             columns=FILES,

@@ -5,22 +5,22 @@ Rules: docs/spec/objectconfig.md, "Diff" and "The precheck".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from attrs import evolve
 
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.forward import Listed
 from monrest.api.lists import local_schema, select
 from monrest.base.values import Answer, Column, Parameters, RestRequest, SiteProblem
-from monrest.objectconfig.far import far_rows, named_here
 from monrest.objectconfig.model import UnreadableError
+from monrest.objectconfig.object_rows import far_rows, named_here
 from monrest.objectconfig.parameters import REFRESH, flag, tool_sites, user_of, without
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.staged_changes import Tool, config_site, tools
 from monrest.objectconfig.store import StagedBy
+from monrest.query.schema import TableSchema
 
 IGNORE = Parameter(
     name="ignore_whitespace",
@@ -84,26 +84,37 @@ async def files(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
             partial(_files_of, tool, mine, content="content" in demanded)
         )
     columns = ("columns", ",".join((*(one.name for one in FILES), *sorted(demanded))))
-    asked = (columns, *_options(request, REFRESH.name))
-    far = await far_rows(context, request, asked, alone=not selected)
-    parameters = without(request.parameters, REFRESH.name)
-    answer = await select(
+    return await _with_far(
         context,
-        evolve(request, parameters=parameters),
+        request,
         _FILES,
-        [*records, *_complete(far, (*FILES, *MORE_OF_FILES))],
+        records,
+        failed,
+        REFRESH.name,
+        alone=not selected,
+        asked=(columns,),
     )
+
+
+async def _with_far(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    records: Iterable[Mapping[str, Any]],
+    failed: Iterable[SiteProblem],
+    *options: str,
+    alone: bool,
+    asked: Parameters = (),
+) -> Answer:
+    """The rows of sites here and of those of other instances, asked for ``asked`` and ``options``.
+
+    ``options`` are names of parameters that are no filters.
+    """
+    given = tuple(pair for pair in request.parameters if pair[0] in options)
+    far = await far_rows(context, request, (*asked, *given), alone=alone)
+    filtered = evolve(request, parameters=without(request.parameters, *options))
+    answer = await select(context, filtered, schema, [*records, *named_here(far)])
     return evolve(answer, failed_sites=(*failed, *far.problems))
-
-
-def _options(request: RestRequest, *names: str) -> Parameters:
-    return tuple(pair for pair in request.parameters if pair[0] in names)
-
-
-def _complete(far: Listed, columns: tuple[Column, ...]) -> list[dict[str, Any]]:
-    """The rows of other instances with every key that rows have here."""
-    keys = [column.name for column in columns]
-    return [{key: row.get(key) for key in keys} for row in named_here(far)]
 
 
 def _files_of(tool: Tool, staged: Iterable[StagedBy], *, content: bool) -> list[dict[str, Any]]:
@@ -164,16 +175,8 @@ async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
             tool.config, user_of(request), ignore_whitespace=ignore
         )
     ]
-    asked = _options(request, REFRESH.name, IGNORE.name)
-    far = await far_rows(context, request, asked, alone=not selected)
-    parameters = without(request.parameters, REFRESH.name, IGNORE.name)
-    answer = await select(
-        context,
-        evolve(request, parameters=parameters),
-        _DIFFS,
-        [*records, *_complete(far, DIFFS)],
-    )
-    return evolve(answer, failed_sites=(*failed, *far.problems))
+    options = (REFRESH.name, IGNORE.name)
+    return await _with_far(context, request, _DIFFS, records, failed, *options, alone=not selected)
 
 
 async def check_before(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -189,16 +192,7 @@ async def check_before(context: Context, request: RestRequest, _: tuple[str, ...
         except UnreadableError as error:
             errors = [error.problem]
         records.append({"peer_key": site.id, "errors": errors, "failed": bool(errors)})
-    asked = _options(request, REFRESH.name)
-    far = await far_rows(context, request, asked, alone=not sites)
-    parameters = without(request.parameters, REFRESH.name)
-    answer = await select(
-        context,
-        evolve(request, parameters=parameters),
-        _PRECHECKS,
-        [*records, *_complete(far, PRECHECKS)],
-    )
-    return evolve(answer, failed_sites=far.problems)
+    return await _with_far(context, request, _PRECHECKS, records, (), REFRESH.name, alone=not sites)
 
 
 _LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)

@@ -14,12 +14,24 @@ from collections.abc import Iterable, Mapping
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.attributes import BLANKS, IGNORED, OBJECT_TYPES, ObjectType
+from monrest.objectconfig.attributes import (
+    BARE_SEMICOLON,
+    BLANKS,
+    IGNORED,
+    OBJECT_TYPES,
+    ObjectType,
+)
 
 _HEAD = re.compile(r"([#;]?)[ \t]*define[ \t]+([^ \t{]+)[ \t]*(\{?)(.*)\Z", re.DOTALL)
 _WORDS = re.compile(r"([^ \t]+)[ \t]*(.*)\Z", re.DOTALL)
 _RANGES = re.compile(r"(.*?)[ \t]+(\d{1,2}:\d\d-\d{1,2}:\d\d.*)\Z", re.DOTALL)
-_COMMENT = re.compile(r"(?<!\\);")
+ICINGA2 = re.compile(
+    r"^[ \t]*(?:(?:object|apply|template)[ \t]+[A-Z]\w+|const[ \t]+\w+[ \t]*="
+    r"|include(?:_recursive)?[ \t]+[\"<]|library[ \t]+\")[^\n]*",
+    re.MULTILINE,
+)
+"""A line of Icinga 2's language; files of a core, its main file too, are chosen by the first."""
+
 _INCLUDE = re.compile(r"(include_file|include_dir)[ \t]*=[ \t]*(.+)\Z", re.DOTALL)
 
 PLAIN_IN_TIMEPERIODS = frozenset({"use", "register", "name", "timeperiod_name", "alias", "exclude"})
@@ -123,7 +135,7 @@ class FoundDefinition:
 
 def split_comment(line: str) -> tuple[str, str]:
     """A line without its inline comment, and the comment with its semicolon."""
-    found = _COMMENT.search(line) if ";" in line else None
+    found = BARE_SEMICOLON.search(line) if ";" in line else None
     if found is None or found.start() == 0:
         return line, ""
     return line[: found.start()].rstrip(BLANKS), line[found.start() :]
@@ -294,7 +306,6 @@ _FIRST = (
 _RANK = {name: rank for rank, name in enumerate(_FIRST)}
 _CUSTOM_RANK = {"_TYPE": 0, "_TAGS": 1, "_APPS": 2}
 
-_BARE_SEMICOLON = re.compile(r"(?<!\\);")
 _LINE_BREAKS = re.compile(r"[\r\n]+")
 _QUOTED = r"""'[^']*(?:'|\Z)|"(?:[^"\\]|\\.)*(?:"|\Z)|\\."""
 _CUT = r"(?<=[ \t])(?=--?[A-Za-z]|\|[ \t]|>>)"
@@ -303,7 +314,7 @@ _QUOTED_OR_CUT = re.compile(f"(?P<quoted>{_QUOTED})|{_CUT}")
 
 def clean(kind: str, name: str, value: str) -> str:
     """A value as it can stand in a file: one line, no bare semicolon, lists without blanks."""
-    value = _BARE_SEMICOLON.sub(r"\\;", _LINE_BREAKS.sub(" ", value)).strip(" \t")
+    value = BARE_SEMICOLON.sub(r"\\;", _LINE_BREAKS.sub(" ", value)).strip(" \t")
     attribute = OBJECT_TYPES[kind].attributes.get(name)
     if attribute is None or "," not in value:
         return value

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.attributes import OBJECT_TYPES, core_text, elements
+from monrest.objectconfig.attributes import NULL, OBJECT_TYPES, core_text, elements, is_registered
 
 # -------------------------------------------------------------------- names
 
@@ -85,12 +85,6 @@ def key_of(kind: str, attributes: Mapping[str, str]) -> str:
     return ",".join(filter(None, (core_text(attributes.get(key, "")) for key in keys)))
 
 
-def is_registered(attributes: Mapping[str, str]) -> bool:
-    """Whether ``register`` makes it more than a template."""
-    text = attributes.get("register")
-    return text is None or text.strip()[:1] != "0"
-
-
 class NamedObject(Protocol):
     """An object that names can be looked up for."""
 
@@ -107,28 +101,28 @@ class NamedObject(Protocol):
         """Whether it is commented out."""
 
 
-Item = TypeVar("Item", bound=NamedObject)
+AnyObject = TypeVar("AnyObject", bound=NamedObject)
 
 
 @define(eq=False)
-class NameIndex(Generic[Item]):
+class NameIndex(Generic[AnyObject]):
     """Lookup by name within a type; disabled definitions have none."""
 
-    objects: Iterable[Item]
-    _by_type: dict[str, list[Item]] = field(init=False, factory=dict)
-    _real: dict[str, dict[str, list[Item]]] = field(init=False, factory=dict)
-    _templates: dict[str, dict[str, list[Item]]] = field(init=False, factory=dict)
+    objects: Iterable[AnyObject]
+    _by_type: dict[str, list[AnyObject]] = field(init=False, factory=dict)
+    _real: dict[str, dict[str, list[AnyObject]]] = field(init=False, factory=dict)
+    _templates: dict[str, dict[str, list[AnyObject]]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         for item in self.objects:
             if not item.disabled:
                 self._by_type.setdefault(item.type, []).append(item)
 
-    def real(self, kind: str, name: str) -> list[Item]:
+    def real(self, kind: str, name: str) -> list[AnyObject]:
         """Registered objects of that name, which may come from a template."""
         return self._real_of(kind).get(name, [])
 
-    def templates(self, kind: str, name: str) -> list[Item]:
+    def templates(self, kind: str, name: str) -> list[AnyObject]:
         """Templates of that name; the first one counts."""
         return self._templates_of(kind).get(name, [])
 
@@ -140,7 +134,7 @@ class NameIndex(Generic[Item]):
         """The names of all templates of a type."""
         return self._templates_of(kind).keys()
 
-    def _real_of(self, kind: str) -> dict[str, list[Item]]:
+    def _real_of(self, kind: str) -> dict[str, list[AnyObject]]:
         found = self._real.get(kind)
         if found is None:
             found = {}
@@ -152,7 +146,7 @@ class NameIndex(Generic[Item]):
             self._real[kind] = found
         return found
 
-    def _templates_of(self, kind: str) -> dict[str, list[Item]]:
+    def _templates_of(self, kind: str) -> dict[str, list[AnyObject]]:
         found = self._templates.get(kind)
         if found is None:
             found = {}
@@ -163,7 +157,7 @@ class NameIndex(Generic[Item]):
             self._templates[kind] = found
         return found
 
-    def name_of(self, item: Item) -> str:
+    def name_of(self, item: AnyObject) -> str:
         """The name of an object by its key attributes, if need be from its templates."""
         return key_of(item.type, item.attributes) or self._inherited(item.type, item.attributes)
 
@@ -187,9 +181,6 @@ class NameIndex(Generic[Item]):
 _NOT_INHERITED = frozenset({"name", "register", "use"})
 _DEPTH = 50
 
-NULL = "null"
-"""The word that cancels inheritance."""
-
 
 @frozen
 class Full:
@@ -203,21 +194,21 @@ class Full:
 
 
 @define(eq=False)
-class Resolver(Generic[Item]):
+class Resolver(Generic[AnyObject]):
     """Resolves templates by name; what a template gives is kept. Threads may share it."""
 
-    names: NameIndex[Item]
-    _merged: dict[Item, dict[str, str]] = field(init=False, factory=dict)
+    names: NameIndex[AnyObject]
+    _merged: dict[AnyObject, dict[str, str]] = field(init=False, factory=dict)
 
-    def resolve(self, item: Item) -> Full:
+    def resolve(self, item: AnyObject) -> Full:
         """Everything that an object has."""
         return Full(self.values(item), self.templates(item))
 
-    def templates(self, item: Item) -> tuple[str, ...]:
+    def templates(self, item: AnyObject) -> tuple[str, ...]:
         """The names of all templates that an object uses, missing ones too, depth first."""
         return tuple(dict.fromkeys(self._used(item, 0, set())))
 
-    def values(self, item: Item) -> dict[str, str]:
+    def values(self, item: AnyObject) -> dict[str, str]:
         """Texts of an object's own and inherited attributes by name, without leading plus."""
         attributes = OBJECT_TYPES[item.type].attributes
         found: dict[str, str] = {}
@@ -233,7 +224,7 @@ class Resolver(Generic[Item]):
             found[name] = text
         return found
 
-    def _merge(self, item: Item, entered: dict[Item, dict[str, str]]) -> dict[str, str]:
+    def _merge(self, item: AnyObject, entered: dict[AnyObject, dict[str, str]]) -> dict[str, str]:
         """Own and inherited texts; ``entered`` are the objects whose templates are on the way."""
         done = self._merged.get(item) or entered.get(item)
         if done is not None:
@@ -252,7 +243,7 @@ class Resolver(Generic[Item]):
             self._merged[item] = found
         return found
 
-    def _used(self, item: Item, depth: int, entered: set[int]) -> Iterator[str]:
+    def _used(self, item: AnyObject, depth: int, entered: set[int]) -> Iterator[str]:
         if depth >= _DEPTH or id(item) in entered:
             return
         entered.add(id(item))
@@ -285,9 +276,3 @@ def inherit(
             values[name] = f"{text},{own}" if text.strip() not in ("", "+", NULL) else own
         elif kind == "service" and name == "check_command" and text.startswith("!"):
             values[name] = text[1:].lstrip()
-
-
-def is_null(kind: str, name: str, text: str) -> bool:
-    """Whether an attribute is set to nothing by the word ``null``."""
-    attribute = OBJECT_TYPES[kind].attributes.get(name)
-    return text == NULL and attribute is not None and attribute.nullable

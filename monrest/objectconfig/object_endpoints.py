@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -21,17 +21,25 @@ from monrest.api.forward import check_reachable
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
-from monrest.objectconfig.attributes import object_type
+from monrest.objectconfig.attributes import LONGEST_NAME, object_type
 from monrest.objectconfig.edit import Editor
-from monrest.objectconfig.far import far_change, far_objects, far_tools, objects_of, whole
 from monrest.objectconfig.model import ConfigObject, SiteModel
-from monrest.objectconfig.object_rows import COLUMNS, TEMPLATES, Record, select_objects
+from monrest.objectconfig.object_rows import (
+    COLUMNS,
+    TEMPLATES,
+    ObjectRow,
+    far_objects,
+    objects_of,
+    select_objects,
+    whole,
+)
 from monrest.objectconfig.parameters import (
     EVERY,
     REFRESH,
     attributes,
     change_filters,
     check_writable,
+    far_tools,
     named,
     no_body,
     no_filters,
@@ -43,6 +51,7 @@ from monrest.objectconfig.parameters import (
     without,
 )
 from monrest.objectconfig.service import ConfigSite
+from monrest.objectconfig.site_files import LONGEST_FILE_NAME, LONGEST_PATH
 from monrest.objectconfig.staged_changes import (
     ANSWER,
     Choose,
@@ -51,13 +60,17 @@ from monrest.objectconfig.staged_changes import (
     always,
     by_filters,
     change,
+    far_change,
     tools,
 )
 
-_HELP = {
-    ":TYPE": "the type of the object, such as host",
-    ":FILE": "the file that it goes into, as a path below the folder of the object files",
-}
+TYPE = Parameter(name=":TYPE", description="the type of the object, such as host", required=True)
+FILE = Parameter(
+    name=":FILE",
+    description="the file that it goes into, as a path below the folder of the object files",
+    required=True,
+    limit=f"{LONGEST_PATH} bytes, each name in it {LONGEST_FILE_NAME}",
+)
 _COLLECTIONS = {
     "commands": "command",
     "contactgroups": "contactgroup",
@@ -73,19 +86,19 @@ _COLLECTIONS = {
 
 
 def _listing(*, full: bool) -> Handler:
+    """A handler that lists all objects; ``full``: with what their templates give."""
+    meta = (*COLUMNS, TEMPLATES) if full else COLUMNS
+
     async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         failed: list[SiteProblem] = []
         selected = await tools(context, request, failed)
-        far = await far_objects(context, request, alone=not selected)
-        meta = (*COLUMNS, TEMPLATES) if full else COLUMNS
-        records = chain(_records(selected, full=full), whole(far, meta))
-        answer = await select_objects(context, request, _asked(request), records, meta)
-        return evolve(answer, failed_sites=(*failed, *far.problems))
+        records = _all_rows(selected, full=full)
+        return await _listed(context, request, records, meta, failed, alone=not selected)
 
     return handler
 
 
-def _records(selected: Sequence[Tool], *, full: bool) -> Iterator[Record]:
+def _all_rows(selected: Sequence[Tool], *, full: bool) -> Iterator[ObjectRow]:
     for tool in selected:
         model = tool.view.model
         row = model.full_row if full else model.row
@@ -93,28 +106,38 @@ def _records(selected: Sequence[Tool], *, full: bool) -> Iterator[Record]:
             yield row(item, tool.config)
 
 
-def _asked(request: RestRequest) -> tuple[tuple[str, str], ...]:
-    return without(request.parameters, REFRESH.name)
-
-
 def _chosen_list(choose: Callable[[tuple[str, ...]], Choose]) -> Handler:
     """A handler that lists the objects that the path means."""
 
     async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
         chosen = choose(names)
-        records: list[Record] = []
+        records: list[ObjectRow] = []
         failed: list[SiteProblem] = []
         for tool in await tools(context, request, failed):
             records += await context.threads.run(partial(_rows, chosen, tool))
-        far = await far_objects(context, request, alone=not records)
-        records += whole(far, COLUMNS)
-        answer = await select_objects(context, request, _asked(request), records)
-        return evolve(answer, failed_sites=(*failed, *far.problems))
+        return await _listed(context, request, records, COLUMNS, failed, alone=not records)
 
     return handler
 
 
-def _rows(chosen: Choose, tool: Tool) -> list[Record]:
+async def _listed(
+    context: Context,
+    request: RestRequest,
+    records: Iterable[ObjectRow],
+    meta: Sequence[Column],
+    failed: Iterable[SiteProblem],
+    *,
+    alone: bool,
+) -> Answer:
+    """The objects of sites here and of those of other instances that the request wants."""
+    far = await far_objects(context, request, alone=alone)
+    every = chain(records, whole(far, meta))
+    parameters = without(request.parameters, REFRESH.name)
+    answer = await select_objects(context, request, parameters, every, meta)
+    return evolve(answer, failed_sites=(*failed, *far.problems))
+
+
+def _rows(chosen: Choose, tool: Tool) -> list[ObjectRow]:
     model = tool.view.model
     return [model.row(item, tool.config) for item in chosen(model, tool.config)]
 
@@ -128,7 +151,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     sites = (*tool_sites(context, request), *far_tools(context, request))
     try:
         given = attributes(request, query=True)
-        kind, file = _required(given, ":TYPE"), _required(given, ":FILE")
+        kind, file = _required(given, TYPE), _required(given, FILE)
         object_type(kind)
         return await _create(context, request, kind, file, given)
     except RestError as error:
@@ -139,7 +162,7 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 async def _create(
     context: Context, request: RestRequest, kind: str, file: str, given: dict[str, Any]
 ) -> Answer:
-    def make(site: ConfigSite, editor: Editor) -> Record:
+    def make(site: ConfigSite, editor: Editor) -> ObjectRow:
         return editor.base.row(editor.create(kind, file, given), site)
 
     selected = await tools(context, request)
@@ -150,8 +173,8 @@ async def _create(
         for tool in selected:
             await context.threads.run(partial(make, tool.config, Editor(tool.view.model)))
 
-    async def everywhere() -> list[Record]:
-        created: list[Record] = []
+    async def everywhere() -> list[ObjectRow]:
+        created: list[ObjectRow] = []
         for site, answer in await far_change(context, request, far, filters=True):
             made = objects_of(site, answer)
             created += made
@@ -172,16 +195,17 @@ async def _create(
     return Document(value=value, columns=_CREATED)
 
 
-def _required(given: dict[str, Any], name: str) -> str:
+def _required(given: dict[str, Any], parameter: Parameter) -> str:
+    name, meaning = parameter.name, parameter.description
     value = given.get(name)
     if value in (None, "", []):
         raise BadRequest(
             f"{name} is a required parameter.",
-            f"{name}: expected {_HELP[name]}",
-            extra={"help": f"{name}: {_HELP[name]}"},
+            f"{name}: expected {meaning}",
+            extra={"help": f"{name}: {meaning}"},
         )
     if not isinstance(value, str):
-        raise BadRequest("bad request", f"{name}: expected a text: {_HELP[name]}")
+        raise BadRequest("bad request", f"{name}: expected a text: {meaning}")
     return value
 
 
@@ -263,6 +287,7 @@ _LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)
 _ATTRIBUTE = Parameter(
     name="<attribute>",
     description="attributes in the body, lists as a list or a comma string; null removes one",
+    limit=f"names of {LONGEST_NAME} characters",
 )
 _FILTER = Parameter(name="<attribute>[<op>]", description="filter in the query string; repeatable")
 _Q = Parameter(name="q", description="filter in the query language, in the query string")
@@ -340,8 +365,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=create,
         shape="object",
         parameters=(
-            Parameter(name=":TYPE", description=_HELP[":TYPE"], required=True),
-            Parameter(name=":FILE", description=_HELP[":FILE"], required=True),
+            TYPE,
+            FILE,
             _ATTRIBUTE,
             *SITE_PARAMETERS,
             REFRESH,

@@ -13,9 +13,11 @@ from typing import Any
 from attrs import evolve
 
 from monrest.api.endpoint import Context
+from monrest.api.forward import Listed, listed
 from monrest.base.concurrency import sliced
 from monrest.base.values import Column, Document, Parameters, RestRequest, Row, Rows
 from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
+from monrest.objectconfig.parameters import REFRESH, selected_sites
 from monrest.query.bind import Bound, bind
 from monrest.query.finish import finish
 from monrest.query.model import Item, Pushed, Query, Ref
@@ -25,8 +27,10 @@ from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, TableSchema
 from monrest.query.stages import SitePart
 from monrest.query.steps import finished
+from monrest.sites.federation.site import FederatedSite
+from monrest.sites.site import Site
 
-Record = Mapping[str, Any]
+ObjectRow = Mapping[str, Any]
 """An object as it is shown: meta keys beginning with a colon, and its attributes."""
 
 COLUMNS = (
@@ -55,7 +59,7 @@ async def select_objects(
     context: Context,
     request: RestRequest,
     parameters: Parameters,
-    records: Iterable[Record],
+    records: Iterable[ObjectRow],
     meta: Sequence[Column] = COLUMNS,
 ) -> Rows | Document:
     """The records that ``parameters`` want, sorted by type and id unless they say otherwise.
@@ -68,7 +72,7 @@ async def select_objects(
         return await _queried(context, query, every, meta)
     answer = await _queried(context, evolve(query, items=(_WHOLE,)), every, meta)
     assert isinstance(answer, Rows)
-    chosen: list[Record] = [row[0] for row in answer.rows]
+    chosen: list[ObjectRow] = [row[0] for row in answer.rows]
     if request.format in ("json", "wrapped_json"):
         pick = itemgetter(*[one.name for one in meta])
         rows = [[*pick(record), record] for record in chosen]
@@ -84,7 +88,7 @@ def bound_filter(context: Context, parameters: Parameters, names: Iterable[str])
     return _bound(context, evolve(parse_query(parameters), items=(_WHOLE,)), names)
 
 
-def passing(bound: Bound, records: Iterable[Record]) -> list[Record]:
+def passing(bound: Bound, records: Iterable[ObjectRow]) -> list[ObjectRow]:
     """The records that pass ``bound_filter``, computed in one go: for threads."""
     shape = _shape(bound)
     rows = [_row(record, shape) for record in records]
@@ -94,7 +98,7 @@ def passing(bound: Bound, records: Iterable[Record]) -> list[Record]:
 
 
 async def _queried(
-    context: Context, query: Query, records: Sequence[Record], meta: Sequence[Column]
+    context: Context, query: Query, records: Sequence[ObjectRow], meta: Sequence[Column]
 ) -> Rows | Document:
     names = await sliced(_names(records), context.clock)
     bound = _bound(context, query, names.union([one.name for one in meta]))
@@ -126,12 +130,12 @@ def _part(rows: list[Row]) -> SitePart:
     return SitePart(plan=SitePlan(pushed=Pushed(table="")), rows=rows, constants={})
 
 
-def _row(record: Record, shape: Layout) -> Row:
+def _row(record: ObjectRow, shape: Layout) -> Row:
     return [record if name == _RECORD else record.get(name) for name, _ in shape.columns]
 
 
-def _taken(records: Iterable[Record]) -> Generator[None, None, list[Record]]:
-    taken: list[Record] = []
+def _taken(records: Iterable[ObjectRow]) -> Generator[None, None, list[ObjectRow]]:
+    taken: list[ObjectRow] = []
     for record in records:
         taken.append(record)
         if len(taken) % _AT_A_TIME == 0:
@@ -139,7 +143,7 @@ def _taken(records: Iterable[Record]) -> Generator[None, None, list[Record]]:
     return taken
 
 
-def _names(records: Sequence[Record]) -> Generator[None, None, set[str]]:
+def _names(records: Sequence[ObjectRow]) -> Generator[None, None, set[str]]:
     names: set[str] = set(META_NAMES)
     for start in range(0, len(records), _AT_A_TIME):
         for record in records[start : start + _AT_A_TIME]:
@@ -148,7 +152,7 @@ def _names(records: Sequence[Record]) -> Generator[None, None, set[str]]:
     return names
 
 
-def _rows(records: Sequence[Record], shape: Layout) -> Generator[None, None, list[Row]]:
+def _rows(records: Sequence[ObjectRow], shape: Layout) -> Generator[None, None, list[Row]]:
     rows: list[Row] = []
     for start in range(0, len(records), _AT_A_TIME):
         rows += [_row(record, shape) for record in records[start : start + _AT_A_TIME]]
@@ -156,7 +160,7 @@ def _rows(records: Sequence[Record], shape: Layout) -> Generator[None, None, lis
     return rows
 
 
-def _table(records: Sequence[Record], names: Sequence[str]) -> Generator[None, None, list[Row]]:
+def _table(records: Sequence[ObjectRow], names: Sequence[str]) -> Generator[None, None, list[Row]]:
     rows: list[Row] = []
     for record in records:
         rows.append([record.get(name) for name in names])
@@ -179,3 +183,56 @@ def _column(name: str) -> Column:
     if known is not None:
         return known
     return Column(name, "array_of_strings" if name in _ARRAYS else "string")
+
+
+# -------------------------------------------------------------------- rows of other instances
+
+
+_PUSHED = (":ID", ":TYPE")
+"""Filters that the other side can apply, because every object has these keys."""
+
+
+async def far_objects(context: Context, request: RestRequest, *, alone: bool) -> Listed:
+    """The objects of these sites, with the ids and names that the sites have here."""
+    pushed = tuple(
+        (name, value)
+        for name, value in request.parameters
+        if name == REFRESH.name or name.partition("[")[0] in _PUSHED
+    )
+    return await far_rows(context, request, pushed, alone=alone)
+
+
+async def far_rows(
+    context: Context, request: RestRequest, parameters: Parameters, *, alone: bool
+) -> Listed:
+    """The rows under the request's path of these sites."""
+    sites = selected_sites(context, request)
+    return await listed(context, request, sites, parameters, alone=alone)
+
+
+def named_here(found: Listed) -> list[dict[str, Any]]:
+    """The objects with the id and name of their site in the place of those of the other side."""
+    return [_named(site, record) for site, record in found.records]
+
+
+def whole(found: Listed, columns: Iterable[Column]) -> list[dict[str, Any]]:
+    """The same with every one of these keys, which all rows have here."""
+    keys = [column.name for column in columns]
+    return [{**dict.fromkeys(keys), **record} for record in named_here(found)]
+
+
+def objects_of(site: FederatedSite, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The objects that the other side has made, as they are named here."""
+    told = answer.get("objects")
+    made = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    found = Listed(records=tuple((site, one) for one in made))
+    return whole(found, COLUMNS)
+
+
+def _named(site: Site, record: dict[str, Any]) -> dict[str, Any]:
+    for key, value in (("PEER_KEY", site.id), ("PEER_NAME", site.name)):
+        if f":{key}" in record:
+            record[f":{key}"] = value
+        elif key.lower() in record:
+            record[key.lower()] = value
+    return record

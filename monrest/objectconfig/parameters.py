@@ -12,6 +12,8 @@ from typing import Any
 from monrest.accounts.rights import is_read_only
 from monrest.api.csrf import PARAMETERS as TOKENS
 from monrest.api.endpoint import Context, Parameter
+from monrest.api.fields import collected
+from monrest.api.forward import far_sites
 from monrest.base import truth
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, RestError
@@ -20,6 +22,7 @@ from monrest.query.filters import parse_parameter
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.q import EVERYTHING, parse_q
 from monrest.query.scan import printable
+from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 
 REFRESH = Parameter(
@@ -60,12 +63,24 @@ def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
     chosen = tuple(site for site in sites if context.config.tool_of(site.config) is not None)
     for site in chosen:
         if site.capabilities is not None and site.capabilities.kind == "icinga2":
-            raise BadRequest(
-                "object configuration is not available for Icinga 2",
-                f"{site.name}: expected a core with Nagios object files; take the configtool "
-                "section away or select other sites",
+            raise icinga2(
+                site,
+                "expected a core with Nagios object files; take the configtool section away or "
+                "select other sites",
             )
     return chosen
+
+
+def icinga2(site: Site, reason: str) -> BadRequest:
+    """The refusal of a site whose configuration is in the language of Icinga 2."""
+    return BadRequest(
+        "object configuration is not available for Icinga 2", f"{site.name}: {reason}"
+    )
+
+
+def far_tools(context: Context, request: RestRequest) -> tuple[FederatedSite, ...]:
+    """The selected sites of other instances."""
+    return far_sites(selected_sites(context, request))
 
 
 def _names(parameters: Parameters, name: str) -> tuple[str, ...]:
@@ -118,27 +133,20 @@ def attributes(request: RestRequest, *, query: bool = False) -> dict[str, Any]:
 
     Raise BadRequest for a list and for parameters of lists.
     """
-    given: dict[str, Any] = _collected(request.query) if query else {}
+    given: dict[str, Any] = collected(request.query) if query else {}
     if isinstance(request.document, dict):
         given |= request.document
     elif request.document is not None:
         raise BadRequest(
             "failed to parse json data argument", "request body: expected a JSON object {…}"
         )
-    given |= _collected(request.form)
+    given |= collected(request.form)
     for name in given:
         if name in _OF_LISTS:
             raise BadRequest(
                 "bad request", f"{name}: expected attributes in the body, filters in the query"
             )
     return {name: value for name, value in given.items() if name not in OF_REQUEST}
-
-
-def _collected(pairs: Parameters) -> dict[str, Any]:
-    found: dict[str, list[str]] = {}
-    for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return {name: one[0] if len(one) == 1 else one for name, one in found.items()}
 
 
 def no_filters(request: RestRequest) -> None:

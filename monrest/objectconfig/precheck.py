@@ -11,9 +11,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import re2
 from attrs import define, field
 
-from monrest.objectconfig.attributes import OBJECT_TYPES, WEEKDAYS, Attribute, core_text, elements
-from monrest.objectconfig.definitions import number_of
-from monrest.objectconfig.inheritance import NAMED, is_null, own_names
+from monrest.objectconfig.attributes import (
+    OBJECT_TYPES,
+    WEEKDAYS,
+    Attribute,
+    core_text,
+    elements,
+    is_null,
+    number_of,
+)
+from monrest.objectconfig.inheritance import NAMED, own_names
 from monrest.objectconfig.model import ConfigObject, SiteModel
 from monrest.objectconfig.references import Reference, references
 from monrest.objectconfig.timeperiods import TimeperiodError, parse_date_rule, parse_ranges
@@ -79,7 +86,7 @@ def precheck(model: SiteModel) -> list[str]:
 
     Each text ends in its place; clients look for parts of them.
     """
-    check = _Check(model)
+    check = _Precheck(model)
     return [
         *_syntax(model),
         *check.values(),
@@ -103,7 +110,7 @@ def _syntax(model: SiteModel) -> Iterator[str]:
 
 
 @define(eq=False)
-class _Check:
+class _Precheck:
     model: SiteModel
     _known: dict[str, Collection[str]] = field(init=False, factory=dict)
     _matching: dict[tuple[str, str], bool] = field(init=False, factory=dict)

@@ -11,8 +11,15 @@ from typing import Generic
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.attributes import OBJECT_TYPES, core_text, elements
-from monrest.objectconfig.inheritance import NULL, Item, Resolver, is_null
+from monrest.objectconfig.attributes import (
+    NULL,
+    OBJECT_TYPES,
+    core_text,
+    elements,
+    is_null,
+    is_registered,
+)
+from monrest.objectconfig.inheritance import AnyObject, Resolver
 
 _LISTS = frozenset({"list", "pairs", "service_ref"})
 _ALSO_LISTS = frozenset({("servicedependency", "service_description")})
@@ -66,7 +73,7 @@ def rewrite(kind: str, attributes: Mapping[str, str], renamed: Renamed) -> dict[
 
 
 @frozen
-class _Part:
+class _NamePiece:
     """A piece of an attribute's text between commas: what is before and after the name in it."""
 
     reference: Reference
@@ -79,7 +86,7 @@ class _Part:
         return self.reference.name
 
 
-def _parts(kind: str, name: str, text: str, *, extended: bool) -> Iterator[_Part]:
+def _parts(kind: str, name: str, text: str, *, extended: bool) -> Iterator[_NamePiece]:
     attribute = OBJECT_TYPES[kind].attributes.get(name)
     if attribute is None or not text or is_null(kind, name, text):
         return
@@ -96,7 +103,7 @@ def _parts(kind: str, name: str, text: str, *, extended: bool) -> Iterator[_Part
         yield _part(name, ref, piece)
 
 
-def _pairs(attribute: str, text: str) -> Iterator[_Part]:
+def _pairs(attribute: str, text: str) -> Iterator[_NamePiece]:
     host = ""
     for index, piece in enumerate(text.split(",")):
         part = _part(attribute, "service" if index % 2 else "host", piece, host)
@@ -104,7 +111,7 @@ def _pairs(attribute: str, text: str) -> Iterator[_Part]:
         host = "" if index % 2 else part.name
 
 
-def _part(attribute: str, ref: str, piece: str, host: str = "") -> _Part:
+def _part(attribute: str, ref: str, piece: str, host: str = "") -> _NamePiece:
     start = len(piece) - len(piece.lstrip())
     if piece[start : start + 1] in ("!", "+"):
         start += 1
@@ -115,21 +122,23 @@ def _part(attribute: str, ref: str, piece: str, host: str = "") -> _Part:
     end = start + len(name)
     rejects = piece.lstrip().startswith("!")
     reference = Reference(attribute, ref, core_text(name), host, rejects)
-    return _Part(reference, piece, piece[:start], piece[end:])
+    return _NamePiece(reference, piece, piece[:start], piece[end:])
 
 
 # -------------------------------------------------------------------- the hosts of services
 
 
 @define(eq=False)
-class ServiceHosts(Generic[Item]):
+class ServiceHosts(Generic[AnyObject]):
     """The hosts of each definition; what is unknown or excluded is left out without a word."""
 
-    objects: Iterable[Item]
-    resolver: Resolver[Item]
+    objects: Iterable[AnyObject]
+    resolver: Resolver[AnyObject]
     groups_of: dict[str, set[str]] = field(init=False, factory=dict)
     members: dict[str, set[str]] = field(init=False, factory=dict)
-    _services: dict[str, list[tuple[Item, Mapping[str, str]]]] = field(init=False, factory=dict)
+    _services: dict[str, list[tuple[AnyObject, Mapping[str, str]]]] = field(
+        init=False, factory=dict
+    )
     _on_host: dict[str, set[str]] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
@@ -138,7 +147,7 @@ class ServiceHosts(Generic[Item]):
             if item.disabled or item.type not in ("host", "hostgroup", "service"):
                 continue
             values = self.resolver.values(item)
-            if values.get("register", "1").strip()[:1] == "0":
+            if not is_registered(values):
                 continue
             if item.type == "host":
                 self._host(values)
@@ -171,7 +180,7 @@ class ServiceHosts(Generic[Item]):
             self._on_host = found
         return self._on_host
 
-    def definitions(self, host: str, description: str) -> list[Item]:
+    def definitions(self, host: str, description: str) -> list[AnyObject]:
         """The definitions of a description that apply to a host, also to one that is not known."""
         return [
             item

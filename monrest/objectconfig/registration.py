@@ -5,7 +5,7 @@ Rules: docs/spec/objectconfig.md, "Expansion".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
@@ -13,14 +13,13 @@ from attrs import define, field, frozen
 
 from monrest.objectconfig.attributes import OBJECT_TYPES
 from monrest.objectconfig.definitions import (
-    Definition,
     ObjectConfigError,
+    ObjectDefinition,
     ObjectRecord,
     Resolved,
     find_files,
     read_file,
     resolve,
-    split_names,
     unreadable,
 )
 from monrest.objectconfig.document import FileProblem
@@ -28,10 +27,10 @@ from monrest.objectconfig.timeperiods import Timeperiod, TimeperiodError, timepe
 
 # -------------------------------------------------------------------- lists of members
 
-Pair = tuple[str, str]
+ServiceKey = tuple[str, str]
 """Host name and service description."""
 
-Key = TypeVar("Key")
+ObjectKey = TypeVar("ObjectKey", str, ServiceKey)
 
 
 @define(eq=False)
@@ -97,32 +96,62 @@ def group_members(
     which a group names others.
     """
     joined = _joined(groups, objects.items(), joins)
-    done: dict[str, tuple[str, ...]] = {}
 
-    def members(name: str, open_groups: tuple[str, ...]) -> tuple[str, ...]:
+    def own(name: str, record: ObjectRecord) -> tuple[set[str], set[str]]:
+        found = select(record, "members", objects)
+        return {*found.wanted, *joined.get(name, ())}, found.rejected
+
+    return _with_subgroups(groups, own, subgroups)
+
+
+def service_group_members(
+    groups: Mapping[str, ObjectRecord],
+    services: Mapping[ServiceKey, ObjectRecord],
+    on_host: Mapping[str, list[str]],
+) -> dict[str, tuple[ServiceKey, ...]]:
+    """Members of service groups by group name, as pairs, sorted."""
+    joined = _joined(groups, services.items(), "servicegroups")
+
+    def own(name: str, record: ObjectRecord) -> tuple[set[ServiceKey], set[ServiceKey]]:
+        wanted, rejected = _pairs(record, on_host)
+        return wanted.union(joined.get(name, ())), rejected
+
+    return _with_subgroups(groups, own, "servicegroup_members")
+
+
+def _with_subgroups(
+    groups: Mapping[str, ObjectRecord],
+    own: Callable[[str, ObjectRecord], tuple[set[ObjectKey], set[ObjectKey]]],
+    subgroups: str,
+) -> dict[str, tuple[ObjectKey, ...]]:
+    """Members by group name, sorted; ``own`` gives what a group itself takes in and takes out."""
+    done: dict[str, tuple[ObjectKey, ...]] = {}
+
+    def members(name: str, open_groups: tuple[str, ...]) -> tuple[ObjectKey, ...]:
         if name in done:
             return done[name]
         record = groups[name]
         if name in open_groups:
             record.wrong(f"{subgroups}: the group contains itself", subgroups)
             return ()
-        found = select(record, "members", objects)
-        found.wanted.update(dict.fromkeys(joined.get(name, ())))
+        wanted, rejected = own(name, record)
         for other in record.names(subgroups):
             if other in groups:
-                found.wanted.update(dict.fromkeys(members(other, (*open_groups, name))))
+                wanted.update(members(other, (*open_groups, name)))
             else:
                 record.wrong(f"{subgroups}: {other} is not known", subgroups)
-        done[name] = tuple(sorted(found.result()))
+        done[name] = tuple(sorted(wanted - rejected))
         return done[name]
 
     return {name: members(name, ()) for name in groups}
 
 
 def _joined(
-    groups: Mapping[str, ObjectRecord], objects: Iterable[tuple[Key, ObjectRecord]], joins: str
-) -> dict[str, list[Key]]:
-    found: dict[str, list[Key]] = {}
+    groups: Mapping[str, ObjectRecord],
+    objects: Iterable[tuple[ObjectKey, ObjectRecord]],
+    joins: str,
+) -> dict[str, list[ObjectKey]]:
+    found: dict[str, list[ObjectKey]] = {}
     for key, record in objects:
         names = record.names(joins)
         if names:
@@ -131,41 +160,14 @@ def _joined(
     return found
 
 
-def service_group_members(
-    groups: Mapping[str, ObjectRecord],
-    services: Mapping[Pair, ObjectRecord],
-    on_host: Mapping[str, list[str]],
-) -> dict[str, tuple[Pair, ...]]:
-    """Members of service groups by group name, as pairs, sorted."""
-    joined = _joined(groups, services.items(), "servicegroups")
-    done: dict[str, tuple[Pair, ...]] = {}
-
-    def members(name: str, open_groups: tuple[str, ...]) -> tuple[Pair, ...]:
-        if name in done:
-            return done[name]
-        record = groups[name]
-        if name in open_groups:
-            record.wrong("servicegroup_members: the group contains itself", "servicegroup_members")
-            return ()
-        wanted, rejected = _pairs(record, on_host)
-        wanted.update(joined.get(name, ()))
-        for other in record.names("servicegroup_members"):
-            if other in groups:
-                wanted.update(members(other, (*open_groups, name)))
-            else:
-                record.wrong(f"servicegroup_members: {other} is not known", "servicegroup_members")
-        done[name] = tuple(sorted(wanted - rejected))
-        return done[name]
-
-    return {name: members(name, ()) for name in groups}
-
-
-def _pairs(record: ObjectRecord, on_host: Mapping[str, list[str]]) -> tuple[set[Pair], set[Pair]]:
+def _pairs(
+    record: ObjectRecord, on_host: Mapping[str, list[str]]
+) -> tuple[set[ServiceKey], set[ServiceKey]]:
     parts = record.names("members")
     if len(parts) % 2:
         record.wrong("members: pairs of host and service expected", "members")
-    wanted: set[Pair] = set()
-    rejected: set[Pair] = set()
+    wanted: set[ServiceKey] = set()
+    rejected: set[ServiceKey] = set()
     for host, element in zip(parts[::2], parts[1::2], strict=False):
         reject = element.startswith("!")
         description = element[1:].strip() if reject else element
@@ -178,9 +180,9 @@ def _pairs(record: ObjectRecord, on_host: Mapping[str, list[str]]) -> tuple[set[
     return wanted, rejected
 
 
-def service_parents(record: ObjectRecord, host: str) -> tuple[Pair, ...]:
+def service_parents(record: ObjectRecord, host: str) -> tuple[ServiceKey, ...]:
     """Parents of a service: a description on the same host, or host,description pairs."""
-    parts = split_names(record.text("parents"))
+    parts = record.names("parents")
     if len(parts) == 1:
         return ((host, parts[0]),)
     return tuple(zip(parts[::2], parts[1::2], strict=False))
@@ -188,19 +190,17 @@ def service_parents(record: ObjectRecord, host: str) -> tuple[Pair, ...]:
 
 # -------------------------------------------------------------------- dependencies and escalations
 
-Target = TypeVar("Target", str, Pair)
-
 
 @frozen
-class Dependency(Generic[Target]):
+class Dependency(Generic[ObjectKey]):
     """``dependent`` depends on ``master`` for checks (``execution``) or notifications.
 
     ``criteria`` are the letters of the master's states in which it fails; ``period`` is empty
     for always.
     """
 
-    master: Target
-    dependent: Target
+    master: ObjectKey
+    dependent: ObjectKey
     kind: Literal["execution", "notification"]
     criteria: frozenset[str]
     period: str
@@ -208,61 +208,115 @@ class Dependency(Generic[Target]):
 
 
 @frozen
-class Escalation(Generic[Target]):
+class Escalation(Generic[ObjectKey]):
     """An escalation of one object; missing first and last notification are -2."""
 
-    target: Target
+    target: ObjectKey
     record: ObjectRecord
     first: int
     last: int
 
 
-_Hosts = Mapping[str, ObjectRecord]
-_HostGroups = Mapping[str, tuple[str, ...]]
-_OnHost = Mapping[str, list[str]]
-_ServiceGroups = Mapping[str, tuple[Pair, ...]]
+@frozen
+class _Relations:
+    """Reads dependencies and escalations; the fields are what those can name."""
 
+    hosts: Mapping[str, ObjectRecord]
+    hostgroups: Mapping[str, tuple[str, ...]]
+    on_host: Mapping[str, list[str]]
+    """Descriptions of the services of each host."""
+    servicegroups: Mapping[str, tuple[ServiceKey, ...]]
 
-def _hosts(record: ObjectRecord, prefix: str, hosts: _Hosts, groups: _HostGroups) -> list[str]:
-    found = select(record, f"{prefix}hostgroup_name", hosts, groups=groups)
-    own = select(record, f"{prefix}host_name", hosts)
-    # Rejects in host lists act on group members only.
-    found.rejected |= own.rejected
-    return [*own.wanted, *(name for name in found.result() if name not in own.wanted)]
+    def host_dependencies(self, records: Iterable[ObjectRecord]) -> list[Dependency[str]]:
+        """Every master host times every dependent host of each definition."""
+        found: list[Dependency[str]] = []
+        for record in records:
+            masters = self._hosts(record)
+            dependents = self._hosts(record, "dependent_")
+            if not masters or not dependents:
+                record.wrong("hostdependency without master or dependent hosts")
+            found += _dependencies(record, [(m, d) for m in masters for d in dependents])
+        return found
 
+    def service_dependencies(self, records: Iterable[ObjectRecord]) -> list[Dependency[ServiceKey]]:
+        """Every master service times every dependent one of each definition.
 
-def _services(
-    record: ObjectRecord,
-    names: Iterable[str],
-    attributes: tuple[str, str],
-    on_host: _OnHost,
-    groups: _ServiceGroups,
-) -> list[Pair]:
-    """Services by descriptions on hosts, and members of service groups."""
-    description, group = attributes
-    wanted: dict[Pair, None] = {}
-    elements = record.names(description)
-    rejected = {item[1:].strip() for item in elements if item.startswith("!")}
-    for host in names:
-        for item in elements:
-            if item.startswith("!"):
-                continue
-            if item != "*" and item not in on_host[host]:
-                record.wrong(f"{description}: {host},{item} is not known", description)
-                continue
-            found = on_host[host] if item == "*" else [item]
-            wanted.update(((host, name), None) for name in found if name not in rejected)
-    for name in record.names(group):
-        if name in groups:
-            wanted.update(dict.fromkeys(groups[name]))
-        else:
-            record.wrong(f"{group}: {name} is not known", group)
-    return list(wanted)
+        A missing host side is the other's host.
+        """
+        found: list[Dependency[ServiceKey]] = []
+        for record in records:
+            masters = self._hosts(record)
+            dependents = self._hosts(record, "dependent_")
+            if masters and dependents:
+                pairs = self._service_pairs(record, masters, dependents)
+            else:
+                pairs = [
+                    pair
+                    for host in masters or dependents
+                    for pair in self._service_pairs(record, [host], [host])
+                ]
+            if not pairs and (record.names("servicegroup_name") or not (masters or dependents)):
+                pairs = self._service_pairs(record, masters, dependents)
+            if not pairs:
+                record.wrong("servicedependency without master or dependent services")
+            found += _dependencies(record, pairs)
+        return found
+
+    def host_escalations(self, records: Iterable[ObjectRecord]) -> list[Escalation[str]]:
+        """One escalation for each named host."""
+        return [_escalation(record, name) for record in records for name in self._hosts(record)]
+
+    def service_escalations(self, records: Iterable[ObjectRecord]) -> list[Escalation[ServiceKey]]:
+        """One escalation for each named service."""
+        return [
+            _escalation(record, key)
+            for record in records
+            for key in self._services(record, self._hosts(record))
+        ]
+
+    def _hosts(self, record: ObjectRecord, prefix: str = "") -> list[str]:
+        found = select(record, f"{prefix}hostgroup_name", self.hosts, groups=self.hostgroups)
+        own = select(record, f"{prefix}host_name", self.hosts)
+        # Rejects in host lists act on group members only.
+        found.rejected |= own.rejected
+        return [*own.wanted, *(name for name in found.result() if name not in own.wanted)]
+
+    def _service_pairs(
+        self, record: ObjectRecord, masters: Iterable[str], dependents: Iterable[str]
+    ) -> list[tuple[ServiceKey, ServiceKey]]:
+        """Master and dependent services on these hosts."""
+        left = self._services(record, masters)
+        right = self._services(record, dependents, "dependent_")
+        return [(master, dependent) for master in left for dependent in right]
+
+    def _services(
+        self, record: ObjectRecord, names: Iterable[str], prefix: str = ""
+    ) -> list[ServiceKey]:
+        """Services by descriptions on hosts, and members of service groups."""
+        description, group = f"{prefix}service_description", f"{prefix}servicegroup_name"
+        wanted: dict[ServiceKey, None] = {}
+        elements = record.names(description)
+        rejected = {item[1:].strip() for item in elements if item.startswith("!")}
+        for host in names:
+            for item in elements:
+                if item.startswith("!"):
+                    continue
+                if item != "*" and item not in self.on_host[host]:
+                    record.wrong(f"{description}: {host},{item} is not known", description)
+                    continue
+                found = self.on_host[host] if item == "*" else [item]
+                wanted.update(((host, name), None) for name in found if name not in rejected)
+        for name in record.names(group):
+            if name in self.servicegroups:
+                wanted.update(dict.fromkeys(self.servicegroups[name]))
+            else:
+                record.wrong(f"{group}: {name} is not known", group)
+        return list(wanted)
 
 
 def _dependencies(
-    record: ObjectRecord, pairs: Iterable[tuple[Target, Target]]
-) -> Iterator[Dependency[Target]]:
+    record: ObjectRecord, pairs: Iterable[tuple[ObjectKey, ObjectKey]]
+) -> Iterator[Dependency[ObjectKey]]:
     inherits = record.text("inherits_parent")[:1] == "1"
     kinds: list[tuple[Literal["execution", "notification"], frozenset[str]]] = [
         ("execution", record.options("execution_failure_criteria")),
@@ -279,87 +333,9 @@ def _dependencies(
                 )
 
 
-def host_dependencies(
-    records: Iterable[ObjectRecord], hosts: _Hosts, groups: _HostGroups
-) -> list[Dependency[str]]:
-    """Every master host times every dependent host of each definition."""
-    found: list[Dependency[str]] = []
-    for record in records:
-        masters = _hosts(record, "", hosts, groups)
-        dependents = _hosts(record, "dependent_", hosts, groups)
-        if not masters or not dependents:
-            record.wrong("hostdependency without master or dependent hosts")
-        found += _dependencies(record, [(m, d) for m in masters for d in dependents])
-    return found
-
-
-def service_dependencies(
-    records: Iterable[ObjectRecord],
-    hosts: _Hosts,
-    groups: _HostGroups,
-    on_host: _OnHost,
-    service_groups: _ServiceGroups,
-) -> list[Dependency[Pair]]:
-    """Every master service times every dependent one; a missing host side is the other's host."""
-    found: list[Dependency[Pair]] = []
-    master_side = ("service_description", "servicegroup_name")
-    dependent_side = ("dependent_service_description", "dependent_servicegroup_name")
-    for record in records:
-        masters = _hosts(record, "", hosts, groups)
-        dependents = _hosts(record, "dependent_", hosts, groups)
-        side = (record, on_host, service_groups)
-        pairs: list[tuple[Pair, Pair]] = []
-        if masters and dependents:
-            left = _services(record, masters, master_side, *side[1:])
-            right = _services(record, dependents, dependent_side, *side[1:])
-            pairs = [(m, d) for m in left for d in right]
-        else:
-            for host in masters or dependents:
-                left = _services(record, [host], master_side, *side[1:])
-                right = _services(record, [host], dependent_side, *side[1:])
-                pairs += [(m, d) for m in left for d in right]
-        if not pairs and (record.names("servicegroup_name") or not (masters or dependents)):
-            left = _services(record, masters, master_side, *side[1:])
-            right = _services(record, dependents, dependent_side, *side[1:])
-            pairs = [(m, d) for m in left for d in right]
-        if not pairs:
-            record.wrong("servicedependency without master or dependent services")
-        found += _dependencies(record, pairs)
-    return found
-
-
-def _escalation(record: ObjectRecord, target: Target) -> Escalation[Target]:
+def _escalation(record: ObjectRecord, target: ObjectKey) -> Escalation[ObjectKey]:
     first, last = (int(record.number(name)) for name in ("first_notification", "last_notification"))
     return Escalation(target, record, first, last)
-
-
-def host_escalations(
-    records: Iterable[ObjectRecord], hosts: _Hosts, groups: _HostGroups
-) -> list[Escalation[str]]:
-    """One escalation for each named host."""
-    return [
-        _escalation(record, name)
-        for record in records
-        for name in _hosts(record, "", hosts, groups)
-    ]
-
-
-def service_escalations(
-    records: Iterable[ObjectRecord],
-    hosts: _Hosts,
-    groups: _HostGroups,
-    on_host: _OnHost,
-    service_groups: _ServiceGroups,
-) -> list[Escalation[Pair]]:
-    """One escalation for each named service."""
-    side = ("service_description", "servicegroup_name")
-    return [
-        _escalation(record, pair)
-        for record in records
-        for pair in _services(
-            record, _hosts(record, "", hosts, groups), side, on_host, service_groups
-        )
-    ]
 
 
 # -------------------------------------------------------------------- the site
@@ -383,17 +359,17 @@ class ConfiguredSite:
     contactgroups: dict[str, ObjectRecord] = field(factory=dict)
     hosts: dict[str, ObjectRecord] = field(factory=dict)
     hostgroups: dict[str, ObjectRecord] = field(factory=dict)
-    services: dict[Pair, ObjectRecord] = field(factory=dict)
+    services: dict[ServiceKey, ObjectRecord] = field(factory=dict)
     servicegroups: dict[str, ObjectRecord] = field(factory=dict)
     contactgroup_members: dict[str, tuple[str, ...]] = field(factory=dict)
     hostgroup_members: dict[str, tuple[str, ...]] = field(factory=dict)
-    servicegroup_members: dict[str, tuple[Pair, ...]] = field(factory=dict)
+    servicegroup_members: dict[str, tuple[ServiceKey, ...]] = field(factory=dict)
     host_parents: dict[str, tuple[str, ...]] = field(factory=dict)
-    service_parents: dict[Pair, tuple[Pair, ...]] = field(factory=dict)
+    service_parents: dict[ServiceKey, tuple[ServiceKey, ...]] = field(factory=dict)
     host_dependencies: list[Dependency[str]] = field(factory=list)
-    service_dependencies: list[Dependency[Pair]] = field(factory=list)
+    service_dependencies: list[Dependency[ServiceKey]] = field(factory=list)
     host_escalations: list[Escalation[str]] = field(factory=list)
-    service_escalations: list[Escalation[Pair]] = field(factory=list)
+    service_escalations: list[Escalation[ServiceKey]] = field(factory=list)
 
     def contacts_of(self, record: ObjectRecord) -> tuple[str, ...]:
         """Contacts that ``contacts`` and ``contact_groups`` of an object name, sorted."""
@@ -402,14 +378,14 @@ class ConfiguredSite:
             found.update(self.contactgroup_members.get(group, ()))
         return tuple(sorted(found & self.contacts.keys()))
 
-    def contact_source(self, key: Pair) -> ObjectRecord:
+    def contact_source(self, key: ServiceKey) -> ObjectRecord:
         """The object whose contact lists count for a service: itself or its host (18.4)."""
         record = self.services[key]
         if record.is_set("contacts") or record.is_set("contact_groups"):
             return record
         return self.hosts[key[0]]
 
-    def from_host(self, key: Pair, attribute: str) -> str:
+    def from_host(self, key: ServiceKey, attribute: str) -> str:
         """The text of an attribute that a service takes from its host when it is not set."""
         record = self.services[key]
         return (record if record.is_set(attribute) else self.hosts[key[0]]).text(attribute)
@@ -428,10 +404,10 @@ def load(path: Path) -> ConfiguredSite:
 
 
 def build(
-    definitions: Iterable[Definition], problems: Iterable[FileProblem] = ()
+    definitions: Iterable[ObjectDefinition], problems: Iterable[FileProblem] = ()
 ) -> ConfiguredSite:
     """Register definitions. Raises ObjectConfigError with everything a core would refuse."""
-    builder = _Builder(list(problems))
+    builder = _Registration(list(problems))
     site = builder.build(definitions)
     if builder.problems:
         raise ObjectConfigError(builder.problems)
@@ -439,11 +415,11 @@ def build(
 
 
 @define(eq=False)
-class _Builder:
+class _Registration:
     problems: list[FileProblem]
     site: ConfiguredSite = field(factory=ConfiguredSite)
 
-    def build(self, definitions: Iterable[Definition]) -> ConfiguredSite:
+    def build(self, definitions: Iterable[ObjectDefinition]) -> ConfiguredSite:
         resolved, problems = resolve(definitions)
         self.problems += problems
         by_type: dict[str, list[Resolved]] = {name: [] for name in OBJECT_TYPES}
@@ -511,9 +487,9 @@ class _Builder:
                     record.wrong(f"exclude: {other} is not known", "exclude")
 
     def _services(self, items: Iterable[Resolved]) -> None:
-        direct: dict[Pair, ObjectRecord] = {}
-        grouped: dict[Pair, ObjectRecord] = {}
-        order: dict[Pair, None] = {}
+        direct: dict[ServiceKey, ObjectRecord] = {}
+        grouped: dict[ServiceKey, ObjectRecord] = {}
+        order: dict[ServiceKey, None] = {}
         for item in items:
             name = item.values.get("service_description")
             if not name:
@@ -615,19 +591,19 @@ class _Builder:
         self, by_type: Mapping[str, list[Resolved]], on_host: Mapping[str, list[str]]
     ) -> None:
         site = self.site
+        relations = _Relations(
+            site.hosts, site.hostgroup_members, on_host, site.servicegroup_members
+        )
         records = {
             kind: [self._record(item, "") for item in by_type[kind]]
-            for kind in ("hostdependency", "servicedependency", "hostescalation")
+            for kind in (
+                "hostdependency",
+                "servicedependency",
+                "hostescalation",
+                "serviceescalation",
+            )
         }
-        hosts = (site.hosts, site.hostgroup_members)
-        site.host_dependencies = host_dependencies(records["hostdependency"], *hosts)
-        site.service_dependencies = service_dependencies(
-            records["servicedependency"], *hosts, on_host, site.servicegroup_members
-        )
-        site.host_escalations = host_escalations(records["hostescalation"], *hosts)
-        site.service_escalations = service_escalations(
-            [self._record(item, "") for item in by_type["serviceescalation"]],
-            *hosts,
-            on_host,
-            site.servicegroup_members,
-        )
+        site.host_dependencies = relations.host_dependencies(records["hostdependency"])
+        site.service_dependencies = relations.service_dependencies(records["servicedependency"])
+        site.host_escalations = relations.host_escalations(records["hostescalation"])
+        site.service_escalations = relations.service_escalations(records["serviceescalation"])

@@ -31,7 +31,7 @@ from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.save import Saved, meaning, recover_all, save
 from monrest.objectconfig.site_commands import Hooks
 from monrest.objectconfig.stage import Disk, PersonalView, edited, view_of
-from monrest.objectconfig.store import Change, StagedBy, Stash, StashOvertakenError
+from monrest.objectconfig.store import StagedBy, Stash, StashChange, StashOvertakenError
 from monrest.store.database import Database
 
 T = TypeVar("T")
@@ -270,28 +270,19 @@ class Staging(Service):
             return view
 
         try:
-            return await self._write(site, user, hooks, look)
+            return await save(
+                reactor=self.reactor,
+                wall=self.wall,
+                database=self.database,
+                threads=self.threads,
+                disk=self._disk(site),
+                var_dir=self.var_dir,
+                user=user,
+                hooks=hooks,
+                look=look,
+            )
         except OSError as error:
             raise meaning(error) from error
-
-    async def _write(
-        self,
-        site: ConfigSite,
-        user: str,
-        hooks: Hooks,
-        look: Callable[[], Coroutine[Any, Any, PersonalView]],
-    ) -> Saved:
-        return await save(
-            reactor=self.reactor,
-            wall=self.wall,
-            database=self.database,
-            threads=self.threads,
-            disk=self._disk(site),
-            var_dir=self.var_dir,
-            user=user,
-            hooks=hooks,
-            look=look,
-        )
 
     async def _drop(self, site: ConfigSite, user: str) -> None:
         await self.database.change(store.drop(site.id, user))
@@ -301,7 +292,7 @@ class Staging(Service):
         for attempt in range(_ATTEMPTS):
             view = await self.view(site, user)
             if view.conflicts:
-                dropped = Change(version=view.version, forgotten=view.conflicts)
+                dropped = StashChange(version=view.version, forgotten=view.conflicts)
                 try:
                     await self.database.change(store.store(site.id, user, dropped))
                 except StashOvertakenError:

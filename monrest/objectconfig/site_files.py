@@ -18,13 +18,17 @@ from attrs import define, evolve, field, frozen
 
 from monrest.base.errors import BadRequest, Forbidden
 from monrest.config import ConfigTool
+from monrest.objectconfig.grammar import ICINGA2
 
 _LINE = re.compile(r":\d+\Z")
 _READONLY = re.compile(rb"[#;]\s*mon\s*:\s*readonly\s*\Z")
-_ICINGA2 = re.compile(r'(include|include_recursive|library)\s+["<]|(object|const|template|apply)\s')
 _DEPTH = 32
 _MAIN_FILE_LIMIT = 16 * 2**20
-_LONGEST = 2000
+
+LONGEST_PATH = 2000
+LONGEST_FILE_NAME = 255
+"""Bytes of the path of a file, and of each name in it."""
+
 
 READONLY_LINES = 9
 """A comment ``# mon: readonly`` counts in these first lines of a file."""
@@ -117,7 +121,9 @@ class FileSet:
             raise _bad_file(name, "expected a path that ends in .cfg and has no ..")
         if not name.isprintable():
             raise _bad_file(name, "expected printable text")
-        if len(name.encode()) > _LONGEST or any(len(part.encode()) > 255 for part in parts):
+        if len(name.encode()) > LONGEST_PATH or any(
+            len(part.encode()) > LONGEST_FILE_NAME for part in parts
+        ):
             raise _bad_file(name, "expected a shorter path")
         if name.startswith("/"):
             return _plain(name)
@@ -145,7 +151,7 @@ def discover(tool: ConfigTool) -> FileSet:
     A folder that is not there is one of the problems. Raises OSError for what is there and cannot
     be read, and for a main file that is not there: it is not known which files there are.
     """
-    search = _Search(tool)
+    search = _FileSearch(tool)
     if tool.core_conf:
         search.main_file(tool.core_conf, 0)
         search.named_files()
@@ -159,7 +165,7 @@ def setting(core_conf: str, name: str) -> str | None:
 
     None for a main file that cannot be read.
     """
-    search = _Search(ConfigTool(core_conf=core_conf))
+    search = _FileSearch(ConfigTool(core_conf=core_conf))
     try:
         search.main_file(core_conf, 0)
     except OSError:
@@ -218,7 +224,7 @@ def files_in(folder: str) -> tuple[list[tuple[str, bool]], list[str]]:
 
 
 @define(eq=False)
-class _Search:
+class _FileSearch:
     tool: ConfigTool
     named: dict[str, None] = field(factory=dict)
     folders: dict[str, None] = field(factory=dict)
@@ -243,7 +249,7 @@ class _Search:
             if not line or line[0] in "#;":
                 continue
             key, equals, value = (part.strip() for part in line.partition("="))
-            if _ICINGA2.match(line) and not re.match(r"\w+\s*=", line):
+            if ICINGA2.match(line):
                 self.foreign = (
                     f"{path} is written in the language of Icinga 2, not in that of Nagios objects"
                 )

@@ -21,7 +21,7 @@ from monrest.objectconfig.diff import merge
 from monrest.objectconfig.document import ConfigFile
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import Marks, Overlay, SiteModel, load
-from monrest.objectconfig.store import Change, StagedFile, Stash, row_of
+from monrest.objectconfig.store import StagedFile, Stash, StashChange, row_of
 from monrest.objectconfig.targets import digest
 from monrest.store.database import Database
 
@@ -105,7 +105,9 @@ class PersonalView:
     version: str = ""
     _stored: Mapping[str, StagedFile] = field(factory=dict, repr=False, alias="stored")
 
-    def changed(self, model: SiteModel, now: int) -> tuple[dict[str, StagedFile], Change | None]:
+    def changed(
+        self, model: SiteModel, now: int
+    ) -> tuple[dict[str, StagedFile], StashChange | None]:
         """Give what is staged when ``model`` is, and what to store for it; None is nothing.
 
         Files are staged at ``now`` when their text differs from what this view has. A file
@@ -124,13 +126,13 @@ class PersonalView:
         forgotten = tuple(path for path in self._stored if path not in kept)
         if not rows and not forgotten:
             return kept, None
-        return kept, Change(version=self.version, rows=tuple(rows), forgotten=forgotten)
+        return kept, StashChange(version=self.version, rows=tuple(rows), forgotten=forgotten)
 
     @property
-    def settled(self) -> Change | None:
+    def settled(self) -> StashChange | None:
         """What to store because disk and stash say the same; None when there is no such file."""
         gone = tuple(path for path in self._stored if path not in self.staged)
-        return Change(version=self.version, forgotten=gone) if gone else None
+        return StashChange(version=self.version, forgotten=gone) if gone else None
 
     def when_settled(self, version: str) -> PersonalView:
         """Give the view when that is stored as ``version``."""
@@ -256,7 +258,7 @@ class Edited(Generic[T]):
     results: tuple[T | Failure, ...]
     model: SiteModel
     staged: Mapping[str, StagedFile]
-    change: Change | None
+    change: StashChange | None
 
 
 def edited(view: PersonalView, changes: tuple[Callable[[Editor], T], ...], now: int) -> Edited[T]:

@@ -136,7 +136,7 @@ def _staged(row: Mapping[Any, Any]) -> StagedFile:
 
 
 @frozen(kw_only=True)
-class Change:
+class StashChange:
     """What to write into a stash of version ``version``: whole rows, and paths to forget.
 
     ``rows`` are ready for the table but for site and user.
@@ -164,7 +164,7 @@ def row_of(file: StagedFile, stored: StagedFile | None = None) -> dict[str, Any]
     return row
 
 
-def store(site: str, user: str, change: Change) -> Callable[[Connection], str]:
+def store(site: str, user: str, change: StashChange) -> Callable[[Connection], str]:
     """Work: write a change, and give the new version; OvertakenError when it comes too late."""
 
     def work(connection: Connection) -> str:

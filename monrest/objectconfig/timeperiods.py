@@ -19,7 +19,7 @@ MONTHS = (
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
 
-Ranges = tuple[tuple[int, int], ...]
+TimeRanges = tuple[tuple[int, int], ...]
 """Pairs of seconds of the day, end exclusive."""
 
 _RANGE = re.compile(r"(\d{1,2}):(\d\d)-(\d{1,2}):(\d\d)\Z")
@@ -31,7 +31,7 @@ class TimeperiodError(ValueError):
     """A text that is no time range or date rule; the message says what was expected."""
 
 
-def parse_ranges(text: str) -> Ranges:
+def parse_ranges(text: str) -> TimeRanges:
     """``HH:MM-HH:MM,...`` to seconds of the day. Raises TimeperiodError."""
     found = []
     for part in text.split(","):
@@ -86,7 +86,7 @@ class DateRule:
     start: Anchor
     end: Anchor | None
     skip: int
-    ranges: Ranges
+    ranges: TimeRanges
 
     def covers(self, day: date) -> bool:
         """Whether the rule decides about a day."""
@@ -168,7 +168,7 @@ class Timeperiod:
 
     name: str
     alias: str
-    days: tuple[Ranges, ...] = ((),) * 7
+    days: tuple[TimeRanges, ...] = ((),) * 7
     rules: tuple[DateRule, ...] = ()
     exclude: tuple[str, ...] = ()
 
@@ -182,7 +182,7 @@ class Timeperiod:
         second = local.hour * 3600 + local.minute * 60 + local.second
         return any(start <= second < end for start, end in self.ranges_on(local.date()))
 
-    def ranges_on(self, day: date) -> Ranges:
+    def ranges_on(self, day: date) -> TimeRanges:
         """The ranges that count on a day: of the first rule that covers it, else its weekday."""
         for rule in self.rules:
             if rule.covers(day):
