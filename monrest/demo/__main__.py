@@ -21,8 +21,7 @@ from typing import Any
 from twisted.internet.error import CannotListenError
 
 from monrest.base.clock import MachineClock, measure_spans
-from monrest.demo.restart import report
-from monrest.demo.service import DemoCore
+from monrest.demo.service import DemoCore, report
 from monrest.objectconfig.definitions import ObjectConfigError
 
 ENDED = "the core has ended: "

@@ -15,11 +15,7 @@ from monrest.demo.objects import (
     UNREACHABLE,
     UP,
     Host,
-    Service,
     Target,
-    label,
-    letter,
-    state_name,
 )
 
 LOW_FLAP, HIGH_FLAP = 20.0, 30.0
@@ -84,7 +80,7 @@ def process(core: Core, target: Target, result: Result) -> None:
     target.last_state = previous
     _attempt(target, state, first=first, at_once=isinstance(target, Host) and result.passive)
     target.state = state
-    _stamp(target, now)
+    target.seen(state, now)
     changed = state != previous or first
     hard_change = target.state_type == HARD and (
         state != target.last_hard_state or (previous_type == SOFT and state != 0)
@@ -99,9 +95,7 @@ def process(core: Core, target: Target, result: Result) -> None:
     _flapping(core, target, state)
     core.changed(target)
     if hard_change or target.state_type == SOFT or (changed and state != previous):
-        shown = SOFT if soft_recovery else target.state_type
-        _alert(core, target, shown)
-        _event_handler(core, target, shown)
+        _alert(core, target, SOFT if soft_recovery else target.state_type)
     for downtime in list(target.downtimes.values()):
         if not downtime.fixed and state:
             advance(core, downtime)
@@ -130,43 +124,19 @@ def _attempt(target: Target, state: int, *, first: bool, at_once: bool) -> None:
         target.state_type = HARD if target.current_attempt >= most else SOFT
 
 
-def _stamp(target: Target, now: int) -> None:
-    words = ("up", "down", "unreachable") if isinstance(target, Host) else (
-        "ok", "warning", "critical", "unknown")  # fmt: skip
-    setattr(target, f"last_time_{words[target.state]}", now)
-
-
-def alert_line(target: Target, state_type: int) -> str:
-    """The log line of a state."""
-    kind = "HOST" if isinstance(target, Host) else "SERVICE"
-    return (
-        f"{kind} ALERT: {label(target)};{state_name(target)};{STATE_TYPES[state_type]};"
-        f"{target.current_attempt};{target.plugin_output}"
-    )
-
-
 def _alert(core: Core, target: Target, state_type: int) -> None:
-    core.log.write(core.wall.now(), alert_line(target, state_type))
-
-
-def _event_handler(core: Core, target: Target, state_type: int) -> None:
+    """Log the alert and the event handlers of a state."""
+    kind = target.kind.upper()
+    told = (
+        f"{target.label};{target.state_name()};{STATE_TYPES[state_type]};{target.current_attempt}"
+    )
+    core.note(f"{kind} ALERT: {told};{target.plugin_output}")
     if not (core.switches.enable_event_handlers and target.event_handler_enabled):
         return
-    kind = "HOST" if isinstance(target, Host) else "SERVICE"
-    switches = core.switches
-    general = (
-        switches.global_host_event_handler
-        if isinstance(target, Host)
-        else switches.global_service_event_handler
-    )
-    tail = (
-        f"{label(target)};{state_name(target)};{STATE_TYPES[state_type]};{target.current_attempt}"
-    )
+    general = getattr(core.switches, f"global_{target.kind}_event_handler")
     for prefix, command in (("GLOBAL ", general), ("", target.event_handler)):
         if command:
-            name = command.split("!")[0]
-            text = f"{prefix}{kind} EVENT HANDLER: {tail};{name}"
-            core.log.write(core.wall.now(), text)
+            core.note(f"{prefix}{kind} EVENT HANDLER: {told};{command.split('!')[0]}")
 
 
 # ---------------------------------------------------------------- flapping
@@ -185,7 +155,7 @@ def percent_change(states: list[int]) -> float:
 
 
 def _flapping(core: Core, target: Target, state: int) -> None:
-    if letter(target, state) not in target.flap_detection_options:
+    if target.letter(state) not in target.flap_detection_options:
         return
     target.recent_states.append(state)
     target.percent_state_change = percent_change(list(target.recent_states))
@@ -196,18 +166,17 @@ def _flapping(core: Core, target: Target, state: int) -> None:
     percent = target.percent_state_change
     if not target.is_flapping and percent >= high:
         target.is_flapping = 1
-        kind = _flap_log(core, target, "STARTED", f"started flapping ({percent:.1f}% change >= "
-                                                  f"{high:.1f}% threshold)")  # fmt: skip
+        change = f"({percent:.1f}% change >= {high:.1f}% threshold)"
+        _flap_log(core, target, "STARTED", f"started flapping {change}")
         text = (
-            f"Notifications for this {kind} are being suppressed because it was detected as "
-            f"having been flapping between different states ({percent:.1f}% change >= "
-            f"{high:.1f}% threshold)."
+            f"Notifications for this {target.kind} are being suppressed because it was detected as "
+            f"having been flapping between different states {change}."
         )
         core.add_comment(target, "(Naemon Process)", text, entry_type=3)
         notify(core, target, "FLAPPINGSTART")
     elif target.is_flapping and percent < low:
-        stop_flapping(core, target, "STOPPED", f"stopped flapping ({percent:.1f}% change < "
-                                               f"{low:.1f}% threshold)")  # fmt: skip
+        change = f"({percent:.1f}% change < {low:.1f}% threshold)"
+        stop_flapping(core, target, "STOPPED", f"stopped flapping {change}")
 
 
 def stop_flapping(core: Core, target: Target, word: str, text: str) -> None:
@@ -223,11 +192,9 @@ def stop_flapping(core: Core, target: Target, word: str, text: str) -> None:
     core.changed(target)
 
 
-def _flap_log(core: Core, target: Target, word: str, text: str) -> str:
-    kind = "service" if isinstance(target, Service) else "host"
-    core.log.write(
-        core.wall.now(),
-        f"{kind.upper()} FLAPPING ALERT: {label(target)};{word}; {kind.capitalize()} appears to "
-        f"have {text}",
+def _flap_log(core: Core, target: Target, word: str, text: str) -> None:
+    kind = target.kind
+    core.note(
+        f"{kind.upper()} FLAPPING ALERT: {target.label};{word}; {kind.capitalize()} appears to "
+        f"have {text}"
     )
-    return kind

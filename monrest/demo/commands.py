@@ -21,7 +21,7 @@ from monrest.demo.downtimes import (
     schedule,
 )
 from monrest.demo.notifications import notify
-from monrest.demo.objects import MODIFIED, Contact, Downtime, Host, Target, label
+from monrest.demo.objects import MODIFIED, Contact, Downtime, Host, Target
 from monrest.demo.simulation import Simulation
 
 
@@ -125,7 +125,7 @@ def run(simulation: Simulation, line: str) -> str | None:
     if name != "LOG":
         # Newlines of arguments stay two characters in the log.
         text = name if rest is None else f"{name};{rest}"
-        core.log.write(core.wall.now(), f"EXTERNAL COMMAND: {text}")
+        core.note(f"EXTERNAL COMMAND: {text}")
     command.obey(Order(simulation, name, values))
     core.tell("command")
     return None
@@ -250,7 +250,7 @@ def _beyond(order: Order) -> Iterable[Target]:
 # -------------------------------------------------------------------- switches and settings
 
 
-def _switching(attribute: str, bit: str, pick: Pick) -> Obey:
+def _switching(attribute: str, pick: Pick) -> Obey:
     """Switch one thing of objects on or off; nothing happens to those where it is so already."""
 
     def obey(order: Order) -> None:
@@ -258,8 +258,7 @@ def _switching(attribute: str, bit: str, pick: Pick) -> Obey:
         for target in pick(order):
             if getattr(target, attribute) == value:
                 continue
-            setattr(target, attribute, value)
-            target.modified_attributes |= MODIFIED[bit]
+            target.change(attribute, value)
             if attribute == "flap_detection_enabled" and not value:
                 text = "stopped flapping (flap detection disabled)"
                 stop_flapping(core, target, "DISABLED", text)
@@ -271,11 +270,10 @@ def _switching(attribute: str, bit: str, pick: Pick) -> Obey:
     return obey
 
 
-def _setting(argument: str, attribute: str, bit: str) -> Obey:
+def _setting(argument: str, attribute: str) -> Obey:
     def obey(order: Order) -> None:
         target, value = order.target, order[argument]
-        setattr(target, attribute, getattr(value, "name", value))
-        target.modified_attributes |= MODIFIED[bit]
+        target.change(attribute, getattr(value, "name", value))
         order.core.changed(target)
 
     return obey
@@ -346,13 +344,13 @@ def _program_setting(attribute: str) -> Obey:
 
 
 def _log(order: Order) -> None:
-    order.core.log.write(order.core.wall.now(), order["message"])
+    order.core.note(order["message"])
 
 
 def _restart(order: Order) -> None:
     """A restart keeps all states, as with a retention file, and is seen by its start time."""
     core = order.core
-    core.log.write(core.wall.now(), "Caught 'Hangup', restarting...")
+    core.note("Caught 'Hangup', restarting...")
     if core.restart is not None:
         core.restart()
         return
@@ -479,17 +477,12 @@ def _schedule_checks(pick: Pick) -> Obey:
 def _result(order: Order) -> None:
     """A passive result; of an object that takes none, nothing happens."""
     core, target, state = order.core, order.target, order["status_code"]
-    host = isinstance(target, Host)
-    accepting = (
-        core.switches.accept_passive_host_checks
-        if host
-        else core.switches.accept_passive_service_checks
-    )
-    if not (accepting and target.accept_passive_checks) or state > (2 if host else 3):
+    accepting = getattr(core.switches, f"accept_passive_{target.kind}_checks")
+    most = 2 if isinstance(target, Host) else 3
+    if not (accepting and target.accept_passive_checks) or state > most:
         return
-    kind = "HOST" if host else "SERVICE"
     first, lines, perf = split_output(order["plugin_output"])
-    core.log.write(core.wall.now(), f"PASSIVE {kind} CHECK: {label(target)};{state};{first}")
+    core.note(f"PASSIVE {target.kind.upper()} CHECK: {target.label};{state};{first}")
     result = Result(state=state, output=first, long_output=lines, perf_data=perf, passive=True)
     process(core, target, result)
 
@@ -587,30 +580,30 @@ _OF_BOTH: Mapping[str, tuple[str, Obey]] = {
     "CHANGE_CUSTOM_{}_VAR": (f"{{}};{_VARIABLE}", _variable),
     "CHANGE_NORMAL_{}_CHECK_INTERVAL": (
         "{};check_interval:ulong",
-        _setting("check_interval", "check_interval", "normal_check_interval"),
+        _setting("check_interval", "check_interval"),
     ),
     "CHANGE_RETRY_{}_CHECK_INTERVAL": (
         "{};check_interval:ulong",
-        _setting("check_interval", "retry_interval", "retry_check_interval"),
+        _setting("check_interval", "retry_interval"),
     ),
     "CHANGE_MAX_{}_CHECK_ATTEMPTS": (
         "{};check_attempts:ulong",
-        _setting("check_attempts", "max_check_attempts", "max_check_attempts"),
+        _setting("check_attempts", "max_check_attempts"),
     ),
     "CHANGE_{}_CHECK_TIMEPERIOD": (
         "{};timeperiod:timeperiod",
-        _setting("timeperiod", "check_period", "check_timeperiod"),
+        _setting("timeperiod", "check_period"),
     ),
     "CHANGE_{}_NOTIFICATION_TIMEPERIOD": (
         "{};timeperiod:timeperiod",
-        _setting("timeperiod", "notification_period", "notification_timeperiod"),
+        _setting("timeperiod", "notification_period"),
     ),
 }
 """Commands for hosts (HOST) and for services (SVC); the other braces are the object."""
 
-_CHECKS = ("active_checks_enabled", "active_checks_enabled")
-_PASSIVE = ("accept_passive_checks", "passive_checks_enabled")
-_NOTIFICATIONS = ("notifications_enabled", "notifications_enabled")
+_CHECKS = "active_checks_enabled"
+_PASSIVE = "accept_passive_checks"
+_NOTIFICATIONS = "notifications_enabled"
 
 _ENABLED: Mapping[str, tuple[str, Obey]] = {
     "NOTIFICATIONS": ("", _program_switching("enable_notifications")),
@@ -619,23 +612,17 @@ _ENABLED: Mapping[str, tuple[str, Obey]] = {
     "PERFORMANCE_DATA": ("", _program_switching("process_performance_data")),
     "HOST_FRESHNESS_CHECKS": ("", _program_switching("check_host_freshness")),
     "SERVICE_FRESHNESS_CHECKS": ("", _program_switching("check_service_freshness")),
-    "{}_CHECK": ("{}", _switching(*_CHECKS, _targets)),
-    "{}_NOTIFICATIONS": ("{}", _switching(*_NOTIFICATIONS, _targets)),
-    "{}_EVENT_HANDLER": (
-        "{}",
-        _switching("event_handler_enabled", "event_handler_enabled", _targets),
-    ),
-    "{}_FLAP_DETECTION": (
-        "{}",
-        _switching("flap_detection_enabled", "flap_detection_enabled", _targets),
-    ),
-    "PASSIVE_{}_CHECKS": ("{}", _switching(*_PASSIVE, _targets)),
-    "HOST_SVC_CHECKS": (_HOST, _switching(*_CHECKS, _services)),
-    "HOST_SVC_NOTIFICATIONS": (_HOST, _switching(*_NOTIFICATIONS, _services)),
-    "HOST_AND_CHILD_NOTIFICATIONS": (_HOST, _switching(*_NOTIFICATIONS, _with_children)),
-    "ALL_NOTIFICATIONS_BEYOND_HOST": (_HOST, _switching(*_NOTIFICATIONS, _beyond)),
+    "{}_CHECK": ("{}", _switching(_CHECKS, _targets)),
+    "{}_NOTIFICATIONS": ("{}", _switching(_NOTIFICATIONS, _targets)),
+    "{}_EVENT_HANDLER": ("{}", _switching("event_handler_enabled", _targets)),
+    "{}_FLAP_DETECTION": ("{}", _switching("flap_detection_enabled", _targets)),
+    "PASSIVE_{}_CHECKS": ("{}", _switching(_PASSIVE, _targets)),
+    "HOST_SVC_CHECKS": (_HOST, _switching(_CHECKS, _services)),
+    "HOST_SVC_NOTIFICATIONS": (_HOST, _switching(_NOTIFICATIONS, _services)),
+    "HOST_AND_CHILD_NOTIFICATIONS": (_HOST, _switching(_NOTIFICATIONS, _with_children)),
+    "ALL_NOTIFICATIONS_BEYOND_HOST": (_HOST, _switching(_NOTIFICATIONS, _beyond)),
     **{
-        f"{group.upper()}_{name}": (f"{group}_name:{group}", _switching(*what, pick))
+        f"{group.upper()}_{name}": (f"{group}_name:{group}", _switching(what, pick))
         for group in ("hostgroup", "servicegroup")
         for name, what, pick in (
             ("HOST_CHECKS", _CHECKS, _hosts),
@@ -667,7 +654,7 @@ _STARTED: Mapping[str, tuple[str, Obey]] = {
     "EXECUTING_SVC_CHECKS": ("", _program_switching("execute_service_checks")),
     "OBSESSING_OVER_HOST_CHECKS": ("", _program_switching("obsess_over_hosts")),
     "OBSESSING_OVER_SVC_CHECKS": ("", _program_switching("obsess_over_services")),
-    "OBSESSING_OVER_{}": ("{}", _switching("obsess", "obsessive_handler_enabled", _targets)),
+    "OBSESSING_OVER_{}": ("{}", _switching("obsess", _targets)),
 }
 """Commands that begin with START and STOP."""
 

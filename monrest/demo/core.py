@@ -86,6 +86,10 @@ class Core:
         """The unix time in whole seconds."""
         return int(self.wall.now())
 
+    def note(self, text: str) -> None:
+        """Write a line of the log."""
+        self.log.write(self.wall.now(), text)
+
     def in_period(self, name: str) -> int:
         """Whether now lies in a time period, 0 or 1; no period is always. Kept for one second."""
         now = self.now()

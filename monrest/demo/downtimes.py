@@ -6,18 +6,13 @@ import time
 
 from monrest.demo.core import Core
 from monrest.demo.notifications import notify
-from monrest.demo.objects import Downtime, Host, Service, Target, label
+from monrest.demo.objects import Downtime, Service, Target
 
 _PROCESS = "(Naemon Process)"
 
 
-def _kind(target: Target) -> str:
-    return "host" if isinstance(target, Host) else "service"
-
-
 def _log(core: Core, target: Target, word: str, text: str) -> None:
-    kind = _kind(target).upper()
-    core.log.write(core.wall.now(), f"{kind} DOWNTIME ALERT: {label(target)};{word}; {text}")
+    core.note(f"{target.kind.upper()} DOWNTIME ALERT: {target.label};{word}; {text}")
 
 
 def _stamp(moment: int) -> str:
@@ -56,9 +51,9 @@ def schedule(
         where = f"host '{target.host.name}'"
         if isinstance(target, Service):
             where = f"service '{target.description}' on {where}"
-        core.log.write(core.wall.now(), f"Error: Failed to add downtime for {where}: {problem}")
+        core.note(f"Error: Failed to add downtime for {where}: {problem}")
         return None
-    kind = _kind(target)
+    kind = target.kind
     if fixed:
         duration = end - start
         text = (
@@ -126,13 +121,13 @@ def start_downtime(core: Core, downtime: Downtime) -> None:
     """The downtime takes effect, and with it those that it triggers."""
     if downtime.started:
         return
-    target, kind = downtime.target, _kind(downtime.target)
+    target, kind = downtime.target, downtime.target.kind
     downtime.started = core.now()
     if not downtime.fixed:
         target.pending_flex_downtime -= 1
     if not target.scheduled_downtime_depth:
-        _log(core, target, "STARTED", f"{kind.capitalize()} has entered a period of scheduled "
-                                      f"downtime")  # fmt: skip
+        text = f"{kind.capitalize()} has entered a period of scheduled downtime"
+        _log(core, target, "STARTED", text)
         notify(core, target, "DOWNTIMESTART", downtime.author, downtime.comment)
     target.scheduled_downtime_depth += 1
     core.changed(target)
@@ -143,11 +138,11 @@ def start_downtime(core: Core, downtime: Downtime) -> None:
 
 
 def _stop(core: Core, downtime: Downtime) -> None:
-    target, kind = downtime.target, _kind(downtime.target)
+    target, kind = downtime.target, downtime.target.kind
     target.scheduled_downtime_depth -= 1
     if not target.scheduled_downtime_depth:
-        _log(core, target, "STOPPED", f"{kind.capitalize()} has exited from a period of scheduled "
-                                      f"downtime")  # fmt: skip
+        text = f"{kind.capitalize()} has exited from a period of scheduled downtime"
+        _log(core, target, "STOPPED", text)
         notify(core, target, "DOWNTIMEEND", downtime.author, downtime.comment)
     _drop(core, downtime)
 
@@ -157,7 +152,7 @@ def cancel(core: Core, number: int) -> bool:
     downtime = core.downtimes.get(number)
     if downtime is None:
         return False
-    target, kind = downtime.target, _kind(downtime.target)
+    target, kind = downtime.target, downtime.target.kind
     if downtime.started:
         target.scheduled_downtime_depth -= 1
         if not target.scheduled_downtime_depth:
@@ -202,11 +197,8 @@ def acknowledge(
     target.acknowledged = 1
     target.acknowledgement_type = 2 if sticky else 1
     target.acknowledgement_end = end
-    kind = _kind(target).upper()
-    core.log.write(
-        core.wall.now(),
-        f"{kind} ACKNOWLEDGE ALERT: {label(target)};STARTED;{author};{comment}",
-    )
+    kind = target.kind.upper()
+    core.note(f"{kind} ACKNOWLEDGE ALERT: {target.label};STARTED;{author};{comment}")
     core.add_comment(target, author, comment, entry_type=4, persistent=persistent, expire_time=end)
     if send:
         notify(core, target, "ACKNOWLEDGEMENT", author, comment)
@@ -222,9 +214,7 @@ def remove_acknowledgement(core: Core, target: Target, word: str = "") -> None:
         return
     target.acknowledged = target.acknowledgement_type = target.acknowledgement_end = 0
     if word:
-        kind = _kind(target).upper()
-        text = f"{kind} ACKNOWLEDGE ALERT: {label(target)};{word};;"
-        core.log.write(core.wall.now(), text)
+        core.note(f"{target.kind.upper()} ACKNOWLEDGE ALERT: {target.label};{word};;")
     for comment in list(target.comments.values()):
         if comment.entry_type == 4 and not comment.persistent:
             core.delete_comment(comment.id)

@@ -9,9 +9,8 @@ from attrs import define, frozen
 
 from monrest.demo.core import INTERVAL_LENGTH, PROGRAM_VERSION, Core
 from monrest.demo.downtimes import acknowledge, schedule
-from monrest.demo.objects import HARD, SOFT, STATE_TYPES, Host, Service, Target, label, state_name
-from monrest.demo.plugins import output_of
-from monrest.demo.simulation import behaviour, is_simulated
+from monrest.demo.objects import HARD, SOFT, STATE_TYPES, Host, Service, Target
+from monrest.demo.simulation import behaviour, is_simulated, output_of
 from monrest.objectconfig.timeperiods import Timeperiod
 
 _MOST_INCIDENTS = 20_000
@@ -124,12 +123,9 @@ def _present(core: Core, target: Target, incidents: list[Incident], begin: int, 
     target.plugin_output, target.long_plugin_output, target.perf_data = lines
     if behaviour(target) == "passive" and not target.active_checks_enabled:
         target.check_type = 1
-    if isinstance(target, Host):
-        target.last_time_up = target.last_check if not state else changed
-    else:
-        target.last_time_ok = target.last_check if not state else changed
+    target.seen(0, target.last_check if not state else changed)
     if state:
-        _stamp(target, state, target.last_check)
+        target.seen(state, target.last_check)
         target.current_notification_number = 1
         target.last_notification = changed
         target.next_notification = now + int(target.notification_interval * INTERVAL_LENGTH)
@@ -138,24 +134,15 @@ def _present(core: Core, target: Target, incidents: list[Incident], begin: int, 
     target.recent_states.append(state)
 
 
-def _stamp(target: Target, state: int, moment: int) -> None:
-    if isinstance(target, Host):
-        name = ("up", "down", "unreachable")[state]
-    else:
-        name = ("ok", "warning", "critical", "unknown")[state]
-    setattr(target, f"last_time_{name}", moment)
-
-
 def _lines(core: Core, target: Target, incidents: list[Incident]) -> list[_Line]:
     """What incidents left in the log: soft alerts, the hard one, notifications, the recovery."""
     found: list[_Line] = []
-    kind = "HOST" if isinstance(target, Host) else "SERVICE"
-    name = label(target)
+    kind, name = target.kind.upper(), target.label
     most = max(target.max_check_attempts, 1)
     retry = max(int(target.retry_interval * INTERVAL_LENGTH), 30)
     for incident in incidents:
         output = output_of(core.rng, target, incident.state)[0]
-        word = state_name(target, incident.state)
+        word = target.state_name(incident.state)
         end = incident.end
         attempt, moment = 1, incident.start
         while True:
@@ -170,28 +157,24 @@ def _lines(core: Core, target: Target, incidents: list[Incident]) -> list[_Line]
             found += _told(core, target, moment, word, output)
         if end is not None:
             good = output_of(core.rng, target, 0)[0]
-            text = f"{kind} ALERT: {name};{state_name(target, 0)};{type_name};{attempt};{good}"
+            text = f"{kind} ALERT: {name};{target.state_name(0)};{type_name};{attempt};{good}"
             found.append(_Line(end, text))
             if hard:
-                found += _told(core, target, end, state_name(target, 0), good)
+                found += _told(core, target, end, target.state_name(0), good)
     return found
 
 
 def _told(core: Core, target: Target, moment: int, word: str, output: str) -> list[_Line]:
     if not target.notifications_enabled:
         return []
-    host = isinstance(target, Host)
-    kind, word_of_kind = ("HOST", "host") if host else ("SERVICE", "service")
     found = []
+    start = f"{target.kind.upper()} NOTIFICATION"
     for name in target.contacts:
         contact = core.inventory.contacts[name]
-        if not getattr(contact, f"{word_of_kind}_notifications_enabled"):
-            continue
-        commands = getattr(contact, f"{word_of_kind}_notification_commands")
-        found += [
-            _Line(moment, f"{kind} NOTIFICATION: {name};{label(target)};{word};{item};{output}")
-            for item in commands
-        ]
+        if getattr(contact, f"{target.kind}_notifications_enabled"):
+            commands = getattr(contact, f"{target.kind}_notification_commands")
+            told = [f"{start}: {name};{target.label};{word};{item};{output}" for item in commands]
+            found += [_Line(moment, text) for text in told]
     return found
 
 
@@ -259,16 +242,15 @@ def _midnights(core: Core, begin: int, now: int) -> list[int]:
 
 
 def _state_at(target: Target, incidents: list[Incident] | None, moment: int) -> str:
-    kind = "HOST" if isinstance(target, Host) else "SERVICE"
+    start = f"CURRENT {target.kind.upper()} STATE: {target.label}"
     if incidents is None:
-        return f"CURRENT {kind} STATE: {label(target)};{state_name(target)};HARD;1;"
+        return f"{start};{target.state_name()};HARD;1;"
     state = 0
     for incident in incidents:
         if incident.start <= moment and (incident.end is None or moment < incident.end):
             state = incident.state
     attempt = max(target.max_check_attempts, 1) if state else 1
-    word = state_name(target, state)
-    return f"CURRENT {kind} STATE: {label(target)};{word};HARD;{attempt};{target.plugin_output}"
+    return f"{start};{target.state_name(state)};HARD;{attempt};{target.plugin_output}"
 
 
 def _work_of_people(core: Core, simulated: list[Target], now: int) -> None:

@@ -5,7 +5,7 @@ The module's parsing has its peculiarities, which are kept (docs/spec/demo.md).
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort_right
 from collections.abc import Callable
 from operator import attrgetter
 
@@ -129,7 +129,7 @@ def _command(entry: LogEntry, options: str) -> None:
 
 @define(eq=False)
 class Logbook:
-    """All lines, oldest first. ``heard`` is called after each new line."""
+    """All lines, ordered by time. ``heard`` is called after each new line."""
 
     heard: Callable[[], None] = field(default=lambda: None)
     entries: list[LogEntry] = field(factory=list)
@@ -141,11 +141,18 @@ class Logbook:
         self.heard()
 
     def past(self, moment: int, text: str) -> None:
-        """Append a line of the history, which nobody waits for. Times must not go back."""
+        """Append a line of the history, which nobody waits for.
+
+        A line of a clock that was put back stands where its time belongs.
+        """
         if "\n" in text:
             text = text.replace("\n", "\\n")
         self.lines_in_file += 1
-        self.entries.append(LogEntry(moment, self.lines_in_file, f"[{moment}] {text}"))
+        entry = LogEntry(moment, self.lines_in_file, f"[{moment}] {text}")
+        if self.entries and moment < self.entries[-1].time:
+            insort_right(self.entries, entry, key=attrgetter("time"))
+        else:
+            self.entries.append(entry)
 
     def rotate(self, moment: int, kind: str = "DAILY") -> None:
         """Begin a new file, in which line numbers start at 1 again."""

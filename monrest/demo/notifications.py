@@ -7,11 +7,7 @@ from monrest.demo.objects import (
     HARD,
     Contact,
     DependsOn,
-    Host,
     Target,
-    label,
-    letter,
-    state_name,
 )
 
 _REASON_LETTERS = {
@@ -40,24 +36,18 @@ def notify(
     """
     if not forced and not _allowed(core, target, reason):
         return False
-    state = state_name(target)
+    state = target.state_name()
     text = f"{reason} ({state})" if reason else state
+    tail = f";{author};{comment}" if reason else ""
     told = False
     for name in target.contacts:
         contact = core.inventory.contacts[name]
         if not forced and not _wants(core, contact, target, reason):
             continue
-        host = isinstance(target, Host)
-        commands = (
-            contact.host_notification_commands if host else contact.service_notification_commands
-        )
-        tail = f";{author};{comment}" if reason else ""
-        kind = "HOST" if host else "SERVICE"
-        for command in commands:
-            core.log.write(
-                core.wall.now(),
-                f"{kind} NOTIFICATION: {name};{label(target)};{text};"
-                f"{command.split('!')[0]};{target.plugin_output}{tail}",
+        for command in getattr(contact, f"{target.kind}_notification_commands"):
+            core.note(
+                f"{target.kind.upper()} NOTIFICATION: {name};{target.label};{text};"
+                f"{command.split('!')[0]};{target.plugin_output}{tail}"
             )
             told = True
     if told and not reason:
@@ -96,10 +86,7 @@ def _allowed(core: Core, target: Target, reason: str) -> bool:
         return False
     if not core.in_period(target.notification_period):
         return False
-    if reason in ("ACKNOWLEDGEMENT", "CUSTOM"):
-        return True
-    wanted = _REASON_LETTERS.get(reason) or ("r" if not target.state else _letter(target))
-    if wanted not in target.notification_options:
+    if not _is_option(target, reason, target.notification_options):
         return False
     if reason:
         return True
@@ -107,28 +94,23 @@ def _allowed(core: Core, target: Target, reason: str) -> bool:
         return False
     if target.host is not target and target.host.state:
         return False
-    return not _dependency_fails(core, target.notification_dependencies)
-
-
-def _letter(target: Target) -> str:
-    return letter(target, target.state)
+    return not any(dependency_fails(core, link) for link in target.notification_dependencies)
 
 
 def _wants(core: Core, contact: Contact, target: Target, reason: str) -> bool:
-    host = isinstance(target, Host)
-    enabled = contact.host_notifications_enabled if host else contact.service_notifications_enabled
-    period = contact.host_notification_period if host else contact.service_notification_period
-    options = contact.host_notification_options if host else contact.service_notification_options
-    if not enabled or not core.in_period(period):
+    if not getattr(contact, f"{target.kind}_notifications_enabled"):
         return False
+    if not core.in_period(getattr(contact, f"{target.kind}_notification_period")):
+        return False
+    return _is_option(target, reason, getattr(contact, f"{target.kind}_notification_options"))
+
+
+def _is_option(target: Target, reason: str, options: frozenset[str]) -> bool:
+    """Whether options are for the reason, or for the present state."""
     if reason in ("ACKNOWLEDGEMENT", "CUSTOM"):
         return True
-    wanted = _REASON_LETTERS.get(reason) or ("r" if not target.state else _letter(target))
-    return wanted in options
-
-
-def _dependency_fails(core: Core, links: list[DependsOn]) -> bool:
-    return any(dependency_fails(core, link) for link in links)
+    state = "r" if not target.state else target.letter(target.state)
+    return _REASON_LETTERS.get(reason, state) in options
 
 
 def dependency_fails(core: Core, link: DependsOn) -> bool:
@@ -139,7 +121,7 @@ def dependency_fails(core: Core, link: DependsOn) -> bool:
     if not master.has_been_checked:
         return "p" in link.criteria
     state = master.state if master.state_type == HARD else master.last_hard_state
-    if letter(master, state) in link.criteria:
+    if master.letter(state) in link.criteria:
         return True
     return link.inherits_parent and any(
         dependency_fails(core, above)

@@ -7,38 +7,41 @@ wherever a column shows the attribute as it is, so that a column needs no code o
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeAlias
 
 from attrs import define, field
 
 HARD, SOFT = 1, 0
 UP, DOWN, UNREACHABLE = 0, 1, 2
-OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
 
-HOST_STATES = ("UP", "DOWN", "UNREACHABLE")
-SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 STATE_TYPES = ("SOFT", "HARD")
 
-MODIFIED = {
-    "notifications_enabled": 1,
-    "active_checks_enabled": 2,
-    "passive_checks_enabled": 4,
-    "event_handler_enabled": 8,
-    "flap_detection_enabled": 16,
-    "failure_prediction_enabled": 32,
-    "performance_data_enabled": 64,
-    "obsessive_handler_enabled": 128,
-    "event_handler_command": 256,
-    "check_command": 512,
-    "normal_check_interval": 1024,
-    "retry_check_interval": 2048,
-    "max_check_attempts": 4096,
-    "freshness_checks_enabled": 8192,
-    "check_timeperiod": 16384,
-    "custom_variable": 32768,
-    "notification_timeperiod": 65536,
+ATTRIBUTES: Mapping[str, str] = {
+    "notifications_enabled": "notifications_enabled",
+    "active_checks_enabled": "active_checks_enabled",
+    "passive_checks_enabled": "accept_passive_checks",
+    "event_handler_enabled": "event_handler_enabled",
+    "flap_detection_enabled": "flap_detection_enabled",
+    "failure_prediction_enabled": "",
+    "performance_data_enabled": "process_performance_data",
+    "obsessive_handler_enabled": "obsess",
+    "event_handler_command": "event_handler",
+    "check_command": "check_command",
+    "normal_check_interval": "check_interval",
+    "retry_check_interval": "retry_interval",
+    "max_check_attempts": "max_check_attempts",
+    "freshness_checks_enabled": "check_freshness",
+    "check_timeperiod": "check_period",
+    "custom_variable": "custom_variables",
+    "notification_timeperiod": "notification_period",
 }
-"""Bits of ``modified_attributes`` by the word in ``modified_attributes_list``."""
+"""Words of ``modified_attributes_list``, lowest bit first, to what commands change under them."""
+
+MODIFIED: Mapping[str, int] = {word: 1 << bit for bit, word in enumerate(ATTRIBUTES)}
+"""Bits of ``modified_attributes`` by the same words."""
+
+_BITS = {attribute: MODIFIED[word] for word, attribute in ATTRIBUTES.items()}
 
 
 @define(eq=False)
@@ -137,6 +140,11 @@ class Downtime:
 class Checkable:
     """What hosts and services share."""
 
+    kind: ClassVar[str]
+    states: ClassVar[tuple[str, ...]]
+    letters: ClassVar[str]
+    """The letters of the states in option lists."""
+
     id: int
     display_name: str
     check_command: str
@@ -219,14 +227,36 @@ class Checkable:
     percent_state_change: float = 0.0
     recent_states: deque[int] = field(factory=lambda: deque(maxlen=21))
     modified_attributes: int = 0
-    check_serial: int = 0
-    """Counts plannings of the next check; an older planned check finds that it is void."""
+    due: float | None = None
+    """When the next check is due, by the clock that nobody sets; None without a planned one."""
     forced: bool = False
+
+    def change(self, attribute: str, value: Any) -> None:
+        """Set what a command changes, and note that one did."""
+        setattr(self, attribute, value)
+        self.modified_attributes |= _BITS[attribute]
+
+    def state_name(self, state: int | None = None) -> str:
+        """The word for a state, of the present one when none is given."""
+        number = self.state if state is None else state
+        return self.states[min(number, len(self.states) - 1)]
+
+    def letter(self, state: int) -> str:
+        """The letter of a state in option lists."""
+        return self.letters[state]
+
+    def seen(self, state: int, moment: int) -> None:
+        """Note when a state was there last."""
+        setattr(self, f"last_time_{self.states[state].lower()}", moment)
 
 
 @define(eq=False, kw_only=True)
 class Host(Checkable):
     """A host; ``parents`` and ``children`` are the hosts between it and the core and behind."""
+
+    kind = "host"
+    states = ("UP", "DOWN", "UNREACHABLE")
+    letters = "odu"
 
     name: str
     alias: str
@@ -240,6 +270,11 @@ class Host(Checkable):
     last_time_up: int = 0
     last_time_down: int = 0
     last_time_unreachable: int = 0
+
+    @property
+    def label(self) -> str:
+        """How log lines and commands name it."""
+        return self.name
 
     @property
     def host(self) -> Host:
@@ -256,6 +291,10 @@ class Host(Checkable):
 class Service(Checkable):
     """A service of one host."""
 
+    kind = "service"
+    states = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+    letters = "owcu"
+
     host: Host
     description: str
     parents: list[Service] = field(factory=list)
@@ -268,6 +307,11 @@ class Service(Checkable):
     def name(self) -> str:
         """The name of its host."""
         return self.host.name
+
+    @property
+    def label(self) -> str:
+        """``host;service``, as log lines and commands name it."""
+        return f"{self.host.name};{self.description}"
 
 
 Target: TypeAlias = Host | Service
@@ -297,22 +341,3 @@ class ServiceGroup(Group):
     """Services under one name, members sorted by host and description."""
 
     members: list[Service] = field(factory=list)
-
-
-def state_name(target: Target, state: int | None = None) -> str:
-    """The word for a state, of the present one when none is given."""
-    number = target.state if state is None else state
-    names = HOST_STATES if isinstance(target, Host) else SERVICE_STATES
-    return names[number] if number < len(names) else names[-1]
-
-
-def label(target: Target) -> str:
-    """``host`` or ``host;service``, as log lines and commands name an object."""
-    if isinstance(target, Host):
-        return target.name
-    return f"{target.host.name};{target.description}"
-
-
-def letter(target: Target, state: int) -> str:
-    """The letter of a state in option lists."""
-    return ("odu" if isinstance(target, Host) else "owcu")[state]

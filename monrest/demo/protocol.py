@@ -17,9 +17,8 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from monrest.demo.answer import Steps, answer
-from monrest.demo.conditions import CoreDiedError, RequestError, every
 from monrest.demo.core import Core
-from monrest.demo.request import Request
+from monrest.demo.request import CoreDiedError, Request, RequestError, every
 from monrest.demo.tables import Table
 
 _LONGEST_LINE = 65536

@@ -1,4 +1,7 @@
-"""The embedded core as a Twisted service: objects loaded, clock running, socket open."""
+"""The embedded core as a Twisted service: objects loaded, clock running, socket open.
+
+While it runs it reads the object files again when it is told to (docs/spec/demo.md, "Objects").
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, fields
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 from twisted.internet.interfaces import IListeningPort
@@ -18,17 +21,19 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
+from monrest.config import ConfigTool
 from monrest.demo.commands import run
-from monrest.demo.core import Core, local_zone
+from monrest.demo.core import PROGRAM_VERSION, Core, local_zone
 from monrest.demo.history import generate
-from monrest.demo.inventory import Inventory, build
+from monrest.demo.inventory import Inventory, make_inventory, synthetic_site
+from monrest.demo.objects import ATTRIBUTES, MODIFIED, Checkable, Target
 from monrest.demo.protocol import LivestatusFactory
-from monrest.demo.restart import read, restart
 from monrest.demo.simulation import Simulation
-from monrest.demo.synthetic import synthetic_site
 from monrest.demo.tables import build_tables
-from monrest.objectconfig.definitions import ObjectConfigError
-from monrest.objectconfig.registration import ConfiguredSite
+from monrest.objectconfig.definitions import ObjectConfigError, read_file, unreadable
+from monrest.objectconfig.document import FileProblem
+from monrest.objectconfig.registration import ConfiguredSite, build, load
+from monrest.objectconfig.site_files import discover
 
 log = Logger()
 
@@ -95,7 +100,9 @@ class DemoCore(Service):
     def startService(self) -> None:
         """Load, invent the past, listen, and let time run."""
         Service.startService(self)
-        core = Core(self.reactor, self.wall, build(self.site()), Random(self.seed), local_zone())  # noqa: S311 - a simulation
+        accidents = Random(self.seed)  # noqa: S311 - a simulation
+        inventory = make_inventory(self.site())
+        core = Core(self.reactor, self.wall, inventory, accidents, local_zone())
         core.pid = os.getpid()
         self.core = core
         if self.hosts is None and self.services is None:
@@ -151,7 +158,7 @@ class DemoCore(Service):
             return
 
         def fresh() -> Inventory:
-            return build(read(self._objects()))
+            return make_inventory(read(self._objects()))
 
         pool = self.reactor.getThreadPool()
         self._reading = deferToThreadPool(self.reactor, pool, fresh)
@@ -176,7 +183,7 @@ class DemoCore(Service):
         failure.trap(ObjectConfigError, OSError)
         if self.core is not None:
             for line in str(failure.value).splitlines():
-                self.core.log.write(self.core.wall.now(), f"Error: {line}")
+                self.core.note(f"Error: {line}")
         text = "the object files do not load"
         log.warn("the embedded core ends: {text}:\n{why}", text=text, why=failure.value)
         if self.running:
@@ -199,3 +206,110 @@ class DemoCore(Service):
             self._reading.addBoth(lambda _: done.callback(None))
             closing.append(done)
         return gatherResults(closing)
+
+
+# -------------------------------------------------------------------- reading object files
+
+
+_CONTACT_SWITCHES = (
+    "host_notifications_enabled",
+    "service_notifications_enabled",
+    "host_notification_period",
+    "service_notification_period",
+)
+_NAMES = [one.name for one in fields(Checkable)]
+_KEPT = _NAMES[_NAMES.index("state") :]
+"""What of an object is its present state."""
+
+
+def read(path: Path) -> ConfiguredSite:
+    """Read a site: a folder of object files, or the main file of a core that names them.
+
+    Raises ObjectConfigError with everything a core would refuse.
+    """
+    try:
+        return _read(path)
+    except OSError as error:
+        raise unreadable(error) from None
+
+
+def _read(path: Path) -> ConfiguredSite:
+    if path.is_dir():
+        return load(path)
+    found = discover(ConfigTool(core_conf=str(path)))
+    files = [read_file(Path(one.path)) for one in found.files]
+    problems = [FileProblem(str(path), 0, text) for text in found.problems]
+    problems += [problem for item in files for problem in item.problems]
+    if not files and not problems:
+        problems.append(FileProblem(str(path), 0, "no object files (*.cfg) found"))
+    return build([item for file in files for item in file.definitions], problems)
+
+
+def report(path: Path) -> tuple[int, str]:
+    """What ``--check-config`` says, and its exit status: errors, or how many objects there are."""
+    try:
+        site = read(path)
+    except ObjectConfigError as error:
+        lines = [f"Error: {problem}" for problem in error.problems]
+        return 1, "\n".join([*lines, f"Total Errors: {len(lines)}", ""])
+    counts = [
+        f"Checked {len(table)} {name}."
+        for name, table in (
+            ("hosts", site.hosts),
+            ("services", site.services),
+            ("host groups", site.hostgroups),
+            ("service groups", site.servicegroups),
+            ("contacts", site.contacts),
+            ("contact groups", site.contactgroups),
+            ("commands", site.commands),
+            ("time periods", site.timeperiods),
+        )
+    ]
+    return 0, "\n".join([*counts, "Total Errors: 0", ""])
+
+
+def restart(core: Core, simulation: Simulation, fresh: Inventory) -> None:
+    """Put new objects in force."""
+    old = core.inventory
+    for target in fresh.targets():
+        before = old.find(target.host.name, target.description)
+        if before is not None:
+            _carry(before, target)
+    for name, contact in fresh.contacts.items():
+        known = old.contacts.get(name)
+        if known is not None and known.modified_attributes:
+            for switch in (*_CONTACT_SWITCHES, "modified_attributes"):
+                setattr(contact, switch, getattr(known, switch))
+    _forget(core, fresh)
+    old.replace(fresh)
+    core.state_serial += 1
+    now = core.now()
+    core.program_start = now
+    core.note(f"Naemon {PROGRAM_VERSION} starting... (PID={core.pid})")
+    simulation.replan()
+    core.tell("program")
+
+
+def _carry(before: Target, target: Target) -> None:
+    for name in _KEPT:
+        setattr(target, name, getattr(before, name))
+    for state in target.states:
+        name = f"last_time_{state.lower()}"
+        setattr(target, name, getattr(before, name))
+    for word, attribute in ATTRIBUTES.items():
+        if before.modified_attributes & MODIFIED[word]:
+            setattr(target, attribute, getattr(before, attribute))
+    target.comments, target.downtimes = before.comments, before.downtimes
+    for comment in target.comments.values():
+        comment.target = target
+    for downtime in target.downtimes.values():
+        downtime.target = target
+
+
+def _forget(core: Core, fresh: Inventory) -> None:
+    """Take away what belongs to objects that are gone."""
+    kept = {id(target) for target in fresh.targets()}
+    entries: tuple[dict[int, Any], ...] = (core.comments, core.downtimes)
+    for table in entries:
+        for number in [n for n, entry in table.items() if id(entry.target) not in kept]:
+            del table[number]

@@ -10,7 +10,7 @@ from twisted.internet.testing import StringTransport
 
 from monrest.demo.commands import run
 from monrest.demo.core import Core
-from monrest.demo.inventory import build as build_inventory
+from monrest.demo.inventory import make_inventory
 from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
 from monrest.demo.tables import build_tables
@@ -159,7 +159,7 @@ class Bench:
         parsed = parse(text, "site.cfg")
         self.clock = Clock()
         self.clock.advance(START)
-        inventory = build_inventory(build(parsed.definitions, parsed.problems))
+        inventory = make_inventory(build(parsed.definitions, parsed.problems))
         self.core = Core(self.clock, Wall(self.clock), inventory, Random(seed), UTC)
         self.core.program_start = START
         self.simulation = Simulation(self.core)

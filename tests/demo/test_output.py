@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.demo.output import Format, spoil
+from monrest.demo.answer import Format, spoil
 
 
 def body(bench, *lines):

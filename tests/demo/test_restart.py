@@ -10,9 +10,8 @@ from twisted.internet import reactor
 from twisted.internet.task import deferLater
 
 from monrest.base.clock import MachineClock
-from monrest.demo.inventory import build as build_inventory
-from monrest.demo.restart import read, report, restart
-from monrest.demo.service import DemoCore, demo_objects
+from monrest.demo.inventory import make_inventory
+from monrest.demo.service import DemoCore, demo_objects, read, report, restart
 from monrest.objectconfig.definitions import ObjectConfigError, parse
 from monrest.objectconfig.registration import build
 from tests.forks import DEMO, ran
@@ -29,7 +28,7 @@ define host {
 
 def fresh(text):
     parsed = parse(text, "site.cfg")
-    return build_inventory(build(parsed.definitions, parsed.problems))
+    return make_inventory(build(parsed.definitions, parsed.problems))
 
 
 @pytest.fixture

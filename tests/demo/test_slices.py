@@ -7,10 +7,9 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from monrest.demo.core import Core
-from monrest.demo.inventory import build
+from monrest.demo.inventory import make_inventory, synthetic_site
 from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
-from monrest.demo.synthetic import synthetic_site
 from monrest.demo.tables import build_tables
 from tests.fakes.clocks import Wall
 
@@ -28,7 +27,9 @@ class RestlessClock(Clock):
 def make(hosts, services):
     clock = RestlessClock()
     clock.advance(1795000000)
-    core = Core(clock, Wall(clock), build(synthetic_site(hosts, services)), Random(1), None)
+    core = Core(
+        clock, Wall(clock), make_inventory(synthetic_site(hosts, services)), Random(1), None
+    )
     core.program_start = 1
     return core, clock
 

@@ -9,11 +9,10 @@ from twisted.internet.task import Clock
 
 from monrest.demo.core import Core
 from monrest.demo.history import generate
-from monrest.demo.inventory import build
+from monrest.demo.inventory import make_inventory, synthetic_site
 from monrest.demo.objects import Host
 from monrest.demo.service import demo_objects
 from monrest.demo.simulation import Simulation, is_simulated
-from monrest.demo.synthetic import synthetic_site
 from monrest.objectconfig.registration import load
 from tests.fakes.clocks import Wall
 
@@ -23,7 +22,7 @@ START = 1795000000
 def make(site=None, seed=1, days=2):
     clock = Clock()
     clock.advance(START)
-    core = Core(clock, Wall(clock), build(site or load(demo_objects())), Random(seed), UTC)
+    core = Core(clock, Wall(clock), make_inventory(site or load(demo_objects())), Random(seed), UTC)
     simulation = Simulation(core)
     generate(core, days)
     return core, simulation, clock
@@ -130,6 +129,47 @@ def test_time_goes_on():
     assert core.inventory.services["web02", "HTTP"].percent_state_change > 10
     simulation.stop()
     assert not clock.getDelayedCalls()
+
+
+@pytest.mark.parametrize("jump", [-7200, 7200])
+def test_checks_go_on_when_the_clock_is_set(jump):
+    core, simulation, clock = make()
+    simulation.start()
+    clock.pump([1] * 400)
+    targets = [
+        target
+        for target in core.inventory.targets()
+        if is_simulated(target) and target.active_checks_enabled
+        if all(core.holds(target.check_period, core.now() + jump + later) for later in (0, 400))
+    ]
+    before = core.counters["service_checks"]
+    core.wall.jump(jump)
+    clock.pump([1] * 5)
+    # What would be due by the date alone is not made at once.
+    assert core.counters["service_checks"] - before < 20
+    clock.pump([1] * 400)
+    assert len(targets) > 100
+    for target in targets:
+        assert core.now() - 400 < target.last_check <= core.now()
+        assert core.now() < target.next_check < core.now() + 400
+    simulation.stop()
+
+
+def test_lines_are_found_when_the_clock_was_put_back():
+    core, _, _ = make(days=0)
+    core.note("first")
+    core.wall.jump(-100)
+    core.note("second")
+    core.wall.jump(50)
+    core.note("third")
+
+    def found(since, until=None):
+        return [entry.message[13:] for entry in core.log.newest_first(since, until)]
+
+    assert found(None, START - 1) == ["third", "second"]
+    assert found(START - 60, START - 1) == ["third"]
+    assert found(START)[0] == "first"
+    assert not {"second", "third"} & set(found(START))
 
 
 def test_switches_stop_the_checks():

@@ -11,8 +11,8 @@ from twisted.internet import reactor
 
 from monrest.base.clock import MachineClock
 from monrest.config.values import SiteConfig
+from monrest.demo.answer import spoil
 from monrest.demo.commands import run
-from monrest.demo.output import spoil
 from monrest.demo.service import DemoCore
 from monrest.livestatus.errors import ProtocolError
 from monrest.livestatus.framing import (
