@@ -1,0 +1,503 @@
+"""What is stored, as SQLAlchemy Core tables.
+
+Times are seconds since the epoch, whole ones but for jobs. Keys and session ids are kept as
+hashes only. A change here needs a migration of its own in ``migrations/versions``; a test compares
+the two.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+# An absent document is NULL, not the JSON text "null".
+DOCUMENT = JSON(none_as_null=True)
+
+# -------------------- who may come in: API keys, sessions, users
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("hashed_key", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("user", Text, index=True),
+    Column("superuser", Boolean, nullable=False),
+    Column("force_user", Text),
+    Column("roles", DOCUMENT),
+    Column("comment", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("last_used", BigInteger),
+    Column("last_from", Text),
+)
+"""API keys; ``roles`` is a list of full names or NULL."""
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hashed_id", Text, primary_key=True),
+    Column("username", Text, nullable=False, index=True),
+    Column("address", Text, nullable=False),
+    Column("csrf_token", Text, nullable=False),
+    Column("roles", DOCUMENT),
+    Column("created", BigInteger, nullable=False),
+    Column("active", BigInteger, nullable=False, index=True),
+    Column("proof", Text),
+)
+"""Cookie sessions; ``active`` is the time of the last request.
+
+``proof`` is a digest of the session's value and of the password that it began with.
+"""
+
+users = Table(
+    "users",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("locked", Boolean, nullable=False),
+    Column("failed", BigInteger, nullable=False),
+    Column("last_failed", DOCUMENT),
+    Column("last_success", DOCUMENT),
+    Column("tz", Text),
+    Column("created", BigInteger, nullable=False),
+)
+"""Profiles: ``failed`` logins in a row, the last ones as ``{time, ip, …}``."""
+
+# -------------------- background jobs and their results
+
+job_daemons = Table(
+    "job_daemons",
+    metadata,
+    Column("run", BigInteger, primary_key=True, autoincrement=False),
+    Column("beat", BigInteger, nullable=False),
+)
+"""Runs of daemons that work at jobs; ``beat`` grows for as long as one lives and has any."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("user", Text, index=True),
+    Column("roles", DOCUMENT, nullable=False),
+    Column("run", BigInteger, nullable=False),
+    Column("host_id", BigInteger, nullable=False),
+    Column("host_name", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("cmd", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("started", Double),
+    Column("ended", Double, index=True),
+    Column("percent", Double, nullable=False),
+    Column("remaining", Double),
+    Column("message", Text, nullable=False),
+    Column("stdout", Text, nullable=False),
+    Column("stderr", Text, nullable=False),
+    Column("canceled_by", Text),
+    Column("status", BigInteger),
+    Column("content_type", Text, nullable=False),
+    Column("disposition", Text),
+    Column("headers", DOCUMENT, nullable=False),
+    Column("failed_sites", DOCUMENT, nullable=False),
+    Column("size", BigInteger, nullable=False),
+)
+"""Background jobs: ``started`` and ``ended`` are NULL until then,
+``status`` is NULL without a result, ``run`` the daemon's. No ``user``: for everybody."""
+
+job_output = Table(
+    "job_output",
+    metadata,
+    Column("job", BigInteger, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("piece", BigInteger, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""The results of jobs, in pieces that are numbered from 0."""
+
+# -------------------- business processes
+
+bp_processes = Table(
+    "bp_processes",
+    metadata,
+    Column("nr", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+    Column("draft", Boolean, nullable=False),
+    Column("definition", DOCUMENT, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+)
+"""Business processes: ``version`` is another one with each change."""
+
+bp_results = Table(
+    "bp_results",
+    metadata,
+    Column("nr", BigInteger, ForeignKey("bp_processes.nr", ondelete="CASCADE"), primary_key=True),
+    Column("stamp", BigInteger, nullable=False),
+    Column("data", LargeBinary),
+)
+"""What the last calculation of each process found; ``stamp`` is another one with each."""
+
+bp_figures = Table(
+    "bp_figures",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Double, nullable=False),
+)
+"""Figures of the last complete run."""
+
+# -------------------- what daemons on one database have agreed upon: duties, nodes, restarts
+
+duty_daemons = Table(
+    "duty_daemons",
+    metadata,
+    Column("run", BigInteger, primary_key=True, autoincrement=False),
+    Column("owner", Text, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+)
+"""Runs of daemons that hold duties; ``beat`` grows for as long as one lives."""
+
+duties = Table(
+    "duties",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("run", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
+)
+"""Which daemon does what; ``number`` grows whenever it is another one, 0 is no daemon."""
+
+cluster_nodes = Table(
+    "cluster_nodes",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("run", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("maintenance", BigInteger, nullable=False),
+)
+"""Nodes of the cluster, each of which writes its own line; ``url``
+is empty until somebody has reached it, ``maintenance`` the time when it began, 0 for none."""
+
+cluster_restarts = Table(
+    "cluster_restarts",
+    metadata,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("node", BigInteger, nullable=False),
+    Column("run", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+)
+"""The last restart of all nodes in the order in which they are restarted; ``run`` is what is to
+end."""
+
+# -------------------- recurring downtimes, broadcasts and dashboards
+
+recurring_downtimes = Table(
+    "recurring_downtimes",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", DOCUMENT, nullable=False),
+    Column("sites", DOCUMENT, nullable=False),
+    Column("error", Text),
+    Column("failure", Text),
+    Column("next_at", BigInteger, index=True),
+    Column("version", BigInteger, nullable=False),
+)
+"""Recurring downtimes: ``sites`` are ids with the names they had.
+
+``error`` is what a check found, ``failure`` what went wrong when it came last, ``next_at`` the
+first time that has no occurrence yet; ``version`` grows with every change.
+"""
+
+downtime_occurrences = Table(
+    "downtime_occurrences",
+    metadata,
+    Column(
+        "downtime",
+        BigInteger,
+        ForeignKey("recurring_downtimes.number", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger, nullable=False),
+    Column("open", Boolean, nullable=False, index=True),
+    Column("number", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("accepted", DOCUMENT, nullable=False),
+)
+"""The times at which downtimes came; of use ``until`` then. ``number`` is that of the duty of who
+works or worked at it, 0 for nobody; ``accepted`` are the commands that each site has taken."""
+
+broadcasts = Table(
+    "broadcasts",
+    metadata,
+    Column("file", Text, primary_key=True),
+    Column("record", DOCUMENT, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+"""Broadcasts; ``changed`` is the time of the last change."""
+
+dashboards = Table(
+    "dashboards",
+    metadata,
+    Column("nr", Text, primary_key=True),
+    Column("record", DOCUMENT, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+"""Dashboards, without what is shown at present."""
+
+dashboard_backups = Table(
+    "dashboard_backups",
+    metadata,
+    Column("nr", Text, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", DOCUMENT, nullable=False),
+)
+"""Some of the records that a dashboard had before, by the time until which each was in force."""
+
+dashboard_runtime = Table(
+    "dashboard_runtime",
+    metadata,
+    Column("nr", Text, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
+    Column("username", Text, primary_key=True),
+    Column("data", DOCUMENT, nullable=False),
+)
+"""What is shown on a dashboard at present, by panel; administrators share that of nobody."""
+
+dashboard_maintenance = Table(
+    "dashboard_maintenance",
+    metadata,
+    Column("nr", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+"""Dashboards in maintenance, scripted ones as well, and what is told instead of their panels."""
+
+# -------------------- the log cache
+
+logcache_sites = Table(
+    "logcache_sites",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("site", Text, nullable=False, unique=True),
+    Column("covered_from", BigInteger),
+    Column("covered_until", BigInteger),
+    Column("wanted_from", BigInteger),
+    Column("compacted_until", BigInteger, nullable=False),
+    Column("firsts_until", BigInteger),
+    Column("items", BigInteger, nullable=False),
+    Column("data_size", BigInteger, nullable=False),
+    Column("index_size", BigInteger, nullable=False),
+    Column("last_update", BigInteger),
+    Column("update_duration", Double, nullable=False),
+    Column("last_compact", BigInteger),
+    Column("compact_duration", Double, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("mode_since", BigInteger, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("owned_until", Double, nullable=False),
+)
+"""What is in the log cache for each site (``peer_key``).
+
+All lines with ``covered_from <= time < covered_until`` are there, except late ones near the end;
+both are NULL before the first import, which goes down to ``wanted_from``. Repetitions before
+``compacted_until`` are removed; before ``firsts_until`` so were the latest of equal alerts, as
+version 0.1 did it. ``owner`` is who may change the lines of the site; empty for nobody.
+``owned_until`` is another with every renewal: others only look whether it still changes.
+"""
+
+logcache_days = Table(
+    "logcache_days",
+    metadata,
+    Column("site", Integer, primary_key=True, autoincrement=False),
+    Column("day", BigInteger, primary_key=True, autoincrement=False),
+    Column("lines", BigInteger, nullable=False),
+    Column("missing", BigInteger, nullable=False),
+    Column("gone", BigInteger, nullable=False),
+    Column("compared", BigInteger, nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("settled", Boolean, nullable=False),
+)
+"""Days (UTC, by their first second) whose lines were compared with the count of the core.
+
+``missing``: how many lines the core counted that it did not give; ``gone``: how many of ``lines``
+it has no more. ``since`` is when that core was started; ``settled`` days need no further look.
+"""
+
+logcache_lines = Table(
+    "logcache_lines",
+    metadata,
+    Column("site", Integer, primary_key=True, autoincrement=False),
+    Column("time", BigInteger, primary_key=True, autoincrement=False),
+    Column("lineno", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("class", BigInteger, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("state", BigInteger, nullable=False),
+    Column("state_type", Text, nullable=False),
+    Column("attempt", BigInteger, nullable=False),
+    Column("host_name", Text, nullable=False),
+    Column("service_description", Text, nullable=False),
+    Column("contact_name", Text, nullable=False),
+    Column("command_name", Text, nullable=False),
+    Column("plugin_output", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("options", Text),
+    # A hash where there is one: texts of a log may be longer than what a tree can hold.
+    Index("ix_logcache_lines_host_name", "host_name", postgresql_using="hash"),
+    # Lines lie in the order in which they are read; PostgreSQL has a partition for each month.
+    sqlite_with_rowid=False,
+    postgresql_partition_by="RANGE (time)",
+)
+"""Log lines as the cores tell them; ``number`` counts those of a site in one second.
+
+``options`` is NULL where it is the text of the message after its first colon.
+"""
+
+# -------------------- controlled nodes
+
+controlled_nodes = Table(
+    "controlled_nodes",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("data", DOCUMENT, nullable=False),
+    Column("gathered", BigInteger, nullable=False),
+    Column("facts_gathered", BigInteger, nullable=False),
+    Column("gathering_until", BigInteger, nullable=False),
+    Column("last_error", Text, nullable=False),
+    Column("last_error_at", BigInteger, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("job", BigInteger),
+    Column("claimed", BigInteger, nullable=False),
+    Column("last_job", BigInteger),
+)
+"""Nodes of node-control by ``peer_key``.
+
+``data`` is what was gathered; somebody gathers until ``gathering_until`` at most. ``operation`` is
+what is done there at present, empty for nothing, by ``job``, which is NULL from ``claimed`` until
+that one is stored.
+"""
+
+node_logs = Table(
+    "node_logs",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("failed", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("output", Text, nullable=False),
+)
+"""What the last operation of each name wrote on a node, and whether it went wrong."""
+
+# -------------------- staged changes of object files, and the ids of objects
+
+config_stashes = Table(
+    "config_stashes",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("username", Text, primary_key=True),
+    Column("version", Text, nullable=False),
+)
+"""Who has staged changes of a site's object files; ``version`` differs after each change."""
+
+config_stash = Table(
+    "config_stash",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("username", Text, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("base", LargeBinary),
+    Column("base_hash", Text),
+    Column("content", LargeBinary),
+    Column("content_hash", Text),
+    Column("objects", LargeBinary, nullable=False),
+    Column("staged", BigInteger, nullable=False),
+)
+"""Staged files: the file on disk when it was changed first, and
+what it is to be; NULL for a file that is not there. Files are compressed, hashes are SHA-256 in
+hexadecimal digits. ``objects`` are the ids and lines of the objects in ``content``."""
+
+config_ids = Table(
+    "config_ids",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("objects", LargeBinary, nullable=False),
+)
+"""The ids of the objects in a file that was saved, as long as the file has this hash."""
+
+# -------------------- reports, what was made of them, and their runs
+
+reports = Table(
+    "reports",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", DOCUMENT, nullable=False),
+    Column("sites", DOCUMENT, nullable=False),
+    Column("limit", DOCUMENT),
+    Column("failure", Text),
+    Column("unsent", Text),
+    Column("job", BigInteger),
+    Column("made", Double),
+    Column("next_at", BigInteger, index=True),
+    Column("version", BigInteger, nullable=False),
+)
+"""Reports: ``limit`` are the roles to which its owner was restricted.
+
+``failure`` is what went wrong when it was made last, ``unsent`` when it was sent last; ``job`` is
+the last job that made it, ``next_at`` the first time of its schedule that has no run yet.
+"""
+
+report_files = Table(
+    "report_files",
+    metadata,
+    Column("report", BigInteger, ForeignKey("reports.number", ondelete="CASCADE"),
+           primary_key=True),
+    Column("format", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)  # fmt: skip
+"""The last result of each report in its forms; ``name`` is what the report was called then."""
+
+report_runs = Table(
+    "report_runs",
+    metadata,
+    Column("report", BigInteger, ForeignKey("reports.number", ondelete="CASCADE"),
+           primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("purpose", Text, primary_key=True),
+    Column("open", Boolean, nullable=False, index=True),
+    Column("phase", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("again", Double, nullable=False),
+    Column("recipients", DOCUMENT, nullable=False),
+    Column("message", LargeBinary),
+    Column("error", Text),
+)  # fmt: skip
+"""What is to be made and sent, and what was: ``phase`` says how far it is, ``number`` is that of
+the duty of who works or worked at it. ``recipients`` have not got the ``message`` yet, which is
+kept until they have; ``again`` is when the next try may begin."""
