@@ -60,9 +60,39 @@ def exported(number: str, definition: ProcessDefinition, app: str) -> Exported:
     objects: list[CoreObject] = []
     for node in definition.exported:
         if node.id == ROOT and definition.create_host_object:
-            objects.append(CoreObject("host", _host(number, definition, node, app)))
-        objects.append(CoreObject("service", _service(number, definition, node, app)))
+            own = {
+                "host_name": definition.host_of(node),
+                "alias": f"Business Process: {node.label}",
+                "use": definition.template or HOST_TEMPLATE.format(app=app),
+                **_attributes(number, node, app),
+                **node.host_object_attributes,
+            }
+            objects.append(CoreObject("host", own))
+        own = {
+            "host_name": definition.host_of(node),
+            "service_description": node.label,
+            "display_name": node.label,
+            "use": node.template or SERVICE_TEMPLATE.format(app=app),
+            **_attributes(number, node, app),
+            **node.service_object_attributes,
+        }
+        objects.append(CoreObject("service", own))
     return Exported(number, definition.name, tuple(objects))
+
+
+def _attributes(number: str, node: ProcessNode, app: str) -> dict[str, str]:
+    """Give what the host and the service of a node have alike."""
+    word = app.upper()
+    given = {
+        f"_{word}_BP_ID": number,
+        f"_{word}_NODE_ID": node.id,
+        "contacts": ",".join(node.contacts),
+        "contact_groups": ",".join(node.contactgroups),
+        "notification_period": node.notification_period,
+        "max_check_attempts": node.max_check_attempts,
+        "event_handler": node.event_handler,
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def together(processes: Iterable[Exported]) -> tuple[CoreObject, ...]:
@@ -73,49 +103,6 @@ def together(processes: Iterable[Exported]) -> tuple[CoreObject, ...]:
             service = one.attributes.get("service_description", "")
             found.setdefault((one.type, one.attributes["host_name"], service), one)
     return tuple(found[key] for key in sorted(found))
-
-
-def _host(
-    number: str, definition: ProcessDefinition, node: ProcessNode, app: str
-) -> dict[str, str]:
-    return {
-        "host_name": definition.host_of(node),
-        "alias": f"Business Process: {node.label}",
-        "use": definition.template or HOST_TEMPLATE.format(app=app),
-        **_identity(number, node, app),
-        **_common(node),
-        **node.host_object_attributes,
-    }
-
-
-def _service(
-    number: str, definition: ProcessDefinition, node: ProcessNode, app: str
-) -> dict[str, str]:
-    return {
-        "host_name": definition.host_of(node),
-        "service_description": node.label,
-        "display_name": node.label,
-        "use": node.template or SERVICE_TEMPLATE.format(app=app),
-        **_identity(number, node, app),
-        **_common(node),
-        **node.service_object_attributes,
-    }
-
-
-def _identity(number: str, node: ProcessNode, app: str) -> dict[str, str]:
-    word = app.upper()
-    return {f"_{word}_BP_ID": number, f"_{word}_NODE_ID": node.id}
-
-
-def _common(node: ProcessNode) -> dict[str, str]:
-    given = {
-        "contacts": ",".join(node.contacts),
-        "contact_groups": ",".join(node.contactgroups),
-        "notification_period": node.notification_period,
-        "max_check_attempts": node.max_check_attempts,
-        "event_handler": node.event_handler,
-    }
-    return {name: value for name, value in given.items() if value}
 
 
 NAGIOS, ICINGA2 = FORMATS = ("nagios", "icinga2")

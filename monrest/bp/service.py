@@ -31,9 +31,10 @@ from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter, Exports
 from monrest.bp.core_rows import ObjectKey
 from monrest.bp.delivery import ResultDelivery
+from monrest.bp.model import NEW_NAME, read
 from monrest.bp.node_state import ProcessResult, stored
 from monrest.bp.runner import Answers, CalculationFailedError, Runner, VisibilityRule, carriers
-from monrest.bp.store import Calculated, StoredProcess
+from monrest.bp.store import Calculated, ProcessChange, StoredProcess
 from monrest.bp.visible import masked
 from monrest.config import BpConfig
 from monrest.query.model import CoreFilter
@@ -153,12 +154,14 @@ class BusinessProcesses(Service):
 
     async def get(self, number: int) -> StoredProcess | None:
         """Give one of them. Raises Unavailable."""
-        found = await self.database.run(statements.several(dict(self._known), number))
+        known = dict(self._known)
+        found = await self.database.run(lambda c: statements.several(c, known, number))
         self._known.update(found)
         return found.get(number)
 
     async def _load(self) -> dict[int, StoredProcess]:
-        found = await self.database.run(statements.several(dict(self._known)))
+        known = dict(self._known)
+        found = await self.database.run(lambda c: statements.several(c, known))
         self._known = dict(found)
         return found
 
@@ -203,8 +206,10 @@ class BusinessProcesses(Service):
         Raises BadRequest and Conflict for what is wrong, Unavailable.
         """
         check = await self._exports.check(self.config)
-        work = statements.create(document, start, self.wall.now(), check)
-        number = await self.database.change(work)
+        definition = read(document, name=NEW_NAME)
+        check(definition)
+        now = self.wall.now()
+        number = await self.database.change(lambda c: statements.create(c, definition, start, now))
         await self.export(number)
         return await self._after(number)
 
@@ -224,16 +229,21 @@ class BusinessProcesses(Service):
         return await shielded(self._changed(number, made))
 
     async def _changed(self, number: int, made: statements.MadeDocument) -> StoredProcess | None:
-        expected: Mapping[str, Any] | None = None
+        expected: ProcessChange | None = None
         check = await self._exports.check(self.config)
+
+        def work(connection: Connection) -> ProcessChange | None:
+            return statements.change(connection, number, made, self.wall.now(), check, expected)
+
         while True:
             if self.config.pre_save_cmd:
-                expected = await self.database.run(statements.preview(number, made, check))
+                expected = await self.database.run(
+                    lambda c: statements.preview(c, number, made, check)
+                )
                 if expected is None:
                     return None
-                await self.commits.before(self.config, self.app, number, expected)
+                await self.commits.before(self.config, self.app, number, expected.after)
             try:
-                work = statements.change(number, made, self.wall.now(), check, expected)
                 changed = await self.database.change(work)
                 break
             except statements.ProcessOvertakenError:
@@ -255,7 +265,7 @@ class BusinessProcesses(Service):
 
     async def delete(self, number: int) -> bool:
         """Delete a process; False when there is none. Raises Unavailable."""
-        if not await self.database.change(statements.remove(number)):
+        if not await self.database.change(lambda c: statements.remove(c, number)):
             return False
         self._known.pop(number, None)
         self.changed()
@@ -359,7 +369,7 @@ class BusinessProcesses(Service):
         rows: list[Calculated] = []
         await sliced(_written(done, rows), self.clock)
         stamp = statements.new_stamp()
-        await change(statements.store(rows, stamp, figures or {}))
+        await change(lambda c: statements.store(c, rows, stamp, figures or {}))
         for one, result in done:
             # If it was changed meanwhile the stamp is another one and it is read again.
             self._known[one.nr] = evolve(one, stamp=stamp, result=result)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from monrest.base.errors import BadRequest, Conflict
-from monrest.bp.model import NEW_NAME, ROOT, ProcessDefinition, read, status_arguments, unique
+from monrest.bp.model import ROOT, ProcessDefinition, read, status_arguments, unique
 from monrest.bp.node_state import NOTHING, UNKNOWN, ProcessResult, restored
 from monrest.store.tables import bp_figures, bp_processes, bp_results
 
@@ -76,9 +77,6 @@ def _links(document: StoredDocument, exports: Mapping[str, Mapping[str, int]]) -
             yield theirs[wanted.service]
 
 
-T = TypeVar("T")
-Work: TypeAlias = Callable[[Connection], T]
-
 DRAFT_SECONDS = 86400
 """How long a draft is kept that nobody commits, until the next one is made."""
 
@@ -115,26 +113,23 @@ _SEVERAL = select(
 ).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
 
 
-def several(known: KnownProcesses, number: int | None = None) -> Work[dict[int, StoredProcess]]:
+def several(
+    connection: Connection, known: KnownProcesses, number: int | None = None
+) -> dict[int, StoredProcess]:
     """Give all processes, or one, by number; what is ``known`` already is not read again."""
     query = _SEVERAL
     if number is not None:
         query = query.where(bp_processes.c.nr == number)
-
-    def work(connection: Connection) -> dict[int, StoredProcess]:
-        rows = connection.execute(query).all()
-        found: dict[int, StoredProcess] = {}
-        for row in rows:
-            before = known.get(row.nr)
-            if before is None or (before.version, before.stamp) != (row.version, row.stamp):
-                before = None
-            found[row.nr] = before or StoredProcess(
-                nr=row.nr, draft=row.draft, version=row.version, stamp=row.stamp
-            )
-        _complete(connection, found, known)
-        return found
-
-    return work
+    found: dict[int, StoredProcess] = {}
+    for row in connection.execute(query).all():
+        before = known.get(row.nr)
+        if before is None or (before.version, before.stamp) != (row.version, row.stamp):
+            before = None
+        found[row.nr] = before or StoredProcess(
+            nr=row.nr, draft=row.draft, version=row.version, stamp=row.stamp
+        )
+    _complete(connection, found, known)
+    return found
 
 
 def _complete(
@@ -178,34 +173,24 @@ DefinitionCheck: TypeAlias = Callable[[ProcessDefinition], object]
 """Raises BadRequest for a definition that cannot be used here."""
 
 
-def create(
-    document: Mapping[str, Any], start: int, now: float, check: DefinitionCheck
-) -> Work[int]:
+def create(connection: Connection, definition: ProcessDefinition, start: int, now: float) -> int:
     """Store a draft under the first free number from ``start``; drafts of yesterday go.
 
-    Raises BadRequest for a document that is wrong, Conflict for a cycle of links.
+    Raises Conflict for a cycle of links.
     """
-    definition = read(document, name=NEW_NAME)
-    check(definition)
-
-    def work(connection: Connection) -> int:
-        old = (bp_processes.c.draft) & (bp_processes.c.changed < int(now) - DRAFT_SECONDS)
-        connection.execute(delete(bp_processes).where(old))
-        documents = _documents(connection)
-        number = start
-        while number in documents:
-            number += 1
-        _put(connection, number, _valid(number, definition, documents), now, draft=True)
-        return number
-
-    return work
+    old = (bp_processes.c.draft) & (bp_processes.c.changed < int(now) - DRAFT_SECONDS)
+    connection.execute(delete(bp_processes).where(old))
+    documents = _documents(connection)
+    number = next(one for one in count(start) if one not in documents)
+    _put(connection, number, _valid(number, definition, documents), now, draft=True)
+    return number
 
 
 MadeDocument: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @frozen
-class Changed:
+class ProcessChange:
     """A change: what was live before (None: it was a draft), and what is live now."""
 
     before: Mapping[str, Any] | None
@@ -217,56 +202,48 @@ class ProcessOvertakenError(Exception):
 
 
 def preview(
-    number: int, made: MadeDocument, check: DefinitionCheck
-) -> Work[Mapping[str, Any] | None]:
-    """Give what ``change`` would store; None when there is none. Raises as ``change``."""
+    connection: Connection, number: int, made: MadeDocument, check: DefinitionCheck
+) -> ProcessChange | None:
+    """Give the change that ``change`` would make; None when there is no such process.
 
-    def work(connection: Connection) -> Mapping[str, Any] | None:
-        documents = _documents(connection)
-        if number not in documents:
-            return None
-        definition = read(made(documents.pop(number)))
-        check(definition)
-        return _valid(number, definition, documents)
-
-    return work
+    Raises what ``made`` raises, BadRequest for a document that is wrong, Conflict for a cycle.
+    """
+    documents = _documents(connection)
+    if number not in documents:
+        return None
+    query = select(bp_processes.c.draft).where(bp_processes.c.nr == number)
+    draft = connection.execute(query).scalar_one()
+    before = documents.pop(number)
+    definition = read(made(before))
+    check(definition)
+    return ProcessChange(None if draft else before, _valid(number, definition, documents))
 
 
 def change(
+    connection: Connection,
     number: int,
     made: MadeDocument,
     now: float,
     check: DefinitionCheck,
-    expected: Mapping[str, Any] | None = None,
-) -> Work[Changed | None]:
+    expected: ProcessChange | None = None,
+) -> ProcessChange | None:
     """Store what ``made`` makes of a process, and make it live; None when there is none.
 
-    Raises what ``made`` raises, BadRequest for a document that is wrong, Conflict for a cycle;
-    OvertakenError if it is not what was ``expected``.
+    Raises as ``preview``, and ProcessOvertakenError if it is not what was ``expected``.
     """
-    query = select(bp_processes.c.draft).where(bp_processes.c.nr == number)
-
-    def work(connection: Connection) -> Changed | None:
-        documents = _documents(connection)
-        if number not in documents:
-            return None
-        draft = connection.execute(query).scalar_one()
-        before = documents.pop(number)
-        definition = read(made(before))
-        check(definition)
-        document = _valid(number, definition, documents)
-        if expected is not None and document != expected:
-            raise ProcessOvertakenError
-        _put(connection, number, document, now, draft=False)
-        return Changed(None if draft else before, document)
-
-    return work
+    changed = preview(connection, number, made, check)
+    if changed is None:
+        return None
+    if expected is not None and changed.after != expected.after:
+        raise ProcessOvertakenError
+    _put(connection, number, changed.after, now, draft=False)
+    return changed
 
 
-def remove(number: int) -> Work[bool]:
+def remove(connection: Connection, number: int) -> bool:
     """Delete a process with its results; False when there is none."""
     query = delete(bp_processes).where(bp_processes.c.nr == number)
-    return lambda connection: connection.execute(query).rowcount > 0
+    return connection.execute(query).rowcount > 0
 
 
 def _documents(connection: Connection) -> dict[int, Mapping[str, Any]]:
@@ -331,23 +308,22 @@ def new_stamp() -> int:
 
 
 def store(
-    results: Sequence[Calculated], stamp: int, figures: Mapping[str, float] = MappingProxyType({})
-) -> Work[None]:
+    connection: Connection,
+    results: Sequence[Calculated],
+    stamp: int,
+    figures: Mapping[str, float] = MappingProxyType({}),
+) -> None:
     """Store results, except for processes that were changed or removed meanwhile."""
     rows = [
         {"number": one.nr, "of": one.version, "new_stamp": stamp, "new_data": one.data}
         for one in results
     ]
-
-    def work(connection: Connection) -> None:
-        if rows:
-            connection.execute(_STORE, rows)
-        for name, value in figures.items():
-            query = update(bp_figures).where(bp_figures.c.name == name).values(value=value)
-            if connection.execute(query).rowcount == 0:
-                connection.execute(insert(bp_figures).values(name=name, value=value))
-
-    return work
+    if rows:
+        connection.execute(_STORE, rows)
+    for name, value in figures.items():
+        query = update(bp_figures).where(bp_figures.c.name == name).values(value=value)
+        if connection.execute(query).rowcount == 0:
+            connection.execute(insert(bp_figures).values(name=name, value=value))
 
 
 def figures(connection: Connection) -> dict[str, float]:
