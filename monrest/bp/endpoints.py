@@ -107,7 +107,7 @@ def record(process: StoredProcess) -> dict[str, Any]:
 # -------------------------------------------------------------------- who sees what
 
 
-async def readable(context: Context, identity: Identity) -> Callable[[StoredProcess], bool]:
+async def readable_by(context: Context, identity: Identity) -> Callable[[StoredProcess], bool]:
     """Give what tells whether a process exists for ``identity``.
 
     Without the role it has to be live, and some service of it to be visible. Raises SitesFailed
@@ -123,7 +123,7 @@ async def readable(context: Context, identity: Identity) -> Callable[[StoredProc
     return lambda process: not process.draft and process.id in numbers
 
 
-async def shown(
+async def mask_for(
     context: Context, identity: Identity, processes: Sequence[StoredProcess]
 ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
     """Give processes with what ``identity`` may see of them (docs/spec/bp.md).
@@ -145,13 +145,13 @@ async def shown(
     )
 
 
-async def found(context: Context, request: RestRequest, text: str) -> StoredProcess:
+async def find_process(context: Context, request: RestRequest, text: str) -> StoredProcess:
     """Give the process of a path, if it exists for the asker; NotFound."""
     number = number_of(text)
     if number is None:
         raise NotFound(f"unknown rest path: {request.path}")
     process = await context.bp.get(number)
-    if process is None or not (await readable(context, request.identity))(process):
+    if process is None or not (await readable_by(context, request.identity))(process):
         raise _no_such_process()
     return process
 
@@ -166,17 +166,17 @@ def _no_such_process() -> NotFound:
 async def processes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/bp: live ones and drafts by name, those that the asker may see."""
     context.figures.expire("business processes")
-    visible = await readable(context, request.identity)
+    visible = await readable_by(context, request.identity)
     known = [one for one in await context.bp.several() if visible(one)]
-    theirs, problems = await shown(context, request.identity, known)
+    theirs, problems = await mask_for(context, request.identity, known)
     answer = await select(context, request, _SCHEMA, map(record, theirs))
     return evolve(answer, failed_sites=problems)
 
 
 async def process(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/bp/<nr>."""
-    one = await found(context, request, where[0])
-    (theirs,), problems = await shown(context, request.identity, [one])
+    one = await find_process(context, request, where[0])
+    (theirs,), problems = await mask_for(context, request.identity, [one])
     value = Document(value=record(theirs), columns=COLUMNS, failed_sites=problems)
     return await reselect(context, request, value)
 
@@ -184,7 +184,7 @@ async def process(context: Context, request: RestRequest, where: tuple[str, ...]
 # -------------------------------------------------------------------- writing
 
 
-def given(request: RestRequest) -> dict[str, Any]:
+def read_attributes(request: RestRequest) -> dict[str, Any]:
     """Give the attributes of a process in a request: of its JSON object, or of a form.
 
     Nodes of a form are JSON text. Raises BadRequest.
@@ -224,7 +224,7 @@ def _writable(context: Context, identity: Identity) -> None:
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/bp: make a draft."""
     _writable(context, request.identity)
-    values = given(request)
+    values = read_attributes(request)
     first = values.get("id")
     start = 1 if first in (None, "") else number_of(str(first).strip())
     if start is None:
@@ -251,8 +251,8 @@ async def _change(
     change: Callable[[int, Mapping[str, Any]], Any],
 ) -> Answer:
     _writable(context, request.identity)
-    before = await found(context, request, where[0])
-    values = {name: value for name, value in given(request).items() if name in _STORED}
+    before = await find_process(context, request, where[0])
+    values = {name: value for name, value in read_attributes(request).items() if name in _STORED}
     try:
         after = await change(before.nr, values)
     except RestError as error:
@@ -267,7 +267,7 @@ async def _change(
 async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer DELETE /mon/bp/<nr>."""
     _writable(context, request.identity)
-    before = await found(context, request, where[0])
+    before = await find_process(context, request, where[0])
     if not await context.bp.delete(before.nr):
         raise _no_such_process()
     _audit(request, "bp delete", before)
@@ -295,10 +295,10 @@ def _audit(request: RestRequest, action: str, one: StoredProcess, result: str = 
 
 async def refresh(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer POST /mon/bp/<nr>/refresh: calculate now and submit the results."""
-    before = await found(context, request, where[0])
+    before = await find_process(context, request, where[0])
     await _check_refresh(context, request.identity, before.definition.name)
     done = await context.bp.refresh(before)
-    (theirs,), problems = await shown(context, request.identity, [done.process])
+    (theirs,), problems = await mask_for(context, request.identity, [done.process])
     own = {site.id for site in context.sites.sites}
     problems += tuple(one for one in done.problems if one.site in own and one not in problems)
     value = {
@@ -339,14 +339,14 @@ _HOST_NAME = Column("host_name", "string", "", "name of the host")
 
 async def objects(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/bp/<nr>/objects: what the process refers to."""
-    process = await found(context, request, where[0])
+    process = await find_process(context, request, where[0])
     return await _answer(context, request, await context.bp.objects(process))
 
 
 async def recursive(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer GET /mon/bp/<nr>/objects/recursive: also what linked processes refer to."""
-    process = await found(context, request, where[0])
-    visible = await readable(context, request.identity)
+    process = await find_process(context, request, where[0])
+    visible = await readable_by(context, request.identity)
     return await _answer(context, request, await _linked(context, process, visible))
 
 

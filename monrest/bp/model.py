@@ -324,12 +324,12 @@ def _ordered(nodes: tuple[ProcessNode, ...]) -> Iterator[ProcessNode]:
 # -------------------------------------------------------------------- names
 
 
-def cleaned(name: str) -> str:
+def clean_name(name: str) -> str:
     """Give a name without the characters that the names of hosts must not have."""
     return name.translate(_DELETED).strip()
 
 
-def unique(name: str, taken: frozenset[str]) -> str:
+def free_name(name: str, taken: frozenset[str]) -> str:
     """Give ``name``, with `` 2``, `` 3`` … behind it if it is taken."""
     found, number = name, 2
     while found in taken:
@@ -350,7 +350,7 @@ def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:
     given = values.text("name") or name
     if ";" in given:
         raise values.invalid("name", "no semicolon")
-    found = cleaned(given)
+    found = clean_name(given)
     if not found or len(found) > _LONGEST_NAME:
         raise values.invalid("name", f"1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}")
     rank = document.get("rankDir")

@@ -136,8 +136,7 @@ def _check(search: Any, where: str) -> None:
     if not isinstance(search, dict):
         raise BadRequest("invalid filter", f"{where}: expected an object")
     for name, highest in _MASKS.items():
-        value = _mask(search, name)
-        if value is None or not 0 <= value <= highest:
+        if not 0 <= _mask(search, name) <= highest:
             raise BadRequest("invalid filter", f"{where}: {name}: expected 0 to {highest}")
     filters = search.get("text_filter") or []
     if not isinstance(filters, list) or len(filters) > _MOST_TEXT_FILTERS:
@@ -152,22 +151,22 @@ def _check(search: Any, where: str) -> None:
             )
         if one.get("op", "=") not in _OPERATORS:
             raise BadRequest("invalid filter", f"{where}: op: expected one of = != ~ !~ >= <=")
-        if isinstance(one.get("value"), (list, dict)) or isinstance(
-            one.get("val_pre"), (list, dict)
-        ):
+        if any(isinstance(one.get(name), (list, dict)) for name in ("value", "val_pre")):
             raise BadRequest("invalid filter", f"{where}: value: expected a text or a number")
         if one["type"] == "custom variable" and not str(one.get("val_pre") or ""):
             raise BadRequest("invalid filter", f"{where}: val_pre: expected the name of a variable")
-        for columns in (_KINDS[one["type"]].hosts, _KINDS[one["type"]].services):
-            _value_test(one, _KINDS[one["type"]], columns[0] if columns else "", 0.0, None)
+        kind = _KINDS[one["type"]]
+        for columns in (kind.hosts, kind.services):
+            _value_test(one, kind, columns[0] if columns else "", 0.0, None)
 
 
-def _mask(search: Mapping[str, Any], name: str) -> int | None:
+def _mask(search: Mapping[str, Any], name: str) -> int:
+    """Give the bits of a search, -1 for what is no number."""
     value = search.get(name)
     if value is None or value == "":
         return _MASKS[name] if name.endswith("types") else 0
     found = number_of(value)
-    return int(found) if found is not None else None
+    return -1 if found is None else int(found)
 
 
 # -------------------------------------------------------------------- columns
@@ -181,14 +180,13 @@ def columns_of(searches: Sequence[Mapping[str, Any]], *, hosts: bool) -> dict[st
             kind = _KINDS[one["type"]]
             for name in kind.hosts if hosts else kind.services:
                 found[name] = _COLUMN_TYPES.get(name, kind.type)
-        bits = _mask(search, "hostprops") or 0
-        if not hosts:
-            bits |= _mask(search, "serviceprops") or 0
+        of_host = _mask(search, "hostprops")
+        own = of_host if hosts else of_host | _mask(search, "serviceprops")
         for at, (name, _) in enumerate(_PROPERTIES):
-            if bits >> 2 * at & 3:
+            if own >> 2 * at & 3:
                 found[name] = "int"
-                if not hosts and (_mask(search, "hostprops") or 0) >> 2 * at & 3:
-                    found[f"host_{name}"] = "int"
+            if not hosts and of_host >> 2 * at & 3:
+                found[f"host_{name}"] = "int"
         if not hosts:
             found["host_state"] = found["host_has_been_checked"] = "int"
     return found
@@ -244,16 +242,16 @@ def _search(
     search: Mapping[str, Any], index: Mapping[str, int], moment: Moment, *, hosts: bool
 ) -> list[RowTest]:
     parts: list[RowTest] = []
-    host_mask = _mask(search, "hoststatustypes") or 0
+    host_mask = _mask(search, "hoststatustypes")
     prefix = "" if hosts else "host_"
     if host_mask not in (0, 15):
         parts.append(_states(host_mask, _HOST_STATES, *_state_columns(index, hosts=hosts)))
-    parts += _properties(_mask(search, "hostprops") or 0, index, prefix)
+    parts += _properties(_mask(search, "hostprops"), index, prefix)
     if not hosts:
-        mask = _mask(search, "servicestatustypes") or 0
+        mask = _mask(search, "servicestatustypes")
         if mask not in (0, 31):
             parts.append(_states(mask, _SERVICE_STATES, STATE, CHECKED))
-        parts += _properties(_mask(search, "serviceprops") or 0, index, "")
+        parts += _properties(_mask(search, "serviceprops"), index, "")
     for one in search.get("text_filter") or ():
         parts.append(_text_filter(one, index, moment, hosts=hosts))
     return parts

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from monrest.base.errors import BadRequest, Conflict
-from monrest.bp.model import ROOT, ProcessDefinition, read, status_arguments, unique
+from monrest.bp.model import ROOT, ProcessDefinition, free_name, read, status_arguments
 from monrest.bp.node_state import NOTHING, UNKNOWN, ProcessResult, restored
 from monrest.store.tables import bp_figures, bp_processes, bp_results
 
@@ -255,7 +255,7 @@ def _valid(
     number: int, definition: ProcessDefinition, others: Mapping[int, Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """Give the document of a definition beside all others: its name is its own, no link a cycle."""
-    name = unique(definition.name, frozenset(one["name"] for one in others.values()))
+    name = free_name(definition.name, frozenset(one["name"] for one in others.values()))
     document = evolve(definition, name=name).document()
     check_links(number, {**others, number: document})
     return document

@@ -6,7 +6,7 @@ import pytest
 
 from monrest.base.errors import BadRequest, Conflict
 from monrest.bp.core_objects import exported, together
-from monrest.bp.model import cleaned, parse, read, status_arguments, unique
+from monrest.bp.model import clean_name, free_name, parse, read, status_arguments
 from monrest.bp.store import check_links
 
 
@@ -120,9 +120,9 @@ def test_what_is_stored_is_read_as_it_was():
 
 
 def test_names():
-    assert cleaned(" Fn <Test>, (x)`~!$%^&*|'\"?= ") == "Fn Test x"
-    assert unique("a", frozenset({"a", "a 2"})) == "a 3"
-    assert unique("b", frozenset({"a"})) == "b"
+    assert clean_name(" Fn <Test>, (x)`~!$%^&*|'\"?= ") == "Fn Test x"
+    assert free_name("a", frozenset({"a", "a 2"})) == "a 3"
+    assert free_name("b", frozenset({"a"})) == "b"
 
 
 def node(*arguments):
