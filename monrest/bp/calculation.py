@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from monrest.bp import node_functions as functions
 from monrest.bp.core_rows import PEER, CoreRows, Needs, ObjectKey, Services
-from monrest.bp.custom import EMPTY, Extensions
+from monrest.bp.custom import EMPTY, Extensions, NodeContext
 from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
 from monrest.bp.node_functions import NONE, Filters, Leaf, NodeOutcome, failed, filters_of
 from monrest.bp.node_state import (
@@ -274,7 +274,7 @@ class ProcessCalculation:
                 if self._stays(step):
                     self.states[node.id] = self.before.nodes[node.id]
                     continue
-                outcome = self._over(node, node.function.name, self._items(step), {})
+                outcome = self._over(node, self._items(step))
             else:
                 outcome = yield from self._outcome(step)
             self.states[node.id] = self._noted(node, outcome)
@@ -325,9 +325,9 @@ class ProcessCalculation:
         node, filters = step.node, step.filters
         items = self._items(step)
         extensions = self.options.extensions
-        context = {"now": self.now, "id": self.number}
+        about = NodeContext(self.now, self.number, self.definition, node)
         for one in filters.others:
-            extensions.before(one, context, self.definition, node, items)
+            extensions.before(one, about, items)
         name, arguments = node.function.name, node.function.arguments
         if name == "status":
             before = self.before.node(node.id).status_text
@@ -337,18 +337,17 @@ class ProcessCalculation:
         elif name == "statusfilter":
             outcome = yield from self.leaf.statusfilter(arguments, filters)
         else:
-            outcome = self._over(node, name, items, context)
+            outcome = self._over(node, items)
         for one in filters.others:
-            outcome = extensions.after(one, context, self.definition, node, items, outcome)
+            outcome = extensions.after(one, about, items, outcome)
         if filters.recursive_output:
             reached = {**self.known, self.number: (self.definition, self.states)}
             outcome = outcome._replace(long_output=tree(reached, self.number, node.id))
         return outcome
 
-    def _over(
-        self, node: ProcessNode, name: str, items: list[ChildState], context: Mapping[str, Any]
-    ) -> NodeOutcome:
-        arguments, options = node.function.arguments, self.options
+    def _over(self, node: ProcessNode, items: list[ChildState]) -> NodeOutcome:
+        """Evaluate a function that looks at no rows."""
+        options, name, arguments = self.options, node.function.name, node.function.arguments
         if name in ("worst", "best"):
             return functions.worst_of(
                 items, options.order, best=name == "best", flags=options.flags
@@ -360,9 +359,8 @@ class ProcessCalculation:
         if name == "random":
             return functions.random(options.choose())
         if name == "custom":
-            return options.extensions.call(
-                arguments, context, self.definition, node, items, self.live
-            )
+            about = NodeContext(self.now, self.number, self.definition, node)
+            return options.extensions.call(arguments, about, items, self.live)
         return failed("no function")
 
     def _items(self, step: NodeStep) -> list[ChildState]:

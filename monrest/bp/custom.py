@@ -56,6 +56,21 @@ def _named(row: Row | None, index: Mapping[str, int]) -> dict[str, Any] | None:
 
 
 @frozen(eq=False)
+class NodeContext:
+    """What code of one's own is told of where it is called: ``now``, process and node."""
+
+    now: float
+    number: str
+    process: ProcessDefinition
+    node: ProcessNode
+
+    def arguments(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Give context, process and node; all of them may be changed by who gets them."""
+        context = {"now": self.now, "id": self.number}
+        return context, self.process.document(), self.node.document()
+
+
+@frozen(eq=False)
 class Extensions:
     """What a folder has; ``stamp`` says which state of it, ``problems`` what is wrong there."""
 
@@ -67,9 +82,7 @@ class Extensions:
     def call(
         self,
         arguments: Sequence[Any],
-        context: Mapping[str, Any],
-        process: ProcessDefinition,
-        node: ProcessNode,
+        about: NodeContext,
         children: Sequence[ChildState],
         live: CoreRows,
     ) -> NodeOutcome:
@@ -78,57 +91,37 @@ class Extensions:
         function = self.functions.get(name)
         if function is None:
             return failed(f"no file found for custom function: {name}", short="UNKNOWN")
+        items = [_child(one) for one in children]
         try:
-            given = function(
-                dict(context),
-                process.document(),
-                node.document(),
-                list(arguments[1:]),
-                [_child(one) for one in children],
-                LiveView(live),
+            return _outcome(
+                function(*about.arguments(), list(arguments[1:]), items, LiveView(live))
             )
-            return _outcome(given)
         except Exception as error:  # noqa: BLE001  code of others: the node tells what happened
             return failed(str(error) or type(error).__name__, short="UNKNOWN")
 
-    def before(
-        self,
-        name: str,
-        context: Mapping[str, Any],
-        process: ProcessDefinition,
-        node: ProcessNode,
-        children: list[ChildState],
-    ) -> None:
-        """Let a filter change the children, in place."""
-        changed = [_child(one) for one in children]
-        if self._filter(name, "input", context, process, node, changed, None):
+    def before(self, name: str, about: NodeContext, children: list[ChildState]) -> None:
+        """Let a filter change the children, in place; one that is missing is no filter."""
+        function = self.filters.get(name)
+        if function is not None:
+            changed = [_child(one) for one in children]
+            function("input", *about.arguments(), changed, None)
             children[:] = [_item(one) for one in changed]
 
     def after(
         self,
         name: str,
-        context: Mapping[str, Any],
-        process: ProcessDefinition,
-        node: ProcessNode,
+        about: NodeContext,
         children: Sequence[ChildState],
         outcome: NodeOutcome,
     ) -> NodeOutcome:
         """Let a filter change what the function found."""
-        changed = outcome._asdict()
-        items = [_child(one) for one in children]
-        if not self._filter(name, "output", context, process, node, items, changed):
-            return outcome
-        extra = {key: changed[key] for key in _EXTRA}
-        return _outcome((changed["status"], changed["short"], changed["text"], extra))
-
-    def _filter(self, name: str, stage: str, *arguments: Any) -> bool:
-        """Call a filter; one that is missing is no filter."""
         function = self.filters.get(name)
         if function is None:
-            return False
-        context, process, node, children, outcome = arguments
-        function(stage, dict(context), process.document(), node.document(), children, outcome)
-        return True
+            return outcome
+        changed = outcome._asdict()
+        function("output", *about.arguments(), [_child(one) for one in children], changed)
+        extra = {key: changed[key] for key in _EXTRA}
+        return _outcome((changed["status"], changed["short"], changed["text"], extra))
 
 
 EMPTY = Extensions(MappingProxyType({}), MappingProxyType({}))

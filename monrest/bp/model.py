@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.truth import EXPECTED, truth
@@ -225,20 +225,8 @@ class ProcessNode:
         return found
 
 
-_KEPT = (
-    "depends",
-    "create_obj",
-    "template",
-    "contacts",
-    "contactgroups",
-    "notification_period",
-    "max_check_attempts",
-    "event_handler",
-    "filter",
-    "host_name",
-    "host_object_attributes",
-    "service_object_attributes",
-    "data",
+_KEPT = tuple(
+    one.name for one in fields(ProcessNode) if one.name not in ("id", "label", "function")
 )
 
 
