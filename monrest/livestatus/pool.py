@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from attrs import define, field
+from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.internet.interfaces import IProtocol, IReactorTime, IStreamClientEndpoint
@@ -38,39 +38,50 @@ from monrest.livestatus.framing import AnswerReader, PackedRows, Transform
 from monrest.livestatus.recall import Recall, RecallParser
 
 
-@define(eq=False)
-class Exchange:
-    """One query: waiting for a connection, or running on ``connection``.
+@frozen
+class CoreRequest:
+    """One request to one kind of core: its bytes and what its rows look like.
 
-    ``started`` is a time of the pool's clock and ``timeout`` counts from it. ``retried``: it was
-    lost on a kept connection and now needs a new one. ``texts``: the request asks for CSV.
-    ``recall``: what was answered before. ``packed``: where rows of a large answer may be kept.
+    For a core behind another instance these are the path and query below its site.
+
+    ``width``: values per row as the core sends them. ``transform`` makes the wanted rows of them,
+    while they arrive. ``log``: takes long and must not run beside another of its kind. ``recall``:
+    what was answered before, for rows that are kept. ``packed``: where rows of a large answer may
+    be kept. ``urgent``: goes first and may exceed the limit of connections by one, so that a busy
+    site can still be probed. ``texts``: asks for CSV.
     """
 
     request: bytes
-    timeout: float
-    started: float
     width: int | None = None
     transform: Transform | None = None
     log: bool = False
-    urgent: bool = False
-    texts: bool = False
     recall: Recall | None = None
     packed: PackedRows | None = None
-    done: Deferred[list[Row]] = field(init=False)
-    until: float = field(init=False)
-    """When its time is over."""
-    connection: Connection | None = None
-    retried: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        self.until = self.started + self.timeout
+    urgent: bool = False
+    texts: bool = False
 
     def reader(self) -> AnswerReader:
         """What reads the answer."""
-        recall = self.recall
-        parser = RecallParser(self.width, self.transform, recall) if recall is not None else None
+        parser = None
+        if self.recall is not None:
+            parser = RecallParser(self.width, self.transform, self.recall)
         return AnswerReader(self.width, self.transform, self.texts, parser, self.packed)
+
+
+@define(eq=False)
+class Exchange:
+    """One request: waiting for a connection, or running on ``connection``.
+
+    It has ``timeout`` seconds, ``until`` a time of the pool's clock. ``retried``: it was lost on a
+    kept connection and now needs a new one.
+    """
+
+    asked: CoreRequest
+    timeout: float
+    until: float
+    done: Deferred[list[Row]] = field(init=False)
+    connection: Connection | None = None
+    retried: bool = False
 
     def fail(self, error: LivestatusError) -> None:
         """Tell whoever waits, unless it was told already.
@@ -159,31 +170,12 @@ class Pool:
         """Whether nothing is left: no connection, no query."""
         return not (self.size or self._dying or self._waiting or self._fresh or self._logs)
 
-    def query(
-        self,
-        request: bytes,
-        timeout: float,
-        *,
-        width: int | None = None,
-        transform: Transform | None = None,
-        log: bool = False,
-        urgent: bool = False,
-        texts: bool = False,
-        recall: Recall | None = None,
-        packed: PackedRows | None = None,
-    ) -> Deferred[list[Row]]:
-        """Send ``request`` and give its rows; ``timeout`` seconds include waiting and connecting.
+    def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
+        """Send a request and give its rows; ``timeout`` seconds include waiting and connecting.
 
-        Every row must have ``width`` columns; ``transform`` is applied while they arrive.
-        ``log``: one of the queries that run one at a time. ``urgent``: goes first and may exceed
-        the limit by one connection, so that a busy site can still be probed. ``texts``: asks for
-        CSV. ``recall``: what was answered before. ``packed``: where rows of a large answer may be
-        kept. Fails with LivestatusError. Cancelling closes the connection at work on it.
+        Fails with LivestatusError. Cancelling closes the connection at work on it.
         """
-        started = self.clock.seconds()
-        exchange = Exchange(
-            *(request, timeout, started, width, transform, log, urgent, texts, recall, packed)
-        )
+        exchange = Exchange(asked, timeout, self.clock.seconds() + timeout)
         done: Deferred[list[Row]] = Deferred(partial(self._cancelled, exchange))
         exchange.done = done
         if self._stopped is not None:
@@ -191,15 +183,15 @@ class Pool:
             return done
         if exchange.until < self._alarm.at:
             self._alarm.set(exchange.until)
-        if log and self._log is not None:
+        if asked.log and self._log is not None:
             self._logs.append(exchange)
             return done
-        if log:
+        if asked.log:
             self._log = exchange
-        if self._idle and (urgent or not self._waiting):
+        if self._idle and (asked.urgent or not self._waiting):
             self._run(exchange, self._idle.pop())
             return done
-        if urgent:
+        if asked.urgent:
             self._waiting.appendleft(exchange)
         else:
             self._waiting.append(exchange)
@@ -244,7 +236,7 @@ class Pool:
         exchange.connection = connection
         connection.exchange = exchange
         self._busy.add(connection)
-        connection.send(exchange.request, exchange.reader())
+        connection.send(exchange.asked.request, exchange.asked.reader())
 
     def _assign(self) -> None:
         """Give idle connections to waiting queries, and open new ones for the rest."""
@@ -257,7 +249,7 @@ class Pool:
                 break
 
     def _room(self) -> bool:
-        urgent = bool(self._waiting) and self._waiting[0].urgent
+        urgent = bool(self._waiting) and self._waiting[0].asked.urgent
         return self.size < self.limit + urgent
 
     def _open(self) -> bool:
@@ -302,7 +294,7 @@ class Pool:
         failed = [*self._fresh]
         self._fresh.clear()
         if self._busy or self._opening:
-            failed += [one for one in self._waiting if one.urgent]
+            failed += [one for one in self._waiting if one.asked.urgent]
         else:
             failed += [*self._waiting, *self._logs]
         for exchange in failed:
@@ -380,7 +372,7 @@ class Pool:
         # The system resets a Unix socket whose other end was closed before all was read from it.
         unread = connection.unsent or (self.local and reason.check(ConnectionLost) is not None)
         # A probe asks for nothing that could harm a core.
-        harmless = unread or exchange.urgent
+        harmless = unread or exchange.asked.urgent
         if not reader.started and kept and harmless and not exchange.retried:
             self._busy.discard(connection)
             exchange.retried = True

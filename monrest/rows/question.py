@@ -14,6 +14,7 @@ from monrest.api.endpoint import Context
 from monrest.api.visibility import view_of, visibility
 from monrest.api.zones import holds_date, moment_of
 from monrest.base.values import Capabilities, RestRequest
+from monrest.livestatus.pool import CoreRequest
 from monrest.query.bind import Bound, bind
 from monrest.query.flow import Straight, straight
 from monrest.query.model import CoreFilter, FilterTree, Pushed
@@ -22,7 +23,6 @@ from monrest.query.plan import Layout, SitePlan, layout, plan
 from monrest.query.pushdown import both
 from monrest.query.resolve import ColumnNames
 from monrest.query.schema import TableSchema
-from monrest.sites.asking import CoreRequest
 from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 

@@ -4,35 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import ProtocolError
-from monrest.livestatus.framing import PackedRows, Transform
 from monrest.livestatus.lql import build
-from monrest.livestatus.recall import Recall
+from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import Pushed
 from monrest.sites.federation.questions import question
 from monrest.sites.normalise import RowTypes, normaliser, with_companions
-
-
-@frozen
-class CoreRequest:
-    """One request to one kind of core: its bytes and what its rows look like.
-
-    For a core behind another instance these are the path and query below its site.
-
-    ``width``: values per row as the core sends them. ``transform`` makes the wanted rows of them.
-    ``log``: takes long and must not run beside another of its kind. ``recall``: what was answered
-    before, for rows that are kept. ``packed``: where rows of a large answer may be kept.
-    """
-
-    request: bytes
-    width: int
-    transform: Transform | None = None
-    log: bool = False
-    recall: Recall | None = None
-    packed: PackedRows | None = None
 
 
 def prepare(

@@ -14,9 +14,10 @@ from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 from monrest.livestatus.errors import LivestatusError
 from monrest.livestatus.framing import PackedRows
+from monrest.livestatus.pool import CoreRequest
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
-from monrest.sites.asking import CoreRequest, prepare
+from monrest.sites.asking import prepare
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 from monrest.sites.transport import PartialRows

@@ -25,9 +25,9 @@ from monrest.livestatus.errors import (
     first_line,
 )
 from monrest.livestatus.framing import Damaged
-from monrest.livestatus.pool import Pool
+from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import Pushed
-from monrest.sites.asking import CoreRequest, prepare
+from monrest.sites.asking import prepare
 from monrest.sites.capabilities import UNKNOWN, Program, detect, read_status, status_query
 from monrest.sites.health import INTERVAL, Breaker, Health
 from monrest.sites.inflight import InFlight
@@ -257,15 +257,7 @@ class Site:
         now = self._core.capabilities
         if now is None or now.key != core:
             return fail(LostCoreError("another core has taken its place"))
-        return self.pool.query(
-            ask.request,
-            seconds,
-            width=ask.width,
-            transform=ask.transform,
-            log=ask.log,
-            recall=ask.recall,
-            packed=ask.packed,
-        )
+        return self.pool.query(ask, seconds)
 
     def problem(self, error: LivestatusError) -> SiteProblem:
         """What to tell the user about a failure of this site."""
@@ -293,11 +285,12 @@ class Site:
         """The rows with their emoji; as they are when they cannot be read once more."""
         if ask.packed is not None:
             await ask.packed.admit_again()
-        timeout, width = max(0.0, self.timeout), ask.width
+        timeout = max(0.0, self.timeout)
+        again = CoreRequest(ask.request, ask.width)
+        as_csv = CoreRequest(as_texts(ask.request), ask.width, texts=True)
         try:
-            whole = await self.pool.query(ask.request, timeout, width=width)
-            request = as_texts(ask.request)
-            texts = await self.pool.query(request, timeout, width=width, texts=True)
+            whole = await self.pool.query(again, timeout)
+            texts = await self.pool.query(as_csv, timeout)
         except LivestatusError:
             return rows
         if ask.packed is not None:
@@ -327,13 +320,8 @@ class Site:
 
     async def _probe(self) -> Program:
         async def ask(pushed: Pushed) -> list[Row]:
-            request = prepare(pushed, UNKNOWN)
-            return await self.pool.query(
-                request.request,
-                min(PROBE_TIMEOUT, self.config.timeout),
-                width=request.width,
-                urgent=True,
-            )
+            asked = evolve(prepare(pushed, UNKNOWN), transform=None, log=False, urgent=True)
+            return await self.pool.query(asked, min(PROBE_TIMEOUT, self.config.timeout))
 
         program = read_status(await ask(status_query(self.capabilities)))
         if self.pool.process == program.nagios_pid:

@@ -15,8 +15,7 @@ from twisted.internet.defer import Deferred
 from monrest.base.values import Row
 from monrest.livestatus.command_channel import TransmissionOutcome
 from monrest.livestatus.errors import LivestatusError
-from monrest.livestatus.framing import PackedRows, Transform
-from monrest.livestatus.recall import Recall
+from monrest.livestatus.pool import CoreRequest
 
 
 class PartialRows(list[Row]):
@@ -33,19 +32,7 @@ class Queries(Protocol):
     def quiet(self) -> bool:
         """Whether no query runs and no connection is open."""
 
-    def query(
-        self,
-        request: bytes,
-        timeout: float,
-        *,
-        width: int | None = None,
-        transform: Transform | None = None,
-        log: bool = False,
-        urgent: bool = False,
-        texts: bool = False,
-        recall: Recall | None = None,
-        packed: PackedRows | None = None,
-    ) -> Deferred[list[Row]]:
+    def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
         """Give the rows of an answer; fails with LivestatusError."""
 
     def keep(self, idle: float) -> None:

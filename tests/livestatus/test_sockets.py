@@ -16,7 +16,7 @@ from twisted.internet.ssl import Certificate, PrivateCertificate
 from monrest.config.values import SiteConfig
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
 from monrest.livestatus.errors import BrokenConnectionError, ConnectError, LivestatusError
-from monrest.livestatus.pool import Pool
+from monrest.livestatus.pool import CoreRequest, Pool
 from tests.fakes.certificates import Authority
 from tests.fakes.livestatus import (
     Script,
@@ -31,6 +31,7 @@ from tests.fakes.livestatus import (
 )
 
 ASK = b"GET hosts\n\n"
+HOSTS = CoreRequest(ASK)
 
 
 def pool_for(address, **options):
@@ -44,7 +45,7 @@ def pool_for(address, **options):
 
 async def reason(pool, timeout=5):
     with pytest.raises(LivestatusError) as caught:
-        await pool.query(ASK, timeout)
+        await pool.query(HOSTS, timeout)
     return caught.value.reason
 
 
@@ -52,7 +53,7 @@ async def test_unix_socket(tmp_path):
     site = serve_unix(reactor, tmp_path / "live", Script())
     pool = pool_for(site.address)
     for _ in range(3):
-        assert await pool.query(ASK, 5) == [["h1", 0]]
+        assert await pool.query(HOSTS, 5) == [["h1", 0]]
     assert site.accepted == 1
     await pool.stop()
     await site.stop()
@@ -62,8 +63,8 @@ async def test_big_answers_arrive_whole(tmp_path):
     many = [[f"host {n}", n, "x" * 300] for n in range(20_000)]
     site = serve_unix(reactor, tmp_path / "live", Script(default=rows(*many)))
     pool = pool_for(site.address)
-    assert await pool.query(ASK, 30, width=3) == many
-    assert await pool.query(ASK, 30, width=3) == many
+    assert await pool.query(CoreRequest(ASK, width=3), 30) == many
+    assert await pool.query(CoreRequest(ASK, width=3), 30) == many
     await pool.stop()
     await site.stop()
 
@@ -71,11 +72,11 @@ async def test_big_answers_arrive_whole(tmp_path):
 async def test_restarted_core(tmp_path):
     site = serve_unix(reactor, tmp_path / "live", Script())
     pool = pool_for(site.address)
-    assert await pool.query(ASK, 5)
+    assert await pool.query(HOSTS, 5)
     await site.stop()
     assert await reason(pool) in ("no such socket", "connection refused")
     site = serve_unix(reactor, tmp_path / "live", Script())
-    assert await pool.query(ASK, 5) == [["h1", 0]]
+    assert await pool.query(HOSTS, 5) == [["h1", 0]]
     await pool.stop()
     await site.stop()
 
@@ -84,8 +85,8 @@ async def test_closed_while_idle(tmp_path):
     script = Script([answer_and_close(["h1", 0]), rows(["h2", 0])])
     site = serve_unix(reactor, tmp_path / "live", script)
     pool = pool_for(site.address)
-    assert await pool.query(ASK, 5) == [["h1", 0]]
-    assert await pool.query(ASK, 5) == [["h2", 0]]
+    assert await pool.query(HOSTS, 5) == [["h1", 0]]
+    assert await pool.query(HOSTS, 5) == [["h2", 0]]
     await pool.stop()
     await site.stop()
 
@@ -142,7 +143,7 @@ async def test_the_system_tells_what_was_not_read(tmp_path, deeds, kinds, read):
     found = []
     for _ in kinds:
         try:
-            found.append(await pool.query(ASK, 5))
+            found.append(await pool.query(HOSTS, 5))
         except LivestatusError as error:
             found.append(error)
     assert [type(one) for one in found] == kinds
@@ -168,13 +169,13 @@ async def test_tcp():
     script = Script([rows(["h1", 0]), reset, rows(["h2", 0]), truncated(["h3", 0])])
     site = serve_tcp(reactor, script)
     pool = pool_for(site.address)
-    assert await pool.query(ASK, 5) == [["h1", 0]]
+    assert await pool.query(HOSTS, 5) == [["h1", 0]]
     with pytest.raises(BrokenConnectionError) as caught:
-        await pool.query(ASK, 5)
+        await pool.query(HOSTS, 5)
     assert caught.value.kept  # the core may have read it before the reset
-    assert await pool.query(ASK, 5) == [["h2", 0]]
+    assert await pool.query(HOSTS, 5) == [["h2", 0]]
     with pytest.raises(BrokenConnectionError) as caught:
-        await pool.query(ASK, 5)
+        await pool.query(HOSTS, 5)
     assert caught.value.begun
     await pool.stop()
     await site.stop()
@@ -192,7 +193,7 @@ async def test_unusable_addresses():
 async def test_cancelled_query_closes_its_connection(tmp_path):
     site = serve_unix(reactor, tmp_path / "live", Script(default=raw(framed(b"[", length=99))))
     pool = pool_for(site.address)
-    query = pool.query(ASK, 30)
+    query = pool.query(HOSTS, 30)
     while not site.script.requests:
         await _turn()
     assert len(site.connections) == 1
@@ -236,7 +237,7 @@ async def test_tls_with_our_authority(authority):
     site = serve_tls(authority, "127.0.0.1")
     pool = pool_for(site.address, tls_ca_file=authority.ca_file)
     for _ in range(3):
-        assert await pool.query(ASK, 5) == [["h1", 0]]
+        assert await pool.query(HOSTS, 5) == [["h1", 0]]
     assert site.accepted == 1
     await pool.stop()
     await site.stop()
@@ -247,7 +248,7 @@ async def test_tls_server_name(authority):
     wrong = pool_for(site.address, tls_ca_file=authority.ca_file)
     assert "TLS" in await reason(wrong)
     right = pool_for(site.address, tls_ca_file=authority.ca_file, tls_server_name="core.example")
-    assert await right.query(ASK, 5) == [["h1", 0]]
+    assert await right.query(HOSTS, 5) == [["h1", 0]]
     await right.stop()
     await wrong.stop()
     await site.stop()
@@ -261,7 +262,7 @@ async def test_tls_of_a_stranger_is_refused_unless_told_otherwise(authority, tmp
         assert not site.script.requests
         await pool.stop()
     pool = pool_for(site.address, tls_verify=False)
-    assert await pool.query(ASK, 5) == [["h1", 0]]
+    assert await pool.query(HOSTS, 5) == [["h1", 0]]
     await pool.stop()
     await site.stop()
 
@@ -275,7 +276,7 @@ async def test_tls_client_certificate(authority, verify):
     assert not site.script.requests
     certificate, key = authority.sign("monrest")
     pool = pool_for(site.address, tls_cert_file=certificate, tls_key_file=key, **options)
-    assert await pool.query(ASK, 5) == [["h1", 0]]
+    assert await pool.query(HOSTS, 5) == [["h1", 0]]
     await pool.stop()
     await without.stop()
     await site.stop()
@@ -297,7 +298,7 @@ async def test_unreadable_certificates_are_a_failure_of_that_site(tmp_path, cont
         file.write_text(content)
     pool = pool_for("tls:127.0.0.1:1", tls_ca_file=str(file))
     with pytest.raises(ConnectError) as caught:
-        await pool.query(ASK, 5)
+        await pool.query(HOSTS, 5)
     assert "certificate" in caught.value.reason
     assert str(tmp_path) not in caught.value.reason
 
@@ -310,6 +311,6 @@ async def test_renewed_certificates_are_read_again(authority, tmp_path):
     assert "certificate verify failed" in await reason(pool)
     mine.write_bytes(Path(authority.ca_file).read_bytes())
     os.utime(mine, (1, 1))
-    assert await pool.query(ASK, 5) == [["h1", 0]]
+    assert await pool.query(HOSTS, 5) == [["h1", 0]]
     await pool.stop()
     await site.stop()

@@ -23,8 +23,8 @@ from monrest.livestatus.framing import (
     parse_rows,
     parse_texts,
 )
+from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import Pushed
-from monrest.sites.asking import CoreRequest
 from monrest.sites.mend import as_texts, mend
 from monrest.sites.site import Site
 from tests.fakes.livestatus import Script, body

@@ -12,8 +12,8 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
 from monrest.base.values import Row
 from monrest.livestatus.errors import StoppedError
-from monrest.livestatus.framing import PackedRows, Transform
-from monrest.livestatus.recall import Recall
+from monrest.livestatus.framing import PackedRows
+from monrest.livestatus.pool import CoreRequest
 from monrest.sites.federation.answers import Record, RecordReader
 from monrest.sites.federation.questions import RemoteReading
 from monrest.sites.federation.remote import FORM, ITSELF, PartialBody, Remote, Whom
@@ -87,25 +87,13 @@ class RestQueries:
         """Give the same in the name of somebody else."""
         return evolve(self, whom=whom)
 
-    def query(
-        self,
-        request: bytes,
-        timeout: float,
-        *,
-        width: int | None = None,
-        transform: Transform | None = None,
-        log: bool = False,
-        urgent: bool = False,
-        texts: bool = False,
-        recall: Recall | None = None,
-        packed: PackedRows | None = None,
-    ) -> Deferred[list[Row]]:
-        """Give the rows of a question (``questions.question``)."""
-        del width, urgent, texts, recall  # words of Livestatus
-        assert isinstance(transform, RemoteReading)
+    def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
+        """Give the rows of a question (``questions.question``); only what is for all is heeded."""
+        assert isinstance(asked.transform, RemoteReading)
         # A core gives its newest lines first, an instance its oldest.
-        found = _Found(transform, None if log else packed)
-        return self.running.begin(self._query(request.decode(), timeout, found, backwards=log))
+        found = _Found(asked.transform, None if asked.log else asked.packed)
+        work = self._query(asked.request.decode(), timeout, found, backwards=asked.log)
+        return self.running.begin(work)
 
     async def _query(
         self, request: str, timeout: float, found: _Found, *, backwards: bool

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.errors import LivestatusError
-from monrest.sites.asking import CoreRequest
+from monrest.livestatus.pool import CoreRequest
 from monrest.sites.capabilities import Program
 from monrest.sites.federation.listing import Facts
 from monrest.sites.federation.orders import RestOrders

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from twisted.internet.task import Clock
 
-from monrest.livestatus.pool import Pool
+from monrest.livestatus.pool import CoreRequest, Pool
 from tests.fakes.livestatus import MemoryCore, framed
 
 ASK = b"GET hosts\n\n"
+HOSTS = CoreRequest(ASK)
 OK = framed(b"[[1]]\n")
 
 
@@ -27,7 +28,7 @@ class Bench:
 
     def ask(self, timeout=30.0, request=ASK, **options):
         results = []
-        done = self.pool.query(request, timeout, **options)
+        done = self.pool.query(CoreRequest(request, **options), timeout)
         done.addBoth(results.append)
         query = Query(done, results)
         self.clock.advance(0)

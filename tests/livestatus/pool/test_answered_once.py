@@ -6,12 +6,13 @@ import pytest
 from twisted.internet.defer import CancelledError
 
 from monrest.livestatus.errors import ConnectError, QueryTimeoutError, StoppedError
+from monrest.livestatus.pool import CoreRequest
 from tests.livestatus.pool.bench import ASK, OK
 
 
 def three(b, **options):
     """Three queries; the first that fails cancels the next one that still waits."""
-    queries = [b.pool.query(ASK, 10, **options) for _ in range(3)]
+    queries = [b.pool.query(CoreRequest(ASK, **options), 10) for _ in range(3)]
     found = []
 
     def told(failure):

@@ -9,7 +9,7 @@ from twisted.internet.defer import CancelledError
 
 from monrest.livestatus.errors import StoppedError
 from tests.fakes.livestatus import Script
-from tests.livestatus.pool.bench import ASK, OK
+from tests.livestatus.pool.bench import HOSTS, OK
 
 
 def test_cancelling_a_running_query_closes_its_connection(bench):
@@ -97,8 +97,8 @@ def test_stopping_while_connecting(bench):
 def test_a_query_may_be_sent_from_the_answer_of_another(bench):
     b = bench(Script())
     found = []
-    first = b.pool.query(ASK, 30)
-    first.addCallback(lambda _: b.pool.query(ASK, 30))
+    first = b.pool.query(HOSTS, 30)
+    first.addCallback(lambda _: b.pool.query(HOSTS, 30))
     first.addBoth(found.append)
     b.clock.advance(0)
     assert found == [[["h1", 0]]]

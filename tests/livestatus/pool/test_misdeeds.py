@@ -26,7 +26,7 @@ from tests.fakes.livestatus import (
     text_instead_of_header,
     truncated,
 )
-from tests.livestatus.pool.bench import ASK, OK
+from tests.livestatus.pool.bench import ASK, HOSTS, OK
 
 
 def test_what_was_not_read_on_a_kept_connection_is_sent_again_on_a_new_one(bench):
@@ -42,7 +42,7 @@ def test_what_nobody_took_is_sent_again_on_a_new_connection(bench):
     b = bench(Script())
     assert b.ask().rows
     b.core.talks[0].close()
-    (query,) = (b.pool.query(ASK, 30),)  # before the news are there
+    (query,) = (b.pool.query(HOSTS, 30),)  # before the news are there
     told = []
     query.addBoth(told.append)
     b.clock.advance(0)
