@@ -12,10 +12,10 @@ from monrest.accounts.rights import is_read_only
 from monrest.accounts.roles import grantable
 from monrest.accounts.usernames import UserNames
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.fields import Flag, Text
 from monrest.api.lists import local_schema, reselect, select, sparse
-from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
-from monrest.base.truth import flag
+from monrest.base.audit import audited
+from monrest.base.errors import BadRequest, Forbidden, NotFound
 from monrest.base.values import (
     ADMIN,
     INTERNAL,
@@ -30,8 +30,15 @@ from monrest.config.check import full_role
 from monrest.query.parse import RESERVED
 from monrest.query.scan import UNPRINTABLE
 
-_LONGEST_COMMENT = 1000
 _MOST_ROLES = 100
+_COMMENT = Text(
+    "comment",
+    "what the key is for",
+    longest=1000,
+    refused=UNPRINTABLE,
+    expected=("up to {longest} characters without control characters",) * 3,
+)
+_SUPERUSER = Flag("superuser", "1: a key of nobody, which acts for any user; needs the role admin")
 _LONGEST_ROLES = 10_000
 
 COLUMNS = (
@@ -93,15 +100,11 @@ async def api_key(context: Context, request: RestRequest, where: tuple[str, ...]
 async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer DELETE /mon/api_keys/<id>."""
     identity, target = request.identity, where[0]
-    try:
+    with audited(request, "key delete", target):
         if await is_read_only(identity, context.contacts, context.config):
             raise Forbidden("no permission to delete api keys")
         if not await context.keys.delete(target, _owner(identity)):
             raise _no_such_key()
-    except RestError as error:
-        audit(identity, request.caller, "key delete", target=target, result=error.message)
-        raise
-    audit(identity, request.caller, "key delete", target=target)
     return Document(value={"message": "successfully removed 1 api key."})
 
 
@@ -125,24 +128,17 @@ class _Asked:
 
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/api_keys; the only place that ever shows the key itself."""
-    identity = request.identity
-    try:
+    with audited(request, "key create") as line:
         key, plain = await _create(context, request)
-    except RestError as error:
-        audit(identity, request.caller, "key create", result=error.message)
-        raise
-    audit(
-        identity,
-        request.caller,
-        "key create",
-        target=key.hashed_key,
-        owner=key.user,
-        superuser=key.superuser,
-        force_user=key.force_user,
-        # Details that are empty are left out, and this key is not without restriction.
-        roles="none" if key.roles == () else key.roles,
-        comment=key.comment,
-    )
+        line.target = key.hashed_key
+        line.details = {
+            "owner": key.user,
+            "superuser": key.superuser,
+            "force_user": key.force_user,
+            # Details that are empty are left out, and this key is not without restriction.
+            "roles": "none" if key.roles == () else key.roles,
+            "comment": key.comment,
+        }
     value = {
         "message": "successfully created api key",
         "file": key.file,
@@ -207,15 +203,9 @@ def _read(request: RestRequest) -> _Asked:
     body = request.document
     if isinstance(body, Mapping) and body.get("roles") == []:
         given["roles"] = []
-    comment = _single(given, "comment")
-    if len(comment) > _LONGEST_COMMENT or UNPRINTABLE.search(comment):
-        raise BadRequest(
-            "invalid comment",
-            f"comment: expected up to {_LONGEST_COMMENT} characters without control characters",
-        )
     return _Asked(
-        comment=comment,
-        superuser=flag("superuser", _single(given, "superuser")),
+        comment=_COMMENT.read(_single(given, "comment")),
+        superuser=bool(_SUPERUSER.read(_single(given, "superuser"))),
         username=_single(given, "username"),
         force_user=_single(given, "force_user"),
         roles=_roles(given["roles"]) if "roles" in given else None,
@@ -242,18 +232,16 @@ def _roles(values: list[str]) -> tuple[str, ...]:
 
 
 _CREATION = (
-    Parameter(name="comment", description="what the key is for"),
+    _COMMENT.parameter(),
     Parameter(
         name="roles",
         description="all that the key may give, repeatable or a list; roles that you do not hold "
         "are left out, and no role at all when the list is empty",
+        type="list",
+        limit=f"{_MOST_ROLES} names",
     ),
     Parameter(name="username", description="whose key it is; needs the role admin"),
-    Parameter(
-        name="superuser",
-        description="1: a key of nobody, which acts for any user; needs the role admin",
-        type="boolean",
-    ),
+    _SUPERUSER.parameter(),
     Parameter(
         name="force_user",
         description="the only user for whom a superuser key acts, with the roles of the key if "

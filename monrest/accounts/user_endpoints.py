@@ -17,8 +17,8 @@ from monrest.accounts.users import Profile, zone_called
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import fields_of
 from monrest.api.lists import local_schema, own_columns, reselect, select
-from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError, Unavailable
+from monrest.base.audit import audited
+from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
 from monrest.base.names import Names
 from monrest.base.values import (
     ADMIN,
@@ -130,7 +130,7 @@ async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -
 async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer PATCH /mon/users/<id>: themselves, and everybody for administrators."""
     identity, (name,) = request.identity, where
-    try:
+    with audited(request, "user change", name):
         if name != identity.user and not (identity.may(ADMIN) and await _exists(context, name)):
             raise NotFound("no such user")
         if await is_read_only(identity, context.contacts, context.config):
@@ -141,10 +141,6 @@ async def update(context: Context, request: RestRequest, where: tuple[str, ...])
             raise BadRequest("unknown parameter", f"{min(unknown)[:80]!r}: expected only tz")
         if "tz" in fields:
             await context.users.set_zone(name, _zone(fields["tz"]))
-    except RestError as error:
-        audit(identity, request.caller, "user change", target=name, result=error.message)
-        raise
-    audit(identity, request.caller, "user change", target=name)
     return Document(value={"code": 200, "message": "ok - user has been changed"})
 
 
@@ -169,12 +165,11 @@ async def unlock(context: Context, request: RestRequest, where: tuple[str, ...])
 
 
 async def _change(context: Context, request: RestRequest, name: str, word: str) -> Answer:
-    identity = request.identity
-    try:
+    with audited(request, f"user {word}", name):
         unknown = next((one for one, _ in request.parameters if one not in RESERVED), None)
         if unknown is not None:
             raise BadRequest("unknown parameter", f"{unknown[:80]!r}: expected none")
-        if await is_read_only(identity, context.contacts, context.config):
+        if await is_read_only(request.identity, context.contacts, context.config):
             raise Forbidden(f"no permission to {word} users", f"{READ_ONLY} is held")
         if word == "lock":
             usernames.check(name, "id")
@@ -183,10 +178,6 @@ async def _change(context: Context, request: RestRequest, name: str, word: str) 
             raise NotFound("no such user")
         else:
             await context.users.unlock(name)
-    except RestError as error:
-        audit(identity, request.caller, f"user {word}", target=name, result=error.message)
-        raise
-    audit(identity, request.caller, f"user {word}", target=name)
     return Document(value={"code": 200, "message": f"ok - user has been {word}ed"})
 
 

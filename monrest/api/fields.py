@@ -47,6 +47,20 @@ _MOST_DIGITS = 9
 
 
 @frozen
+class Reading:
+    """Where a value is read: ``where`` is in front of names in errors.
+
+    Relative dates count from the ``present``.
+    """
+
+    where: str = ""
+    present: Moment | None = None
+
+
+AS_IT_IS = Reading()
+
+
+@frozen
 class Field(ABC):
     """One field of a record; ``needed`` says what is expected where nothing would be wrong.
 
@@ -60,11 +74,8 @@ class Field(ABC):
     title: str = field(default="", kw_only=True)
 
     @abstractmethod
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> Any:
-        """Give the value as the record has it; BadRequest for what is none.
-
-        ``where`` is in front of the name in errors, ``present`` what relative dates count from.
-        """
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
+        """Give the value as the record has it; BadRequest for what is none."""
 
     @property
     def limit(self) -> str:
@@ -81,14 +92,14 @@ class Field(ABC):
             limit=self.limit,
         )
 
-    def wrong(self, where: str, expected: str) -> BadRequest:
+    def wrong(self, at: Reading, expected: str) -> BadRequest:
         """Make the error that names the field and what was expected."""
         return BadRequest(
-            self.title or f"invalid {self.name}", f"{where}{self.name}: expected {expected}"
+            self.title or f"invalid {self.name}", f"{at.where}{self.name}: expected {expected}"
         )
 
 
-@frozen
+@frozen(kw_only=True)
 class Text(Field):
     """A text of at most ``longest`` characters, without those of the pattern ``refused``.
 
@@ -96,33 +107,35 @@ class Text(Field):
     for a refused character and for too long a text.
     """
 
-    longest: int = field(kw_only=True)
-    refused: re.Pattern[str] = field(default=CONTROL, kw_only=True)
-    stripped: bool = field(default=True, kw_only=True)
-    default: str = field(default="", kw_only=True)
-    numbers: tuple[type, ...] = field(default=(int, float), kw_only=True)
-    expected: tuple[str, str, str] = field(
-        default=("a text", "a text without control characters", "at most {longest} characters"),
-        kw_only=True,
+    longest: int
+    refused: re.Pattern[str] = CONTROL
+    stripped: bool = True
+    default: str = ""
+    numbers: tuple[type, ...] = (int, float)
+    expected: tuple[str, str, str] = (
+        "a text",
+        "a text without control characters",
+        "at most {longest} characters",
     )
 
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> str:
-        """Give the text, the default for nothing."""
-        del present
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
+        """Give the value."""
         value = "" if value is None else value
         if isinstance(value, bool) or not isinstance(value, (str, *self.numbers)):
-            raise self._wrong(where, 0)
+            raise self._wrong(at, 0)
         text = str(value).strip() if self.stripped else str(value)
         if self.refused.search(text):
-            raise self._wrong(where, 1)
+            raise self._wrong(at, 1)
         if len(text) > self.longest:
-            raise self._wrong(where, 2)
+            raise self._wrong(at, 2)
         if self.needed and not text.strip():
-            raise BadRequest(f"missing {self.name}", f"{where}{self.name}: expected {self.needed}")
+            raise BadRequest(
+                f"missing {self.name}", f"{at.where}{self.name}: expected {self.needed}"
+            )
         return text or self.default
 
-    def _wrong(self, where: str, what: int) -> BadRequest:
-        return self.wrong(where, self.expected[what].format(longest=self.longest))
+    def _wrong(self, at: Reading, what: int) -> BadRequest:
+        return self.wrong(at, self.expected[what].format(longest=self.longest))
 
     @property
     def limit(self) -> str:
@@ -135,17 +148,16 @@ class Choice(Field):
     """One of some words; nothing is the default."""
 
     words: tuple[str, ...]
-    default: str = field(default="", kw_only=True)
-    expected: str = field(default="", kw_only=True)
+    default: str = ""
+    expected: str = ""
 
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> str:
-        """Give the word."""
-        del present
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
+        """Give the value."""
         word = value.strip() if isinstance(value, str) else value
         if word is None or word == "":
             return self.default
         if not isinstance(word, str) or word not in self.words:
-            raise self.wrong(where, self.expected or f"one of {', '.join(self.words)}")
+            raise self.wrong(at, self.expected or f"one of {', '.join(self.words)}")
         return word
 
     @property
@@ -154,20 +166,19 @@ class Choice(Field):
         return ", ".join(self.words)
 
 
-@frozen
+@frozen(kw_only=True)
 class Number(Field):
     """A whole number; ``words``: also the words for yes and no."""
 
-    type: ParameterType = field(default="integer", kw_only=True)
+    type: ParameterType = "integer"
 
-    least: int = field(kw_only=True)
-    most: int = field(kw_only=True)
-    default: int = field(default=0, kw_only=True)
-    words: bool = field(default=False, kw_only=True)
+    least: int
+    most: int
+    default: int = 0
+    words: bool = False
 
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> int:
-        """Give the number."""
-        del present
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> int:
+        """Give the value."""
         number: int | None = None
         if value is None:
             number = self.default
@@ -180,7 +191,7 @@ class Number(Field):
         elif isinstance(value, (bool, int)) or (isinstance(value, float) and value.is_integer()):
             number = int(value)
         if number is None or not self.least <= number <= self.most:
-            raise self.wrong(where, f"a number from {self.least} to {self.most}")
+            raise self.wrong(at, f"a number from {self.least} to {self.most}")
         return int(number)
 
     @property
@@ -189,20 +200,19 @@ class Number(Field):
         return f"{self.least} to {self.most}"
 
 
-@frozen
+@frozen(kw_only=True)
 class Flag(Field):
     """1 or 0, for every word that says yes or no."""
 
-    type: ParameterType = field(default="boolean", kw_only=True)
+    type: ParameterType = "boolean"
 
-    default: int = field(default=0, kw_only=True)
+    default: int = 0
 
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> int:
-        """Give 1 or 0."""
-        del present
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> int:
+        """Give the value."""
         found = self.default if value is None else truth.truth(value)
         if found is None:
-            raise self.wrong(where, truth.EXPECTED)
+            raise self.wrong(at, truth.EXPECTED)
         return int(found)
 
 
@@ -211,7 +221,7 @@ def comma_names(item: Any) -> Iterable[str] | None:
     return map(str.strip, item.split(",")) if isinstance(item, str) else None
 
 
-@frozen
+@frozen(kw_only=True)
 class NameList(Field):
     """A list of names, or a text with commas; a name that comes again counts once.
 
@@ -220,30 +230,29 @@ class NameList(Field):
     of names, and for a list that is too long.
     """
 
-    type: ParameterType = field(default="list", kw_only=True)
+    type: ParameterType = "list"
 
-    most: int = field(kw_only=True)
-    item: Callable[[Any], Iterable[str] | None] = field(default=comma_names, kw_only=True)
-    check: Callable[[str, str], object] = field(default=lambda *_: None, kw_only=True)
-    ordered: bool = field(default=False, kw_only=True)
-    kind: str = field(default="a list of names", kw_only=True)
-    number: str = field(default="a list of names", kw_only=True)
+    most: int
+    item: Callable[[Any], Iterable[str] | None] = comma_names
+    check: Callable[[str, str], object] = lambda *_: None
+    ordered: bool = False
+    kind: str = "a list of names"
+    number: str = "a list of names"
 
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> list[str]:
-        """Give the names, in their order or, if ``ordered``, sorted."""
-        del present
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> list[str]:
+        """Give the value."""
         items = value.split(",") if isinstance(value, str) else [] if value is None else value
         if not isinstance(items, list):
-            raise self.wrong(where, self.kind)
+            raise self.wrong(at, self.kind)
         if len(items) > self.most:
-            raise self.wrong(where, self.number.format(most=self.most))
+            raise self.wrong(at, self.number.format(most=self.most))
         found: dict[str, None] = {}
         for item in items:
             names = self.item(item)
             if names is None:
-                raise self.wrong(where, self.kind)
+                raise self.wrong(at, self.kind)
             for name in filter(None, names):
-                self.check(f"{where}{self.name}", name)
+                self.check(f"{at.where}{self.name}", name)
                 found[name] = None
         return sorted(found) if self.ordered else list(found)
 
@@ -253,14 +262,15 @@ class NameList(Field):
         return f"{self.most} names"
 
 
-@frozen
+@frozen(kw_only=True)
 class Date(Field):
     """A date in the zone of ``present``; what is relative becomes what it means then."""
 
-    type: ParameterType = field(default="time", kw_only=True)
+    type: ParameterType = "time"
 
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> str:
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
         """Give the date as ``DATE``, empty for none."""
+        present = at.present
         assert present is not None
         if value is None or value == "":
             return ""
@@ -268,31 +278,30 @@ class Date(Field):
         if isinstance(value, (str, int)) and not isinstance(value, bool):
             moment = parse_time(str(value), present.now, present.zone)
         if moment is None or not 0 <= moment <= _LATEST_DATE:
-            raise self.wrong(where, "YYYY-MM-DD HH:MM:SS, YYYY-MM-DD HH:MM, or a time such as +7d")
+            raise self.wrong(at, "YYYY-MM-DD HH:MM:SS, YYYY-MM-DD HH:MM, or a time such as +7d")
         return datetime.fromtimestamp(int(moment), present.zone).strftime(DATE)
 
 
-@frozen
+@frozen(kw_only=True)
 class Ruled(Field):
     """An object or a list with a rule of its own; ``nested``: a form has it as a text of JSON."""
 
-    rule: Callable[[Any], Any] = field(kw_only=True)
-    nested: bool = field(default=False, kw_only=True)
-    most: str = field(default="", kw_only=True)
+    rule: Callable[[Any], Any]
+    nested: bool = False
+    most: str = ""
 
-    def read(self, value: Any, where: str = "", present: Moment | None = None) -> Any:
-        """Give what the rule makes of the value."""
-        del present
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
+        """Give the value."""
         if self.nested and isinstance(value, str):
-            value = self._parsed(value, where)
+            value = self._parsed(value, at)
         return self.rule(value)
 
-    def _parsed(self, text: str, where: str) -> Any:
+    def _parsed(self, text: str, at: Reading) -> Any:
         try:
             return orjson.loads(text) if text else None
         except orjson.JSONDecodeError:
             kind = "an object" if self.type == "object" else "a list"
-            raise self.wrong(where, f"{kind}, in a form as JSON") from None
+            raise self.wrong(at, f"{kind}, in a form as JSON") from None
 
     @property
     def limit(self) -> str:
@@ -314,16 +323,11 @@ class Fields:
     computed: frozenset[str] = frozenset()
     longest: int = 1_048_576
 
-    def read(
-        self, given: Mapping[str, Any], where: str = "", present: Moment | None = None
-    ) -> dict[str, Any]:
-        """Give every declared field by name, with its default where nothing was given."""
-        return {one.name: one.read(given.get(one.name), where, present) for one in self.declared}
-
     def record(self, given: Mapping[str, Any], present: Moment | None = None) -> dict[str, Any]:
-        """Give a whole record as it is stored."""
-        kept = {name: value for name, value in given.items() if name not in self.computed}
-        record = {**kept, **self.read(kept, "", present)}
+        """Give a whole record as it is stored, with defaults for what was left out."""
+        at = Reading(present=present)
+        record = {name: value for name, value in given.items() if name not in self.computed}
+        record |= {one.name: one.read(record.get(one.name), at) for one in self.declared}
         require_storable(record, self.longest)
         return record
 

@@ -15,7 +15,15 @@ from attrs import evolve, field, frozen
 from sqlalchemy import Column as TableColumn
 from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.endpoint import (
+    LIST_PARAMETERS,
+    OBJECT_PARAMETERS,
+    Context,
+    Endpoint,
+    Handler,
+    Method,
+    Parameter,
+)
 from monrest.api.fields import Fields, fields_of
 from monrest.api.lists import local_schema, reselect, sparse
 from monrest.api.lists import select as select_rows
@@ -29,7 +37,7 @@ V = TypeVar("V")
 Work: TypeAlias = Callable[[Connection], V]
 Key: TypeAlias = str | int
 
-MERGED = (
+_MERGED = (
     "The body is merged into what is stored: null removes a field, lists are changed "
     "position by position."
 )
@@ -69,11 +77,6 @@ class StoredRecords(Generic[T]):
             return [self.value(row) for row in sorted(rows, key=lambda row: row._mapping[self.key])]
 
         return work
-
-    def one(self, key: Key) -> Work[T | None]:
-        """Read the record that has this key."""
-        read = self.read(key)
-        return lambda connection: next(iter(read(connection)), None)
 
     def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
         """Store a new record."""
@@ -326,41 +329,27 @@ class Records(ABC, Generic[T]):
         write = evolve(
             item, roles=self.write_roles, parameters=parameters, columns=DONE, structured=True
         )
+        texts = {"change": _MERGED, **self.texts}
+
+        def writing(method: Method, what: str, handler: Handler, **more: Any) -> Endpoint:
+            text = texts.get(what.partition(" ")[0], "")
+            description = f"{what} a {self.title}"
+            changed = evolve(write, methods=(method,), description=description, text=text)
+            return evolve(changed, handler=handler, **more)
+
         return (
             everything,
-            evolve(
-                write,
+            writing(
+                "POST",
+                "create",
+                self.create,
                 path=self.path,
-                methods=("POST",),
-                description=f"create a {self.title}",
-                text=self.texts.get("create", ""),
-                handler=self.create,
                 parameters=(*parameters, *self.create_parameters),
                 columns=(*DONE, self.made),
                 roles=self.create_roles or self.write_roles,
             ),
             item,
-            evolve(
-                write,
-                methods=("POST",),
-                description=f"replace a {self.title}",
-                text=self.texts.get("replace", ""),
-                handler=self.put,
-            ),
-            evolve(
-                write,
-                methods=("PATCH",),
-                description=f"change {self.parts} of a {self.title}",
-                text=self.texts.get("patch", MERGED),
-                handler=self.patch,
-            ),
-            evolve(
-                write,
-                methods=("DELETE",),
-                description=f"remove a {self.title}",
-                text=self.texts.get("delete", ""),
-                handler=self.delete,
-                parameters=(),
-                structured=False,
-            ),
+            writing("POST", "replace", self.put),
+            writing("PATCH", f"change {self.parts} of", self.patch),
+            writing("DELETE", "remove", self.delete, parameters=(), structured=False),
         )

@@ -9,13 +9,12 @@ from attrs import evolve
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.lists import local_schema, reselect, select
 from monrest.api.visibility import SYSTEM
-from monrest.base.audit import audit
+from monrest.base.audit import audit, audited
 from monrest.base.errors import (
     BadRequest,
     Conflict,
     NotClustered,
     NotFound,
-    RestError,
     Unavailable,
 )
 from monrest.base.values import Answer, Column, Document, RestRequest
@@ -178,7 +177,7 @@ async def heartbeat(context: Context, request: RestRequest, _: tuple[str, ...]) 
 
 async def restart(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/cluster/restart."""
-    try:
+    with audited(request, "cluster restart"):
         _require(context)
         _no_parameters(request)
         steps = await context.cluster.restart_all()
@@ -186,10 +185,6 @@ async def restart(context: Context, request: RestRequest, _: tuple[str, ...]) ->
             raise Conflict(
                 "a restart goes on already", f"GET {context.names.root}/mon/cluster/restart"
             )
-    except RestError as error:
-        audit(request.identity, request.caller, "cluster restart", result=error.message)
-        raise
-    audit(request.identity, request.caller, "cluster restart")
     shown = {str(step.node) if step.node else step.url: step.state for step in steps}
     message = "the cluster nodes are restarted one after another"
     return Document(value={"message": message, "nodes": shown})

@@ -161,6 +161,6 @@ ENDPOINTS = RecurringDowntimeRecords(
         "create": "Needs the permission to send commands for all objects. Fields that are not "
         "known are kept. Number is the first free one from `file` on.",
         "replace": "Needs the permission to send commands for all objects, old and new.",
-        "delete": "Downtimes that are set already stay.",
+        "remove": "Downtimes that are set already stay.",
     },
 ).endpoints()

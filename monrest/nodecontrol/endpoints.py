@@ -12,9 +12,9 @@ from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.lists import local_schema, reselect, select
-from monrest.base.audit import audit
+from monrest.base.audit import audited
 from monrest.base.concurrency import shielded
-from monrest.base.errors import BadRequest, NotFound, RestError, error_value
+from monrest.base.errors import BadRequest, NotFound, error_value
 from monrest.base.names import Names
 from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.background import result_url
@@ -160,7 +160,7 @@ def _shown(found: Log) -> dict[str, Any]:
 async def start(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer POST /mon/node-control/nodes/<peer_key>/cmd/<operation>."""
     site, operation = _site(context, request, where[0]), where[1]
-    try:
+    with audited(request, f"node {operation[:_LONGEST_NAME]}", site.id):
         if operation not in _OPERATIONS:
             raise NotFound("no such operation", f"expected one of {', '.join(_OPERATIONS)}")
         unknown = next((one for one, _ in request.parameters if one not in RESERVED), None)
@@ -168,10 +168,6 @@ async def start(context: Context, request: RestRequest, where: tuple[str, ...]) 
             raise BadRequest("unknown parameter", f"{unknown[:80]!r}: expected none")
         # To its end also when the client leaves, so that nothing stays claimed.
         number = await shielded(_start(context, request, site, operation))
-    except RestError as error:
-        _audit(request, operation, site, error.message)
-        raise
-    _audit(request, operation, site)
     return Document(
         value={
             "job_id": str(number),
@@ -179,16 +175,6 @@ async def start(context: Context, request: RestRequest, where: tuple[str, ...]) 
             "result_url": result_url(context, number),
             "success": True,
         }
-    )
-
-
-def _audit(request: RestRequest, operation: str, site: Site, result: str = "ok") -> None:
-    audit(
-        request.identity,
-        request.caller,
-        f"node {operation[:_LONGEST_NAME]}",
-        target=site.id,
-        result=result,
     )
 
 

@@ -241,9 +241,9 @@ DASHBOARDS = DashboardRecords(
         "belongs to who asks. A dashboard that was read here or copied from a `.tab` file can be "
         "sent as it is.",
         "replace": "Needs read-write access, and the owner's to change who may see it.",
-        "patch": "The body is merged into what is stored: null removes a panel or a setting, lists "
-        "are changed position by position.",
-        "delete": "Needs the owner's access.",
+        "change": "The body is merged into what is stored: null removes a panel or a setting, "
+        "lists are changed position by position.",
+        "remove": "Needs the owner's access.",
     },
 )
 

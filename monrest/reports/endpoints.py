@@ -253,7 +253,7 @@ REPORTS = ReportRecords(
         "limited to roles has as its own those that are made with no more roles than these.",
         "create": "Fields that are not known are kept. Number is the first free one from `nr` on.",
         "replace": "Owner and results stay. Needs the right to change it.",
-        "delete": "With its results. Not while it is being made (409).",
+        "remove": "With its results. Not while it is being made (409).",
     },
 )
 

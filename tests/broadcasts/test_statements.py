@@ -34,13 +34,13 @@ async def test_a_wanted_file_is_given_once(database):
 
 async def test_one_change_wins_and_the_others_are_told(database):
     await database.change(add("one", named("first"), 0, exact=True))
-    old = await database.run(STORED.one("one"))
+    (old,) = await database.run(STORED.read("one"))
     works = [
         STORED.replace("one", old.version, {"record": named(str(n)), "changed": 5}) for n in MANY
     ]
     done = await gatherResults([database.change(work) for work in works])
     assert done.count(True) == 1
-    now = await database.run(STORED.one("one"))
+    (now,) = await database.run(STORED.read("one"))
     assert (now.record["name"], now.version, now.changed) == (
         str(done.index(True)), old.version + 1, 5,
     )  # fmt: skip

@@ -128,7 +128,7 @@ class World:
         return result(self.books.change(work))
 
     def get(self, number=1):
-        return result(self.books.run(statements.STORED.one(number)))
+        return next(iter(result(self.books.run(statements.STORED.read(number)))), None)
 
     def error(self):
         return self.get().error(TEMPLATES)
