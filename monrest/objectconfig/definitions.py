@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from monrest.objectconfig.attributes import (
     OBJECT_TYPES,
@@ -36,16 +36,6 @@ class ObjectConfigError(Exception):
         self.problems = problems
 
 
-@frozen
-class Directive:
-    """One ``name value ; comment`` line; ``value`` is the text as written, escapes included."""
-
-    name: str
-    value: str
-    line: int
-    comment: str = ""
-
-
 @define(eq=False)
 class ObjectDefinition:
     """One ``define`` block of a file; what it holds is that of the block."""
@@ -63,31 +53,6 @@ class ObjectDefinition:
         """The line of ``define``."""
         return self.block.line
 
-    @property
-    def disabled(self) -> bool:
-        """Whether it is commented out."""
-        return self.block.disabled
-
-    @property
-    def comments(self) -> list[str]:
-        """The comment lines in front of it and inside it."""
-        return self.block.comments
-
-    @property
-    def directives(self) -> dict[str, Directive]:
-        """Its lines by canonical attribute name (custom variables as written), in order."""
-        block = self.block
-        lines = block.places()
-        comments = {name: text[1:].strip() for name, text in block.inline.items()}
-        return {
-            name: Directive(name, value, lines[name], comments.get(name, ""))
-            for name, value in block.attributes.items()
-        }
-
-    def text(self, name: str) -> str | None:
-        """The raw value of an attribute, None when it is not set."""
-        return self.block.attributes.get(name)
-
     def line_of(self, name: str) -> int:
         """The line of an attribute, that of the definition when it is not set."""
         return self.block.places().get(name, self.line)
@@ -95,12 +60,11 @@ class ObjectDefinition:
 
 @define(eq=False)
 class ObjectFile:
-    """A parsed file: its definitions, the comments after the last one, and what was wrong."""
+    """A parsed file: its definitions, disabled ones too, and what a core would refuse in it."""
 
     path: str
-    definitions: list[ObjectDefinition] = field(factory=list)
-    trailer: list[str] = field(factory=list)
-    problems: list[FileProblem] = field(factory=list)
+    definitions: list[ObjectDefinition]
+    problems: list[FileProblem]
 
 
 def unreadable(error: OSError) -> ObjectConfigError:
@@ -129,7 +93,6 @@ def parse(text: str, path: str) -> ObjectFile:
     return ObjectFile(
         path,
         [ObjectDefinition(path, block) for block in file.blocks],
-        file.trailing_comments,
         [problem for problem in file.problems if problem.fatal],
     )
 
@@ -166,7 +129,7 @@ class Resolved:
 
 def resolve(definitions: Iterable[ObjectDefinition]) -> tuple[list[Resolved], list[FileProblem]]:
     """Resolve all templates; disabled definitions are left out. Order is kept."""
-    objects = [_own(item) for item in definitions if not item.disabled]
+    objects = [_own(item) for item in definitions if not item.block.disabled]
     problems: list[FileProblem] = []
     templates: dict[tuple[str, str], Resolved] = {}
     for item in objects:

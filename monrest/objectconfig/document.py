@@ -433,11 +433,6 @@ class ConfigFile:
         )
 
     @property
-    def trailing_comments(self) -> list[str]:
-        """The comment lines after the last definition."""
-        return comments_of(self.trailer)
-
-    @property
     def empty(self) -> bool:
         """Whether nothing but comments is left: no definition, include or unreadable line."""
         return not self.blocks and not self.includes and not self.faults

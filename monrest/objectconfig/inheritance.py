@@ -8,7 +8,7 @@ Rules: docs/spec/objectconfig.md, "Records and ids" and "Templates".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from attrs import define, field, frozen
@@ -135,27 +135,18 @@ class NameIndex(Generic[AnyObject]):
         return self._templates_of(kind).keys()
 
     def _real_of(self, kind: str) -> dict[str, list[AnyObject]]:
-        found = self._real.get(kind)
-        if found is None:
-            found = {}
-            for item in self._by_type.get(kind, ()):
-                if is_registered(item.attributes):
-                    name = self.name_of(item)
-                    if name:
-                        found.setdefault(name, []).append(item)
-            self._real[kind] = found
-        return found
+        if kind not in self._real:
+            objects = self._by_type.get(kind, ())
+            registered = (item for item in objects if is_registered(item.attributes))
+            self._real[kind] = _by_name(registered, self.name_of)
+        return self._real[kind]
 
     def _templates_of(self, kind: str) -> dict[str, list[AnyObject]]:
-        found = self._templates.get(kind)
-        if found is None:
-            found = {}
-            for item in self._by_type.get(kind, ()):
-                name = template_name(kind, item.attributes)
-                if name:
-                    found.setdefault(name, []).append(item)
-            self._templates[kind] = found
-        return found
+        if kind not in self._templates:
+            self._templates[kind] = _by_name(
+                self._by_type.get(kind, ()), lambda item: template_name(kind, item.attributes)
+            )
+        return self._templates[kind]
 
     def name_of(self, item: AnyObject) -> str:
         """The name of an object by its key attributes, if need be from its templates."""
@@ -176,21 +167,20 @@ class NameIndex(Generic[AnyObject]):
         return ""
 
 
+def _by_name(
+    items: Iterable[AnyObject], name_of: Callable[[AnyObject], str]
+) -> dict[str, list[AnyObject]]:
+    found: dict[str, list[AnyObject]] = {}
+    for item in items:
+        if name := name_of(item):
+            found.setdefault(name, []).append(item)
+    return found
+
+
 # -------------------------------------------------------------------- templates
 
 _NOT_INHERITED = frozenset({"name", "register", "use"})
 _DEPTH = 50
-
-
-@frozen
-class Full:
-    """An object with what its templates give: texts by name, without ``use``.
-
-    ``templates`` are the names of all used templates, depth first, each once.
-    """
-
-    values: Mapping[str, str]
-    templates: tuple[str, ...]
 
 
 @define(eq=False)
@@ -199,10 +189,6 @@ class Resolver(Generic[AnyObject]):
 
     names: NameIndex[AnyObject]
     _merged: dict[AnyObject, dict[str, str]] = field(init=False, factory=dict)
-
-    def resolve(self, item: AnyObject) -> Full:
-        """Everything that an object has."""
-        return Full(self.values(item), self.templates(item))
 
     def templates(self, item: AnyObject) -> tuple[str, ...]:
         """The names of all templates that an object uses, missing ones too, depth first."""

@@ -307,9 +307,9 @@ class SiteModel:
 
     def full_row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
         """The row of an object with everything its templates give."""
-        found = self.resolver.resolve(item)
-        values = {name: to_json(item.type, name, text) for name, text in found.values.items()}
-        return _meta(item, site) | values | {":TEMPLATES": list(found.templates)}
+        found = self.resolver.values(item)
+        values = {name: to_json(item.type, name, text) for name, text in found.items()}
+        return _meta(item, site) | values | {":TEMPLATES": list(self.resolver.templates(item))}
 
 
 class UnreadableError(Unavailable):

@@ -73,16 +73,19 @@ def run(
         if ended.dropped:
             output += f"\n[{ended.dropped} more bytes of output left out]"
         if ended.timed_out:
-            output += "\n" if output and not output.endswith("\n") else ""
-            output += f"ended after {seconds:g} seconds, the time limit"
+            output = f"{_lines(output)}ended after {seconds:g} seconds, the time limit"
             output += f"; {hint}" if hint else ""
         elif 0 < ended.status - _SIGNALLED < signal.NSIG:
-            output += "\n" if output and not output.endswith("\n") else ""
-            output += f"ended by signal {ended.status - _SIGNALLED}"
+            output = f"{_lines(output)}ended by signal {ended.status - _SIGNALLED}"
         return CommandResult(status=ended.status, output=output, timed_out=ended.timed_out)
 
     joined = shell(f"exec 2>&1\n{command}")
     return processes.run(reactor, joined, environment, seconds).addCallback(told)
+
+
+def _lines(text: str) -> str:
+    """The text so that a line can follow."""
+    return text if not text or text.endswith("\n") else f"{text}\n"
 
 
 # -------------------------------------------------------------------- the check of a site
@@ -252,11 +255,6 @@ async def reload(
     why = site.breaker.error
     reason = "" if why is None else f" {site.name}: {site.problem(why).reason}"
     return Reloaded(failed=True, output=f"{_lines(output)}{TIMED_OUT}{reason}")
-
-
-def _lines(text: str) -> str:
-    """The text so that a line can follow."""
-    return text if not text or text.endswith("\n") else f"{text}\n"
 
 
 @define(eq=False, kw_only=True)

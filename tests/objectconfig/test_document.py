@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.objectconfig.document import ConfigFile, place
+from monrest.objectconfig.document import ConfigFile, comments_of, place
 from tests.table import each
 
 VECTOR = b"""\
@@ -57,7 +57,7 @@ def test_the_vector_of_the_description():
     }
     assert found.inline == {"host_name": "; inline"}
     assert found.comments == ["# first", "### second", ";third"]
-    assert file.trailing_comments == ["# trailing"]
+    assert comments_of(file.trailer) == ["# trailing"]
     assert file.problems == ()
 
 
