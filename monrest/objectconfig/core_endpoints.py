@@ -6,7 +6,7 @@ into the audit log, also for a client that does not wait any more; a check ends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from attrs import define, evolve, field
@@ -80,12 +80,28 @@ _SAVED = (
 # -------------------------------------------------------------------- save and revert
 
 
+@define(eq=False)
+class _Saves:
+    """What saves of several sites came to; ``refused`` are those that wrote nothing at all."""
+
+    count: int = 0
+    refused: list[RestError] = field(factory=list)
+    errors: list[dict[str, str]] = field(factory=list)
+    warnings: list[str] = field(factory=list)
+
+    def refuse(self, request: RestRequest, site: Site, error: RestError) -> None:
+        """Take down, also in the audit log, that a site refused."""
+        self.refused.append(error)
+        self.errors.append({"peer_key": site.id, "message": str(error)})
+        note(request, "save", target=site.id, result=error.message, error=error.description)
+
+
 async def save(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/save: write what the asker has staged, each site by itself."""
     sites = await _begun(context, request, "save")
     far = far_tools(context, request)
     given = {site.id: await environment_of(context, request, site) for site in sites}
-    return await shielded(_save(context, request, sites, given, far))
+    return await shielded(_save(context, request, (*sites, *far), given))
 
 
 async def _save(
@@ -93,17 +109,18 @@ async def _save(
     request: RestRequest,
     sites: Sequence[Site],
     given: Mapping[str, Mapping[str, str]],
-    far: Sequence[FederatedSite],
 ) -> Answer:
-    saves = Saves()
+    saves = _Saves()
     for site in sites:
         try:
-            await _save_one(context, request, site, given[site.id], saves)
+            if isinstance(site, FederatedSite):
+                await _save_there(context, request, site, saves)
+            else:
+                await _save_here(context, request, site, given[site.id], saves)
         except RestError as error:
             saves.refuse(request, site, error)
-    await far_saves(context, request, far, saves)
     refused = saves.refused
-    if refused and len(refused) == len(sites) + len(far):
+    if refused and len(refused) == len(sites):
         if all(isinstance(error, Conflict) for error in refused):
             told = "; ".join(error.description for error in refused)
             raise Conflict(refused[0].message, told)
@@ -119,8 +136,8 @@ async def _save(
     return Document(value=value, columns=_SAVED)
 
 
-async def _save_one(
-    context: Context, request: RestRequest, site: Site, given: Mapping[str, str], saves: Saves
+async def _save_here(
+    context: Context, request: RestRequest, site: Site, given: Mapping[str, str], saves: _Saves
 ) -> None:
     tool = context.config.configtool
     hooks = Hooks(
@@ -143,39 +160,17 @@ async def _save_one(
         saves.count += 1
 
 
-@define(eq=False)
-class Saves:
-    """What saves of several sites came to; ``refused`` are those that wrote nothing at all."""
-
-    count: int = 0
-    refused: list[RestError] = field(factory=list)
-    errors: list[dict[str, str]] = field(factory=list)
-    warnings: list[str] = field(factory=list)
-
-    def refuse(self, request: RestRequest, site: Site, error: RestError) -> None:
-        """Take down, also in the audit log, that a site refused."""
-        self.refused.append(error)
-        self.errors.append({"peer_key": site.id, "message": str(error)})
-        note(request, "save", target=site.id, result=error.message, error=error.description)
-
-
-async def far_saves(
-    context: Context, request: RestRequest, sites: Iterable[FederatedSite], saves: Saves
+async def _save_there(
+    context: Context, request: RestRequest, site: FederatedSite, saves: _Saves
 ) -> None:
-    """Save on these sites and add what came of it."""
-    for site in sites:
-        try:
-            answer = await far_post(context, request, site)
-        except RestError as error:
-            saves.refuse(request, site, error)
-            continue
-        told = answer.get("errors")
-        for one in told if isinstance(told, list) else ():
-            message = str(one.get("message")) if isinstance(one, dict) else "failed"
-            saves.errors.append({"peer_key": site.id, "message": message})
-        saves.warnings += strings_of(answer.get("warnings"))
-        saves.count += count_of(answer)
-        note(request, "save", target=site.id, count=count_of(answer))
+    answer = await far_post(context, request, site)
+    told = answer.get("errors")
+    for one in told if isinstance(told, list) else ():
+        message = str(one.get("message")) if isinstance(one, dict) else "failed"
+        saves.errors.append({"peer_key": site.id, "message": message})
+    saves.warnings += strings_of(answer.get("warnings"))
+    saves.count += count_of(answer)
+    note(request, "save", target=site.id, count=count_of(answer))
 
 
 async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -240,7 +235,10 @@ def _of_each(
     ) -> list[dict[str, Any]]:
         running = [
             *(Deferred.fromCoroutine(here(context, request, site)) for site in sites),
-            *(Deferred.fromCoroutine(far_results(context, request, site, action)) for site in far),
+            *(
+                Deferred.fromCoroutine(_results_there(context, request, site, action))
+                for site in far
+            ),
         ]
         records: list[dict[str, Any]] = []
         for _, value in await DeferredList(running, consumeErrors=True):
@@ -262,7 +260,7 @@ def _of_each(
     return handler
 
 
-async def far_results(
+async def _results_there(
     context: Context, request: RestRequest, site: FederatedSite, action: str
 ) -> list[dict[str, Any]]:
     """Check or reload a site; what went wrong is its result. None without a configuration."""

@@ -15,6 +15,7 @@ from monrest.api.endpoint import (
     Context,
     Endpoint,
     Handler,
+    Method,
     Parameter,
 )
 from monrest.api.forward import check_reachable
@@ -300,112 +301,120 @@ _ALL = "Without any filter more than one object is only meant with `all=1`."
 _STAGED = "It is staged: see `/config/diff`, `/config/save` and `/config/revert`."
 
 
-def _endpoints_of(
-    path: str, what: str, choose: Callable[[tuple[str, ...]], Choose], text: str = ""
-) -> Iterator[Endpoint]:
-    yield Endpoint(
+def _list(
+    path: str,
+    description: str,
+    handler: Handler,
+    text: str = "",
+    columns: tuple[Column, ...] = COLUMNS,
+) -> Endpoint:
+    return Endpoint(
         path=path,
-        description=f"configuration of {what}",
+        description=description,
         text=text,
-        handler=_chosen_list(choose),
+        handler=handler,
         parameters=_LIST,
-        columns=COLUMNS,
+        columns=columns,
         roles=("admin",),
     )
-    for method, description, handler, parameters in (
-        (
+
+
+def _staged(
+    path: str,
+    method: Method,
+    description: str,
+    handler: Handler,
+    *parameters: Parameter,
+    text: str = "",
+    columns: tuple[Column, ...] = ANSWER,
+    structured: bool = True,
+) -> Endpoint:
+    """A change that waits for a save."""
+    return Endpoint(
+        path=path,
+        methods=(method,),
+        description=description,
+        text=f"{text} {_STAGED}".lstrip(),
+        handler=handler,
+        shape="object",
+        parameters=(*parameters, *SITE_PARAMETERS, REFRESH),
+        columns=columns,
+        roles=("admin",),
+        structured=structured,
+    )
+
+
+def _endpoints_of(
+    path: str, what: str, choose: Callable[[tuple[str, ...]], Choose], text: str = ""
+) -> tuple[Endpoint, ...]:
+    """The endpoints of the objects that a path means."""
+    return (
+        _list(path, f"configuration of {what}", _chosen_list(choose), text),
+        _staged(
+            path,
             "POST",
             f"replaces the configuration of {what} completely",
             _change_one(choose, _replacing),
-            (_ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
+            _ATTRIBUTE,
         ),
-        (
+        _staged(
+            path,
             "PATCH",
             f"changes attributes of {what}",
             _change_one(choose, _patching),
-            (_ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
+            _ATTRIBUTE,
         ),
-        (
-            "DELETE",
-            f"removes {what} from the configuration",
-            _remove_one(choose),
-            (*SITE_PARAMETERS, REFRESH),
-        ),
-    ):
-        yield Endpoint(
-            path=path,
-            methods=(method,),  # type: ignore[arg-type]  # the words above are methods
-            description=description,
-            text=_STAGED,
-            handler=handler,
-            shape="object",
-            parameters=parameters,
-            columns=ANSWER,
-            roles=("admin",),
-            structured=True,
-        )
+        _staged(path, "DELETE", f"removes {what} from the configuration", _remove_one(choose)),
+    )
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/config/objects",
-        description="objects of the configuration with their own attributes",
-        text="Changes that the asker has staged are included. The rows have the attributes that "
+    _list(
+        "/config/objects",
+        "objects of the configuration with their own attributes",
+        _listing(full=False),
+        "Changes that the asker has staged are included. The rows have the attributes that "
         "the objects have, so that their keys differ.",
-        handler=_listing(full=False),
-        parameters=_LIST,
-        columns=COLUMNS,
-        roles=("admin",),
     ),
-    Endpoint(
-        path="/config/objects",
-        methods=("POST",),
-        description="creates an object",
-        text=f"On every selected site with an object configuration. {_STAGED}",
-        handler=create,
-        shape="object",
-        parameters=(
-            TYPE,
-            FILE,
-            _ATTRIBUTE,
-            *SITE_PARAMETERS,
-            REFRESH,
-        ),
+    _staged(
+        "/config/objects",
+        "POST",
+        "creates an object",
+        create,
+        TYPE,
+        FILE,
+        _ATTRIBUTE,
+        text="On every selected site with an object configuration.",
         columns=_CREATED,
-        roles=("admin",),
-        structured=True,
     ),
-    Endpoint(
-        path="/config/objects",
-        methods=("PATCH",),
-        description="changes attributes of all objects that match the filters",
+    _staged(
+        "/config/objects",
+        "PATCH",
+        "changes attributes of all objects that match the filters",
+        patch_matching,
+        _FILTER,
+        _Q,
+        EVERY,
+        _ATTRIBUTE,
         text="Keys of the body that begin with a colon, such as `:TYPE`, are filters as well. "
-        f"{_ALL} {_STAGED}",
-        handler=patch_matching,
-        shape="object",
-        parameters=(_FILTER, _Q, EVERY, _ATTRIBUTE, *SITE_PARAMETERS, REFRESH),
-        columns=ANSWER,
-        roles=("admin",),
-        structured=True,
+        f"{_ALL}",
     ),
-    Endpoint(
-        path="/config/objects",
-        methods=("DELETE",),
-        description="removes all objects that match the filters",
-        text=f"Those in read-only files stay. {_ALL} {_STAGED}",
-        handler=remove_matching,
-        shape="object",
-        parameters=(_FILTER, _Q, EVERY, *SITE_PARAMETERS, REFRESH),
-        columns=ANSWER,
-        roles=("admin",),
+    _staged(
+        "/config/objects",
+        "DELETE",
+        "removes all objects that match the filters",
+        remove_matching,
+        _FILTER,
+        _Q,
+        EVERY,
+        text=f"Those in read-only files stay. {_ALL}",
+        structured=False,
     ),
-    Endpoint(
-        path="/config/fullobjects",
-        description="objects of the configuration with what their templates give them",
-        handler=_listing(full=True),
-        parameters=_LIST,
+    _list(
+        "/config/fullobjects",
+        "objects of the configuration with what their templates give them",
+        _listing(full=True),
         columns=(*COLUMNS, TEMPLATES),
-        roles=("admin",),
     ),
     *_endpoints_of("/config/objects/<id>", "one object by its id", _by_id),
     *(
