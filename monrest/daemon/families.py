@@ -22,7 +22,7 @@ from monrest.downtimes import endpoints as downtimes
 from monrest.instance import endpoints as instance
 from monrest.instance import figures, index, settings
 from monrest.jobs import endpoints as jobs
-from monrest.jobs.background import start
+from monrest.jobs.endpoints import start
 from monrest.logs import cache_endpoints as logcache
 from monrest.logs import endpoints as logs
 from monrest.nodecontrol import endpoints as nodecontrol

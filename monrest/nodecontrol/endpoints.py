@@ -17,8 +17,8 @@ from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, NotFound, error_value
 from monrest.base.names import Names
 from monrest.base.values import Answer, Column, Document, Progress, RestRequest
-from monrest.jobs.background import result_url
-from monrest.jobs.live import JobWork
+from monrest.jobs.endpoints import result_url
+from monrest.jobs.run import JobWork
 from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
 from monrest.nodecontrol.store import Stored
 from monrest.query.parse import RESERVED

@@ -32,8 +32,8 @@ from monrest.base.values import (
     part_of,
 )
 from monrest.config import MailConfig, ReportsConfig
-from monrest.jobs.live import JobWork
 from monrest.jobs.model import Job
+from monrest.jobs.run import JobWork
 from monrest.jobs.service import Jobs
 from monrest.reports import results
 from monrest.reports import store as statements

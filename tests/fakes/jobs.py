@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 
 from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
-from monrest.jobs.live import JobWork
+from monrest.jobs.run import JobWork
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions
 from monrest.web.errors import describe
