@@ -8,7 +8,6 @@ Rules: docs/spec/accounts.md, "Visibility".
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from monrest.base.values import ADMIN, INTERNAL, Identity
@@ -140,23 +139,6 @@ _RULES: dict[str, VisibilityRule] = {
 }
 
 
-@lru_cache(maxsize=256)
-def _view(
-    *,
-    commands: bool,
-    every: bool,
-    patterns: tuple[str, ...],
-    contact: str | None,
-    addresses: bool,
-) -> View:
-    return View(
-        commands=commands,
-        variables=Visibility(patterns=patterns, all_visible=every),
-        contact=contact,
-        addresses=addresses,
-    )
-
-
 def view_of(context: Context, identity: Identity, table: str = "") -> View:
     """What the identity may see inside rows of a core's ``table``.
 
@@ -166,10 +148,9 @@ def view_of(context: Context, identity: Identity, table: str = "") -> View:
     display = context.config.display
     informed = identity.may(CONFIGURATION)
     level = display.show_full_commandline
-    return _view(
+    return View(
         commands=level == 2 or (level == 1 and informed),
-        every=informed,
-        patterns=tuple(display.expose_custom_variables),
+        variables=Visibility(patterns=tuple(display.expose_custom_variables), all_visible=informed),
         contact=None if informed or table != "log" else identity.user,
         addresses=identity.may(SYSTEM),
     )

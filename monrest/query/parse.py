@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from attrs import define, field
 
@@ -43,8 +42,6 @@ MOST_PARAMETER_TEXT = 1_048_576
 """Characters of all names and values of a request together."""
 
 _MOST_NAME = 4096
-_CACHED_TEXT = 8192
-_CACHED_PAIRS = 256
 _COUNT = re.compile(r"[0-9]{1,18}")
 _UNPRINTABLE_IN_Q = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
@@ -61,10 +58,18 @@ def parse_query(parameters: Parameters) -> Query:
     if length > MOST_PARAMETER_TEXT:
         name, _ = max(parameters, key=lambda pair: len(pair[0]) + len(pair[1]))
         raise _wrong(name, f"at most {MOST_PARAMETER_TEXT} characters are accepted in a query")
-    # Long requests are rare and would fill the memory of the cache.
-    if len(parameters) <= _CACHED_PAIRS and length <= _CACHED_TEXT:
-        return _cached(parameters)
-    return _query(parameters)
+    options = _Options()
+    for name, value in parameters:
+        options.add(name, value)
+    values = options.values
+    return Query(
+        items=parse_columns(values.get("columns", ())) or None,
+        filter=Group("and", tuple(options.filters)),
+        sort=_sort(values.get("sort", ())),
+        limit=options.count("limit") or None,
+        offset=options.count("offset"),
+        backends=_names(values.get("backend", ())) or _names(values.get("backends", ())),
+    )
 
 
 @define
@@ -116,24 +121,6 @@ class _Options:
                 else f"{name} must be a non-negative integer",
             )
         return int(text)
-
-
-def _query(parameters: Parameters) -> Query:
-    options = _Options()
-    for name, value in parameters:
-        options.add(name, value)
-    values = options.values
-    return Query(
-        items=parse_columns(values.get("columns", ())) or None,
-        filter=Group("and", tuple(options.filters)),
-        sort=_sort(values.get("sort", ())),
-        limit=options.count("limit") or None,
-        offset=options.count("offset"),
-        backends=_names(values.get("backend", ())) or _names(values.get("backends", ())),
-    )
-
-
-_cached = lru_cache(maxsize=256)(_query)
 
 
 def _sort(values: Sequence[str]) -> tuple[SortKey, ...]:

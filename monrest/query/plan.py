@@ -9,7 +9,6 @@ Rules: docs/spec/query.md, "Push-down".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from attrs import evolve, field, frozen
 
@@ -180,7 +179,6 @@ def plan(
     return SitePlan(pushed=pushed, filtered=exact, sorted=keys is not None)
 
 
-@lru_cache(maxsize=512)
 def _asked(shape: Layout, table: str, capabilities: Capabilities) -> tuple[str, ...]:
     """The columns of the layout that the core has."""
     known = capabilities.tables.get(table, {})

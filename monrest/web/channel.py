@@ -29,6 +29,7 @@ from monrest.web.pace import Pace
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IDelayedCall
     from twisted.web.http import Request
+    from twisted.web.http_headers import Headers
 
     from monrest.web.site import ApiRequest, ApiSite
 
@@ -235,6 +236,15 @@ class ApiChannel(HTTPChannel):
         except (AttributeError, OSError, struct.error):
             return self._passed_on
         return acknowledged
+
+    def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
+        """Send the head of an answer: in one piece, because Twisted looks at each piece twice."""
+        head = b" ".join((version, code, reason))
+        for name, values in headers.getAllRawHeaders():
+            for value in values:
+                head += b"\r\n%s: %s" % (name, value)
+        transport: Any = self.transport
+        transport.write(head + b"\r\n\r\n")
 
     def write(self, data: bytes) -> None:
         """Send a part of an answer."""
