@@ -242,7 +242,7 @@ class Editor:
         return {path: self._drafts[path].result for path in self.changed}
 
     def create(self, kind: str, file: str, values: GivenAttributes) -> ConfigObject:
-        """Add an object at the end of a file, which may be a new one (8.3).
+        """Add an object at the end of a file, which may be a new one.
 
         ``null`` values are left out. Raises BadRequest, Forbidden.
         """
@@ -264,7 +264,7 @@ class Editor:
         return item
 
     def replace(self, item: ConfigObject, values: GivenAttributes) -> ConfigObject:
-        """Give an object other attributes altogether; its comments stay (8.6).
+        """Give an object other attributes altogether; its comments stay.
 
         Raises BadRequest, also when there is none, and Forbidden.
         """
@@ -287,7 +287,7 @@ class Editor:
         return self._change_all(items, values, new)
 
     def patch(self, item: ConfigObject, values: GivenAttributes) -> ConfigObject:
-        """Set some attributes; null, an empty text or an empty list removes one (8.4)."""
+        """Set some attributes; null, an empty text or an empty list removes one."""
         return self.patch_all([item], values)[0]
 
     def patch_all(
@@ -306,7 +306,7 @@ class Editor:
         return self.delete_all([item]) == 1
 
     def delete_all(self, items: Iterable[ConfigObject]) -> int:
-        """Remove objects except read-only ones; gives how many (8.5)."""
+        """Remove objects except read-only ones; gives how many."""
         by_path: dict[str, list[ConfigObject]] = {}
         for item in dict.fromkeys(items):
             if not item.readonly:

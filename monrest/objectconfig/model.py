@@ -273,13 +273,13 @@ class SiteModel:
         return ServiceHosts(self.objects, self.resolver)
 
     def find(self, kind: str, name: str) -> list[ConfigObject]:
-        """The real objects and the templates of a type that have a name (8.7)."""
+        """The real objects and the templates of a type that have a name."""
         name = core_text(name)
         found = [*self.names.real(kind, name), *self.names.templates(kind, name)]
         return list(dict.fromkeys(found))
 
     def service_definitions(self, host: str, description: str) -> list[ConfigObject]:
-        """The service definitions of a description that apply to a host (8.7)."""
+        """The service definitions of a description that apply to a host."""
         return self.service_hosts.definitions(core_text(host), core_text(description))
 
     def overlay(self, texts: Mapping[str, Overlay | None]) -> SiteModel:

@@ -379,7 +379,7 @@ class ConfiguredSite:
         return tuple(sorted(found & self.contacts.keys()))
 
     def contact_source(self, key: ServiceKey) -> ObjectRecord:
-        """The object whose contact lists count for a service: itself or its host (18.4)."""
+        """The object whose contact lists count for a service: itself or its host."""
         record = self.services[key]
         if record.is_set("contacts") or record.is_set("contact_groups"):
             return record

@@ -557,8 +557,8 @@ async def save(
     ``look`` gives a view whose merges with the disk are stored: the saved text must be found in
     the stash, whoever looks for it after a kill or with another database connection.
 
-    Saves of a site wait for each other, half a minute at most; then BusyError. Further errors
-    as of ``save.write``.
+    Saves of a site wait for each other, half a minute at most; then SaveRunningError. Further
+    errors as of ``write``.
     """
     async with disk.saving:
         room = await threads.run(lambda: SaveRoom.of(var_dir, disk.site))
@@ -590,7 +590,7 @@ async def save(
 async def lock(reactor: Any, stack: ExitStack, room: SaveRoom, shared: Sequence[str]) -> None:
     """Take the locks of other processes too; they have no queue, so ask again and again.
 
-    ``stack`` gives them back. Raises BusyError after half a minute.
+    ``stack`` gives them back. Raises SaveRunningError after half a minute.
     """
     end = reactor.seconds() + _PATIENCE
     while True:

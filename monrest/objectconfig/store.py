@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import orjson
 from attrs import field, frozen
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
 
 from monrest.objectconfig.model import Marks
 from monrest.store.tables import config_ids, config_stash, config_stashes
@@ -165,15 +165,14 @@ def row_of(file: StagedFile, stored: StagedFile | None = None) -> dict[str, Any]
 
 
 def store(site: str, user: str, change: StashChange) -> Callable[[Connection], str]:
-    """Work: write a change, and give the new version; OvertakenError when it comes too late."""
+    """Work: write a change, and give the new version; StashOvertakenError if it is too late."""
 
     def work(connection: Connection) -> str:
         if _version(connection, site, user) != change.version:
             raise StashOvertakenError
         for row in change.rows:
-            where = and_(_whose(site, user), config_stash.c.path == row["path"])
-            if not connection.execute(update(config_stash).where(where).values(row)).rowcount:
-                connection.execute(insert(config_stash).values(site=site, username=user, **row))
+            key = {"site": site, "username": user, "path": row["path"]}
+            _put(connection, config_stash, key, row)
         _forget(connection, site, user, change.forgotten)
         return _renewed(connection, site, user)
 
@@ -195,9 +194,17 @@ def _renewed(connection: Connection, site: str, user: str) -> str:
         connection.execute(delete(table).where(mine))
         return ""
     version = uuid4().hex
-    if not connection.execute(update(table).where(mine).values(version=version)).rowcount:
-        connection.execute(insert(table).values(site=site, username=user, version=version))
+    _put(connection, table, {"site": site, "username": user}, {"version": version})
     return version
+
+
+def _put(
+    connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]
+) -> None:
+    """Update the row with this key, or insert it."""
+    where = and_(*(table.c[name] == value for name, value in key.items()))
+    if not connection.execute(update(table).where(where).values(**values)).rowcount:
+        connection.execute(insert(table).values(**{**key, **values}))
 
 
 @frozen(kw_only=True)
@@ -300,13 +307,10 @@ def ids_of(
 
 def keep_ids(site: str, files: Mapping[str, tuple[str, bytes]]) -> Callable[[Connection], None]:
     """Work: keep the ids of files that are about to be saved, as hash and packed marks by path."""
-    table = config_ids
 
     def work(connection: Connection) -> None:
         for path, (content_hash, objects) in files.items():
-            where = and_(table.c.site == site, table.c.path == path)
             values = {"hash": content_hash, "objects": objects}
-            if not connection.execute(update(table).where(where).values(values)).rowcount:
-                connection.execute(insert(table).values(site=site, path=path, **values))
+            _put(connection, config_ids, {"site": site, "path": path}, values)
 
     return work
