@@ -20,11 +20,11 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 from monrest.demo.core import Core
-from monrest.demo.request import Aggregate, Condition, Request, RequestError, every
-from monrest.demo.tables import Column, Field, Part
+from monrest.demo.request import Aggregate, Request, RequestError, RowCondition, every
+from monrest.demo.tables import ObjectColumn, Part, ShownColumn
 from monrest.query.schema import EMPTY
 
-Steps: TypeAlias = Generator[None, None, bytes]
+AnswerSteps: TypeAlias = Generator[None, None, bytes]
 
 _FILTERED_AT_ONCE = 2000
 _CELLS_AT_ONCE = 20_000
@@ -32,7 +32,7 @@ _LARGEST_ANSWER = 500 * 1024 * 1024
 """Bytes of the largest answer."""
 
 
-def answer(core: Core, request: Request) -> Steps:
+def answer(core: Core, request: Request) -> AnswerSteps:
     """Make the body; every ``yield`` is a pause of at most some milliseconds of work.
 
     Raises RequestError 413 after the time limit or above the largest size.
@@ -44,7 +44,7 @@ def answer(core: Core, request: Request) -> Steps:
     total = len(rows)
     rows = _cut(_sorted(rows, request), request)
     shown = request.shown()
-    writer = RowWriter(layout, [item for _, item in shown])
+    writer = CellWriter(layout, [item for _, item in shown])
     pieces: list[str] = []
     size = 0
     step = max(_CELLS_AT_ONCE // max(len(shown), 1), 1)
@@ -150,7 +150,7 @@ _PERF = re.compile(r"('[^']*'|[^\s=']+)=([-+]?[0-9.]+)")
 _SMALLEST = -9223372036854775808
 
 
-def _statistics(rows: list[Any], request: Request, layout: Format) -> Steps:
+def _statistics(rows: list[Any], request: Request, layout: Format) -> AnswerSteps:
     """A result row for each group, by its texts: these, then the values."""
     groups = yield from _grouped(rows, request)
     functions = [_function(stat) for stat in request.stats]
@@ -191,7 +191,7 @@ def _grouped(
     return groups
 
 
-def _group_text(item: Field | None, plain: Format) -> Callable[[Any], str]:
+def _group_text(item: ShownColumn | None, plain: Format) -> Callable[[Any], str]:
     """How a group is told by a column: lists and counters are no groups for a real core."""
     if item is None:
         return lambda _row: ""
@@ -213,8 +213,8 @@ def _written(value: Any, layout: Format) -> str:
     return f"{value:.10e}"
 
 
-def _function(stat: Condition | Aggregate) -> Callable[[list[Any]], Any]:
-    if isinstance(stat, Condition):
+def _function(stat: RowCondition | Aggregate) -> Callable[[list[Any]], Any]:
+    if isinstance(stat, RowCondition):
         holds = stat.holds
         return lambda rows: sum(map(bool, map(holds, rows)))
     if stat.field is None:
@@ -346,7 +346,7 @@ class Format:
             self.strings = encode_basestring_ascii
             self.lists, self.dicts = _json_list, _json_dict
 
-    def encoder(self, base: Column) -> Encode:
+    def encoder(self, base: ObjectColumn) -> Encode:
         """The function that writes a column's values."""
         if base.style == "micro":
             return _MICRO
@@ -408,7 +408,7 @@ def spoil(text: str) -> str:
 
 
 @define(eq=False)
-class _Run:
+class _Neighbours:
     """Neighbouring columns of one part, written together and once for each joined object."""
 
     part: Part | None
@@ -435,19 +435,19 @@ class _Run:
 
 
 @define(eq=False)
-class RowWriter:
+class CellWriter:
     """Writes rows of a table, some at a time. ``fields`` holds None for unknown columns."""
 
     format: Format
-    fields: Sequence[Field | None]
-    _runs: list[_Run] = field(init=False)
+    fields: Sequence[ShownColumn | None]
+    _runs: list[_Neighbours] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._runs = []
         for part, items in groupby(self.fields, lambda item: None if item is None else item.part):
             self._runs.append(self._run(part, list(items)))
 
-    def _run(self, part: Part | None, fields: Sequence[Field | None]) -> _Run:
+    def _run(self, part: Part | None, fields: Sequence[ShownColumn | None]) -> _Neighbours:
         writers = []
         constants = []
         for item in fields:
@@ -458,7 +458,7 @@ class RowWriter:
             writers.append((item.base.get, encode))
             constants.append(encode(EMPTY[item.base.type]))
         between = self.format.between_cells
-        return _Run(part, writers, between.join(constants), between)
+        return _Neighbours(part, writers, between.join(constants), between)
 
     def write(self, rows: list[Any]) -> str:
         """The text of complete rows."""

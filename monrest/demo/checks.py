@@ -15,7 +15,7 @@ from monrest.demo.objects import (
     UNREACHABLE,
     UP,
     Host,
-    Target,
+    HostOrService,
 )
 
 LOW_FLAP, HIGH_FLAP = 20.0, 30.0
@@ -59,7 +59,7 @@ def reachable_state(host: Host, state: int) -> int:
     return DOWN
 
 
-def process(core: Core, target: Target, result: Result) -> None:
+def process(core: Core, target: HostOrService, result: Result) -> None:
     """Take a check result."""
     now = core.now()
     state = result.state
@@ -109,7 +109,7 @@ def process(core: Core, target: Target, result: Result) -> None:
         core.tell("state")
 
 
-def _attempt(target: Target, state: int, *, first: bool, at_once: bool) -> None:
+def _attempt(target: HostOrService, state: int, *, first: bool, at_once: bool) -> None:
     """Set attempt and state type for the new state; ``target.state`` is still the old one."""
     most = max(target.max_check_attempts, 1)
     if state == 0:
@@ -124,7 +124,7 @@ def _attempt(target: Target, state: int, *, first: bool, at_once: bool) -> None:
         target.state_type = HARD if target.current_attempt >= most else SOFT
 
 
-def _alert(core: Core, target: Target, state_type: int) -> None:
+def _alert(core: Core, target: HostOrService, state_type: int) -> None:
     """Log the alert and the event handlers of a state."""
     kind = target.kind.upper()
     told = (
@@ -154,7 +154,7 @@ def percent_change(states: list[int]) -> float:
     return total * 100 / (_HISTORY - 1)
 
 
-def _flapping(core: Core, target: Target, state: int) -> None:
+def _flapping(core: Core, target: HostOrService, state: int) -> None:
     if target.letter(state) not in target.flap_detection_options:
         return
     target.recent_states.append(state)
@@ -179,7 +179,7 @@ def _flapping(core: Core, target: Target, state: int) -> None:
         stop_flapping(core, target, "STOPPED", f"stopped flapping {change}")
 
 
-def stop_flapping(core: Core, target: Target, word: str, text: str) -> None:
+def stop_flapping(core: Core, target: HostOrService, word: str, text: str) -> None:
     """An object flaps no longer, or is not watched any more (DISABLED)."""
     if not target.is_flapping:
         return
@@ -192,7 +192,7 @@ def stop_flapping(core: Core, target: Target, word: str, text: str) -> None:
     core.changed(target)
 
 
-def _flap_log(core: Core, target: Target, word: str, text: str) -> None:
+def _flap_log(core: Core, target: HostOrService, word: str, text: str) -> None:
     kind = target.kind
     core.note(
         f"{kind.upper()} FLAPPING ALERT: {target.label};{word}; {kind.capitalize()} appears to "

@@ -21,12 +21,12 @@ from monrest.demo.downtimes import (
     schedule,
 )
 from monrest.demo.notifications import notify
-from monrest.demo.objects import MODIFIED, Contact, Downtime, Host, Target
+from monrest.demo.objects import MODIFIED, CoreContact, CoreDowntime, Host, HostOrService
 from monrest.demo.simulation import Simulation
 
 
 @frozen
-class Argument:
+class ExternalArgument:
     """One argument. ``type`` is an object type, id, ulong, int, bool, timestamp or str.
 
     ``optional`` arguments may be empty or missing, and are then None or empty text.
@@ -38,7 +38,7 @@ class Argument:
 
 
 @frozen
-class Order:
+class GivenCommand:
     """A command that was given: its name, and its arguments by name.
 
     An argument that names an object is the object itself.
@@ -57,13 +57,13 @@ class Order:
         return self.simulation.core
 
     @property
-    def target(self) -> Target:
+    def target(self) -> HostOrService:
         """The host or service that the first argument names."""
-        target: Target = self["host_name"] if "host_name" in self.values else self["service"]
+        target: HostOrService = self["host_name"] if "host_name" in self.values else self["service"]
         return target
 
     @property
-    def targets(self) -> list[Target]:
+    def targets(self) -> list[HostOrService]:
         """The same, or the members of the group that the first argument names."""
         for name in ("hostgroup_name", "servicegroup_name"):
             if name in self.values:
@@ -75,19 +75,19 @@ class Order:
         """1 for ENABLE and START, 0 for DISABLE and STOP."""
         return int(self.name.startswith(("ENABLE", "START")))
 
-    def is_for(self, target: Target) -> bool:
+    def is_for(self, target: HostOrService) -> bool:
         """Whether the command is for objects of this kind."""
         return ("_SVC_" in self.name) is not isinstance(target, Host)
 
 
-Obey: TypeAlias = Callable[[Order], None]
+Obey: TypeAlias = Callable[[GivenCommand], None]
 
 
 @frozen
-class Command:
+class ExternalCommand:
     """A command: its arguments in order and the function that obeys."""
 
-    arguments: tuple[Argument, ...]
+    arguments: tuple[ExternalArgument, ...]
     obey: Obey
 
 
@@ -126,12 +126,12 @@ def run(simulation: Simulation, line: str) -> str | None:
         # Newlines of arguments stay two characters in the log.
         text = name if rest is None else f"{name};{rest}"
         core.note(f"EXTERNAL COMMAND: {text}")
-    command.obey(Order(simulation, name, values))
+    command.obey(GivenCommand(simulation, name, values))
     core.tell("command")
     return None
 
 
-def _split(rest: str | None, command: Command) -> list[str]:
+def _split(rest: str | None, command: ExternalCommand) -> list[str]:
     """Fields of the arguments; a text at the end keeps its semicolons."""
     if rest is None:
         return []
@@ -141,11 +141,11 @@ def _split(rest: str | None, command: Command) -> list[str]:
     return rest.split(";")
 
 
-def _width(argument: Argument) -> int:
+def _width(argument: ExternalArgument) -> int:
     return 2 if argument.type == "service" else 1
 
 
-def _read_arguments(core: Core, command: Command, parts: list[str]) -> dict[str, Any]:
+def _read_arguments(core: Core, command: ExternalCommand, parts: list[str]) -> dict[str, Any]:
     """Check and convert the arguments. Raises CommandError."""
     values: dict[str, Any] = {}
     position = 0
@@ -166,7 +166,7 @@ def _read_arguments(core: Core, command: Command, parts: list[str]) -> dict[str,
     return values
 
 
-def _convert(core: Core, argument: Argument, number: int, taken: list[str]) -> Any:
+def _convert(core: Core, argument: ExternalArgument, number: int, taken: list[str]) -> Any:
     kind, text = argument.type, taken[0]
     if kind == "str":
         return text
@@ -179,7 +179,7 @@ def _convert(core: Core, argument: Argument, number: int, taken: list[str]) -> A
     return found
 
 
-def _number(argument: Argument, position: int, text: str) -> int:
+def _number(argument: ExternalArgument, position: int, text: str) -> int:
     kind = "ulong" if argument.type in ("id", "timestamp") else argument.type
     shown = "ulong" if argument.type == "id" else argument.type
     where = f"Couldn't parse {shown} argument {argument.name} (argument {position})"
@@ -197,7 +197,7 @@ def _number(argument: Argument, position: int, text: str) -> int:
     return value
 
 
-def _invalid(argument: Argument, kind: str, position: int) -> CommandError:
+def _invalid(argument: ExternalArgument, kind: str, position: int) -> CommandError:
     return CommandError(
         f"Failed validation of {argument.name} as type {kind} (argument {position})"
     )
@@ -205,22 +205,22 @@ def _invalid(argument: Argument, kind: str, position: int) -> CommandError:
 
 # -------------------------------------------------------------------- which objects
 
-Pick: TypeAlias = Callable[[Order], Iterable[Target]]
+Pick: TypeAlias = Callable[[GivenCommand], Iterable[HostOrService]]
 
 
-def _targets(order: Order) -> list[Target]:
-    return order.targets
+def _targets(given: GivenCommand) -> list[HostOrService]:
+    return given.targets
 
 
-def _hosts(order: Order) -> list[Host]:
+def _hosts(given: GivenCommand) -> list[Host]:
     """The hosts among the objects, or of the services among them, each once."""
-    return list({id(item.host): item.host for item in order.targets}.values())
+    return list({id(item.host): item.host for item in given.targets}.values())
 
 
-def _services(order: Order) -> list[Target]:
+def _services(given: GivenCommand) -> list[HostOrService]:
     """The services among the objects; those of hosts among them."""
-    found: list[Target] = []
-    for item in order.targets:
+    found: list[HostOrService] = []
+    for item in given.targets:
         found += item.services if isinstance(item, Host) else [item]
     return found
 
@@ -237,12 +237,12 @@ def _behind(host: Host) -> Iterator[Host]:
             yield child
 
 
-def _with_children(order: Order) -> Iterable[Target]:
-    return [order["host_name"], *_behind(order["host_name"])]
+def _with_children(given: GivenCommand) -> Iterable[HostOrService]:
+    return [given["host_name"], *_behind(given["host_name"])]
 
 
-def _beyond(order: Order) -> Iterable[Target]:
-    for host in _behind(order["host_name"]):
+def _beyond(given: GivenCommand) -> Iterable[HostOrService]:
+    for host in _behind(given["host_name"]):
         yield host
         yield from host.services
 
@@ -253,9 +253,9 @@ def _beyond(order: Order) -> Iterable[Target]:
 def _switching(attribute: str, pick: Pick) -> Obey:
     """Switch one thing of objects on or off; nothing happens to those where it is so already."""
 
-    def obey(order: Order) -> None:
-        core, value = order.core, order.switches_on
-        for target in pick(order):
+    def obey(given: GivenCommand) -> None:
+        core, value = given.core, given.switches_on
+        for target in pick(given):
             if getattr(target, attribute) == value:
                 continue
             target.change(attribute, value)
@@ -264,61 +264,61 @@ def _switching(attribute: str, pick: Pick) -> Obey:
                 stop_flapping(core, target, "DISABLED", text)
             if attribute == "active_checks_enabled" and value and target.check_command:
                 span = max(target.check_interval * INTERVAL_LENGTH, 1)
-                order.simulation.plan(target, core.wall.now() + core.rng.random() * span)
+                given.simulation.plan(target, core.wall.now() + core.rng.random() * span)
             core.changed(target)
 
     return obey
 
 
 def _setting(argument: str, attribute: str) -> Obey:
-    def obey(order: Order) -> None:
-        target, value = order.target, order[argument]
+    def obey(given: GivenCommand) -> None:
+        target, value = given.target, given[argument]
         target.change(attribute, getattr(value, "name", value))
-        order.core.changed(target)
+        given.core.changed(target)
 
     return obey
 
 
-def _variable(order: Order) -> None:
+def _variable(given: GivenCommand) -> None:
     """Only variables that the configuration has can be changed."""
-    target = order["contact_name"] if "contact_name" in order.values else order.target
-    name = order["varname"].upper().removeprefix("_")
+    target = given["contact_name"] if "contact_name" in given.values else given.target
+    name = given["varname"].upper().removeprefix("_")
     if name in target.custom_variables:
-        target.custom_variables[name] = order["varvalue"]
+        target.custom_variables[name] = given["varvalue"]
         target.modified_attributes |= MODIFIED["custom_variable"]
-        if not isinstance(target, Contact):
-            order.core.changed(target)
+        if not isinstance(target, CoreContact):
+            given.core.changed(target)
 
 
 def _present(argument: str, attribute: str) -> Obey:
     """Set what belongs to the present state and no configuration."""
 
-    def obey(order: Order) -> None:
-        setattr(order.target, attribute, order[argument])
-        order.core.changed(order.target)
+    def obey(given: GivenCommand) -> None:
+        setattr(given.target, attribute, given[argument])
+        given.core.changed(given.target)
 
     return obey
 
 
 def _contacts_switching(attribute: str) -> Obey:
-    def obey(order: Order) -> None:
-        if "contact_name" in order.values:
-            contacts = [order["contact_name"]]
+    def obey(given: GivenCommand) -> None:
+        if "contact_name" in given.values:
+            contacts = [given["contact_name"]]
         else:
-            known = order.core.inventory.contacts
-            contacts = [known[name] for name in order["contactgroup_name"].members]
+            known = given.core.inventory.contacts
+            contacts = [known[name] for name in given["contactgroup_name"].members]
         for contact in contacts:
-            if getattr(contact, attribute) != order.switches_on:
-                setattr(contact, attribute, order.switches_on)
+            if getattr(contact, attribute) != given.switches_on:
+                setattr(contact, attribute, given.switches_on)
                 contact.modified_attributes |= MODIFIED["notifications_enabled"]
 
     return obey
 
 
 def _contact_period(attribute: str) -> Obey:
-    def obey(order: Order) -> None:
-        contact = order["contact_name"]
-        setattr(contact, attribute, order["timeperiod"].name)
+    def obey(given: GivenCommand) -> None:
+        contact = given["contact_name"]
+        setattr(contact, attribute, given["timeperiod"].name)
         contact.modified_attributes |= MODIFIED["notification_timeperiod"]
 
     return obey
@@ -328,28 +328,28 @@ def _contact_period(attribute: str) -> Obey:
 
 
 def _program_switching(attribute: str) -> Obey:
-    def obey(order: Order) -> None:
-        setattr(order.core.switches, attribute, order.switches_on)
-        order.core.tell("program")
+    def obey(given: GivenCommand) -> None:
+        setattr(given.core.switches, attribute, given.switches_on)
+        given.core.tell("program")
 
     return obey
 
 
 def _program_setting(attribute: str) -> Obey:
-    def obey(order: Order) -> None:
-        setattr(order.core.switches, attribute, order["event_handler_command"])
-        order.core.tell("program")
+    def obey(given: GivenCommand) -> None:
+        setattr(given.core.switches, attribute, given["event_handler_command"])
+        given.core.tell("program")
 
     return obey
 
 
-def _log(order: Order) -> None:
-    order.core.note(order["message"])
+def _log(given: GivenCommand) -> None:
+    given.core.note(given["message"])
 
 
-def _restart(order: Order) -> None:
+def _restart(given: GivenCommand) -> None:
     """A restart keeps all states, as with a retention file, and is seen by its start time."""
-    core = order.core
+    core = given.core
     core.note("Caught 'Hangup', restarting...")
     if core.restart is not None:
         core.restart()
@@ -358,60 +358,60 @@ def _restart(order: Order) -> None:
     core.tell("program")
 
 
-def _nothing(_order: Order) -> None:
+def _nothing(_order: GivenCommand) -> None:
     """Saving state has nothing to save here; stopping is for who started the simulation."""
 
 
 # -------------------------------------------------------------------- downtimes
 
 
-def _plan_downtime(order: Order, target: Target, trigger: int) -> Downtime | None:
+def _plan_downtime(given: GivenCommand, target: HostOrService, trigger: int) -> CoreDowntime | None:
     return schedule(
-        order.core,
+        given.core,
         target,
-        start=order["start_time"],
-        end=order["end_time"],
-        fixed=order["fixed"],
+        start=given["start_time"],
+        end=given["end_time"],
+        fixed=given["fixed"],
         triggered_by=trigger,
-        duration=order["duration"],
-        author=order["author"],
-        comment=order["comment"],
+        duration=given["duration"],
+        author=given["author"],
+        comment=given["comment"],
     )
 
 
 def _downtimes(pick: Pick) -> Obey:
-    def obey(order: Order) -> None:
-        for target in pick(order):
-            _plan_downtime(order, target, order["trigger_id"])
+    def obey(given: GivenCommand) -> None:
+        for target in pick(given):
+            _plan_downtime(given, target, given["trigger_id"])
 
     return obey
 
 
-def _propagated(order: Order) -> None:
-    trigger = order["trigger_id"]
-    first = _plan_downtime(order, order.target, trigger)
-    if "TRIGGERED" in order.name and first is not None:
+def _propagated(given: GivenCommand) -> None:
+    trigger = given["trigger_id"]
+    first = _plan_downtime(given, given.target, trigger)
+    if "TRIGGERED" in given.name and first is not None:
         trigger = first.id
-    for child in _behind(order["host_name"]):
-        _plan_downtime(order, child, trigger)
+    for child in _behind(given["host_name"]):
+        _plan_downtime(given, child, trigger)
 
 
-def _delete_downtime(order: Order) -> None:
-    found = order.core.downtimes.get(order["downtime_id"])
-    if found is not None and order.is_for(found.target):
-        cancel(order.core, found.id)
+def _delete_downtime(given: GivenCommand) -> None:
+    found = given.core.downtimes.get(given["downtime_id"])
+    if found is not None and given.is_for(found.target):
+        cancel(given.core, found.id)
 
 
-def _delete_downtimes(order: Order) -> None:
+def _delete_downtimes(given: GivenCommand) -> None:
     """Delete the downtimes that fit every given filter; without any filter none."""
-    values = order.values
+    values = given.values
     host, service = values.get("hostname", ""), values.get("service_desc", "")
     start, comment = values["start_time"], values["comment"]
     group = values.get("hostgroup_name")
     if not (host or service or start or comment or group):
         return
     members = None if group is None else {item.name for item in group.members}
-    for downtime in list(order.core.downtimes.values()):
+    for downtime in list(given.core.downtimes.values()):
         target = downtime.target
         if (
             (not host or target.host.name == host)
@@ -420,79 +420,79 @@ def _delete_downtimes(order: Order) -> None:
             and (not start or downtime.start_time == start)
             and (not comment or downtime.comment == comment)
         ):
-            cancel(order.core, downtime.id)
+            cancel(given.core, downtime.id)
 
 
 # -------------------------------------------------------------------- comments, acknowledgements
 
 
-def _acknowledge(order: Order) -> None:
+def _acknowledge(given: GivenCommand) -> None:
     acknowledge(
-        order.core,
-        order.target,
-        sticky=order["sticky"],
-        send=order["notify"],
-        persistent=order["persistent"],
-        end=order.values.get("timestamp") or 0,
-        author=order["author"],
-        comment=order["comment"],
+        given.core,
+        given.target,
+        sticky=given["sticky"],
+        send=given["notify"],
+        persistent=given["persistent"],
+        end=given.values.get("timestamp") or 0,
+        author=given["author"],
+        comment=given["comment"],
     )
 
 
-def _remove_acknowledgement(order: Order) -> None:
-    remove_acknowledgement(order.core, order.target)
+def _remove_acknowledgement(given: GivenCommand) -> None:
+    remove_acknowledgement(given.core, given.target)
 
 
-def _add_comment(order: Order) -> None:
-    author, text, persistent = order["author"], order["comment"], order["persistent"]
-    order.core.add_comment(order.target, author, text, persistent=persistent, source=1)
+def _add_comment(given: GivenCommand) -> None:
+    author, text, persistent = given["author"], given["comment"], given["persistent"]
+    given.core.add_comment(given.target, author, text, persistent=persistent, source=1)
 
 
-def _delete_comment(order: Order) -> None:
-    found = order.core.comments.get(order["comment_id"])
-    if found is not None and order.is_for(found.target):
-        order.core.delete_comment(found.id)
+def _delete_comment(given: GivenCommand) -> None:
+    found = given.core.comments.get(given["comment_id"])
+    if found is not None and given.is_for(found.target):
+        given.core.delete_comment(found.id)
 
 
-def _delete_comments(order: Order) -> None:
-    for number in list(order.target.comments):
-        order.core.delete_comment(number)
+def _delete_comments(given: GivenCommand) -> None:
+    for number in list(given.target.comments):
+        given.core.delete_comment(number)
 
 
 # -------------------------------------------------------------------- checks, notifications
 
 
 def _schedule_checks(pick: Pick) -> Obey:
-    def obey(order: Order) -> None:
-        forced = "FORCED" in order.name
-        for target in pick(order):
+    def obey(given: GivenCommand) -> None:
+        forced = "FORCED" in given.name
+        for target in pick(given):
             if target.check_command and (forced or target.active_checks_enabled):
-                at = max(order["check_time"], order.core.wall.now())
-                order.simulation.plan(target, at, forced=forced)
-                order.core.changed(target)
+                at = max(given["check_time"], given.core.wall.now())
+                given.simulation.plan(target, at, forced=forced)
+                given.core.changed(target)
 
     return obey
 
 
-def _result(order: Order) -> None:
+def _result(given: GivenCommand) -> None:
     """A passive result; of an object that takes none, nothing happens."""
-    core, target, state = order.core, order.target, order["status_code"]
+    core, target, state = given.core, given.target, given["status_code"]
     accepting = getattr(core.switches, f"accept_passive_{target.kind}_checks")
     most = 2 if isinstance(target, Host) else 3
     if not (accepting and target.accept_passive_checks) or state > most:
         return
-    first, lines, perf = split_output(order["plugin_output"])
+    first, lines, perf = split_output(given["plugin_output"])
     core.note(f"PASSIVE {target.kind.upper()} CHECK: {target.label};{state};{first}")
     result = Result(state=state, output=first, long_output=lines, perf_data=perf, passive=True)
     process(core, target, result)
 
 
-def _custom_notification(order: Order) -> None:
-    core, target, options = order.core, order.target, order["options"]
+def _custom_notification(given: GivenCommand) -> None:
+    core, target, options = given.core, given.target, given["options"]
     if options & 4:
         target.current_notification_number += 1
     forced = bool(options & 2)
-    notify(core, target, "CUSTOM", order["author"], order["comment"], forced=forced)
+    notify(core, target, "CUSTOM", given["author"], given["comment"], forced=forced)
     core.changed(target)
 
 
@@ -659,7 +659,7 @@ _STARTED: Mapping[str, tuple[str, Obey]] = {
 """Commands that begin with START and STOP."""
 
 
-def _commands() -> dict[str, Command]:
+def _commands() -> dict[str, ExternalCommand]:
     """Every command that the tables tell, for hosts and for services."""
     rows = [
         *_PLAIN.items(),
@@ -675,18 +675,18 @@ def _commands() -> dict[str, Command]:
     for name, (arguments, obey) in rows:
         kinds = (("HOST", _HOST), ("SVC", _SERVICE)) if "{}" in name else (("", ""),)
         for kind, owner in kinds:
-            found[name.format(kind)] = Command(_arguments(arguments.format(owner)), obey)
+            found[name.format(kind)] = ExternalCommand(_arguments(arguments.format(owner)), obey)
     return found
 
 
-def _arguments(text: str) -> tuple[Argument, ...]:
+def _arguments(text: str) -> tuple[ExternalArgument, ...]:
     """Read ``host_name:host;comment:str?``; a question mark makes one optional."""
     found = []
     for item in filter(None, text.split(";")):
         name, _, kind = item.partition(":")
-        found.append(Argument(name, kind.rstrip("?"), kind.endswith("?")))
+        found.append(ExternalArgument(name, kind.rstrip("?"), kind.endswith("?")))
     return tuple(found)
 
 
-COMMANDS: Mapping[str, Command] = _commands()
+COMMANDS: Mapping[str, ExternalCommand] = _commands()
 """Every command the core knows, by name."""

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.clock import WallClock
 from monrest.demo.inventory import Inventory
 from monrest.demo.logbook import Logbook
-from monrest.demo.objects import Comment, Downtime, Target
+from monrest.demo.objects import Comment, CoreDowntime, HostOrService
 from monrest.query.sendable import COUNTERS
 
 PROGRAM_VERSION = "1.5.2-demo"
@@ -61,7 +61,7 @@ class Core:
     log: Logbook = field(factory=Logbook)
     switches: Switches = field(factory=Switches)
     comments: dict[int, Comment] = field(factory=dict)
-    downtimes: dict[int, Downtime] = field(factory=dict)
+    downtimes: dict[int, CoreDowntime] = field(factory=dict)
     program_start: int = 0
     pid: int = 0
     last_command_check: int = 0
@@ -70,12 +70,12 @@ class Core:
     rates: dict[str, float] = field(factory=lambda: dict.fromkeys(COUNTERS, 0.0))
     state_serial: int = 0
     """Grows with every change of a state, so that sums over objects can be remembered."""
+    waiting: list[Callable[[str], None]] = field(factory=list)
+    """Called with the trigger word of everything that happens."""
     restart: Callable[[], None] | None = None
     """Reads the object files again and starts with them; None: they stay as they are."""
     _comment_id: int = 0
     _downtime_id: int = 0
-    _waiting: dict[int, Callable[[str], None]] = field(factory=dict)
-    _waiter_id: int = 0
     _periods: dict[str, int] = field(factory=dict)
     _periods_at: int = -1
 
@@ -111,27 +111,16 @@ class Core:
         found = [*self.inventory.targets(), *self.inventory.contacts.values()]
         return any("" in one.custom_variables.values() for one in found)
 
-    def changed(self, target: Target) -> None:
+    def changed(self, target: HostOrService) -> None:
         """Note that an object's status is new."""
         target.last_update = self.wall.now()
         self.state_serial += 1
 
     # ------------------------------------------------------------------ waiting clients
 
-    def wait(self, wake: Callable[[str], None]) -> Callable[[], None]:
-        """Call ``wake`` with the trigger word of everything that happens; answers the undoing."""
-        self._waiter_id += 1
-        number = self._waiter_id
-        self._waiting[number] = wake
-
-        def stop() -> None:
-            self._waiting.pop(number, None)
-
-        return stop
-
     def tell(self, trigger: str) -> None:
         """Wake everybody who waits for a trigger: check, state, log, downtime, comment ..."""
-        for wake in list(self._waiting.values()):
+        for wake in list(self.waiting):
             wake(trigger)
 
     def _logged(self) -> None:
@@ -142,7 +131,7 @@ class Core:
 
     def add_comment(
         self,
-        target: Target,
+        target: HostOrService,
         author: str,
         text: str,
         *,

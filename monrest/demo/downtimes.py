@@ -6,12 +6,12 @@ import time
 
 from monrest.demo.core import Core
 from monrest.demo.notifications import notify
-from monrest.demo.objects import Downtime, Service, Target
+from monrest.demo.objects import CoreDowntime, HostOrService, Service
 
 _PROCESS = "(Naemon Process)"
 
 
-def _log(core: Core, target: Target, word: str, text: str) -> None:
+def _log(core: Core, target: HostOrService, word: str, text: str) -> None:
     core.note(f"{target.kind.upper()} DOWNTIME ALERT: {target.label};{word}; {text}")
 
 
@@ -25,7 +25,7 @@ def _span(seconds: int) -> str:
 
 def schedule(
     core: Core,
-    target: Target,
+    target: HostOrService,
     *,
     start: int,
     end: int,
@@ -34,7 +34,7 @@ def schedule(
     duration: int,
     author: str,
     comment: str,
-) -> Downtime | None:
+) -> CoreDowntime | None:
     """Plan a downtime with its comment.
 
     None when it is over already, ends before it starts, lasts no time or waits for a downtime
@@ -68,7 +68,7 @@ def schedule(
             f"Notifications for the {kind} will not be sent out during that time period."
         )
     note = core.add_comment(target, _PROCESS, text, entry_type=2, persistent=0)
-    downtime = Downtime(
+    downtime = CoreDowntime(
         id=core.next_downtime_id(),
         target=target,
         author=author,
@@ -95,7 +95,7 @@ def schedule(
     return downtime
 
 
-def advance(core: Core, downtime: Downtime) -> None:
+def advance(core: Core, downtime: CoreDowntime) -> None:
     """Start or end a downtime if it is time for it."""
     now = core.now()
     if downtime.started:
@@ -117,7 +117,7 @@ def advance_all(core: Core) -> None:
         advance(core, downtime)
 
 
-def start_downtime(core: Core, downtime: Downtime) -> None:
+def start_downtime(core: Core, downtime: CoreDowntime) -> None:
     """The downtime takes effect, and with it those that it triggers."""
     if downtime.started:
         return
@@ -137,7 +137,7 @@ def start_downtime(core: Core, downtime: Downtime) -> None:
             start_downtime(core, other)
 
 
-def _stop(core: Core, downtime: Downtime) -> None:
+def _stop(core: Core, downtime: CoreDowntime) -> None:
     target, kind = downtime.target, downtime.target.kind
     target.scheduled_downtime_depth -= 1
     if not target.scheduled_downtime_depth:
@@ -166,7 +166,7 @@ def cancel(core: Core, number: int) -> bool:
     return True
 
 
-def _drop(core: Core, downtime: Downtime) -> None:
+def _drop(core: Core, downtime: CoreDowntime) -> None:
     target = downtime.target
     core.downtimes.pop(downtime.id, None)
     target.downtimes.pop(downtime.id, None)
@@ -182,7 +182,7 @@ def _drop(core: Core, downtime: Downtime) -> None:
 
 def acknowledge(
     core: Core,
-    target: Target,
+    target: HostOrService,
     *,
     sticky: int,
     send: int,
@@ -205,7 +205,7 @@ def acknowledge(
     core.changed(target)
 
 
-def remove_acknowledgement(core: Core, target: Target, word: str = "") -> None:
+def remove_acknowledgement(core: Core, target: HostOrService, word: str = "") -> None:
     """Take an acknowledgement back, with its comments that are not persistent.
 
     ``word`` is logged, for example EXPIRED.

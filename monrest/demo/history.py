@@ -9,7 +9,7 @@ from attrs import define, frozen
 
 from monrest.demo.core import INTERVAL_LENGTH, PROGRAM_VERSION, Core
 from monrest.demo.downtimes import acknowledge, schedule
-from monrest.demo.objects import HARD, SOFT, STATE_TYPES, Host, Service, Target
+from monrest.demo.objects import HARD, SOFT, STATE_TYPES, Host, HostOrService, Service
 from monrest.demo.simulation import behaviour, is_simulated, output_of
 from monrest.objectconfig.timeperiods import Timeperiod
 
@@ -67,7 +67,9 @@ def _open(incidents: list[Incident] | None) -> Incident | None:
     return incidents[-1] if incidents and incidents[-1].end is None else None
 
 
-def _incidents(rng: Random, target: Target, begin: int, now: int, rate: float) -> list[Incident]:
+def _incidents(
+    rng: Random, target: HostOrService, begin: int, now: int, rate: float
+) -> list[Incident]:
     word = behaviour(target)
     if word == "steady":
         return []
@@ -95,7 +97,9 @@ def _incidents(rng: Random, target: Target, begin: int, now: int, rate: float) -
     return found
 
 
-def _present(core: Core, target: Target, incidents: list[Incident], begin: int, now: int) -> None:
+def _present(
+    core: Core, target: HostOrService, incidents: list[Incident], begin: int, now: int
+) -> None:
     """Set the state that the incidents lead to."""
     rng = core.rng
     last = incidents[-1] if incidents else None
@@ -134,7 +138,7 @@ def _present(core: Core, target: Target, incidents: list[Incident], begin: int, 
     target.recent_states.append(state)
 
 
-def _lines(core: Core, target: Target, incidents: list[Incident]) -> list[_Line]:
+def _lines(core: Core, target: HostOrService, incidents: list[Incident]) -> list[_Line]:
     """What incidents left in the log: soft alerts, the hard one, notifications, the recovery."""
     found: list[_Line] = []
     kind, name = target.kind.upper(), target.label
@@ -164,7 +168,7 @@ def _lines(core: Core, target: Target, incidents: list[Incident]) -> list[_Line]
     return found
 
 
-def _told(core: Core, target: Target, moment: int, word: str, output: str) -> list[_Line]:
+def _told(core: Core, target: HostOrService, moment: int, word: str, output: str) -> list[_Line]:
     if not target.notifications_enabled:
         return []
     found = []
@@ -241,7 +245,7 @@ def _midnights(core: Core, begin: int, now: int) -> list[int]:
         found.append(midnight)
 
 
-def _state_at(target: Target, incidents: list[Incident] | None, moment: int) -> str:
+def _state_at(target: HostOrService, incidents: list[Incident] | None, moment: int) -> str:
     start = f"CURRENT {target.kind.upper()} STATE: {target.label}"
     if incidents is None:
         return f"{start};{target.state_name()};HARD;1;"
@@ -253,7 +257,7 @@ def _state_at(target: Target, incidents: list[Incident] | None, moment: int) -> 
     return f"{start};{target.state_name(state)};HARD;{attempt};{target.plugin_output}"
 
 
-def _work_of_people(core: Core, simulated: list[Target], now: int) -> None:
+def _work_of_people(core: Core, simulated: list[HostOrService], now: int) -> None:
     """Some acknowledgements, downtimes and comments, so that every kind is to be seen."""
     problems = [item for item in simulated if item.state]
     author = next(iter(core.inventory.contacts), "admin")

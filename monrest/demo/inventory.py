@@ -9,15 +9,15 @@ from attrs import define, field, fields
 
 from monrest.demo.objects import (
     Checkable,
-    Command,
-    Contact,
+    CheckCommand,
     ContactGroup,
+    CoreContact,
     DependsOn,
     Host,
     HostGroup,
+    HostOrService,
     Service,
     ServiceGroup,
-    Target,
 )
 from monrest.objectconfig.definitions import ObjectRecord, parse
 from monrest.objectconfig.registration import ConfiguredSite, build
@@ -32,9 +32,9 @@ _GROUP_TEXTS = ("alias", "notes", "notes_url", "action_url")
 class Inventory:
     """All objects of the core by name, in the order of the files."""
 
-    commands: dict[str, Command] = field(factory=dict)
+    commands: dict[str, CheckCommand] = field(factory=dict)
     timeperiods: dict[str, Timeperiod] = field(factory=dict)
-    contacts: dict[str, Contact] = field(factory=dict)
+    contacts: dict[str, CoreContact] = field(factory=dict)
     contactgroups: dict[str, ContactGroup] = field(factory=dict)
     hosts: dict[str, Host] = field(factory=dict)
     services: dict[tuple[str, str], Service] = field(factory=dict)
@@ -48,11 +48,11 @@ class Inventory:
             table.clear()
             table.update(getattr(other, one.name))
 
-    def targets(self) -> list[Target]:
+    def targets(self) -> list[HostOrService]:
         """All hosts, then all services."""
         return [*self.hosts.values(), *self.services.values()]
 
-    def find(self, host: str, description: str = "") -> Target | None:
+    def find(self, host: str, description: str = "") -> HostOrService | None:
         """A service, or the host when there is no description."""
         return self.services.get((host, description)) if description else self.hosts.get(host)
 
@@ -61,7 +61,7 @@ def make_inventory(site: ConfiguredSite) -> Inventory:
     """Make the core's objects. The site has been checked already."""
     found = Inventory(timeperiods=dict(site.timeperiods))
     for number, (name, record) in enumerate(site.commands.items()):
-        found.commands[name] = Command(number, name, record.text("command_line"))
+        found.commands[name] = CheckCommand(number, name, record.text("command_line"))
     _contacts(site, found)
     for number, (name, record) in enumerate(site.hosts.items()):
         found.hosts[name] = _host(site, number, record)
@@ -80,7 +80,7 @@ def make_inventory(site: ConfiguredSite) -> Inventory:
     return found
 
 
-def expand(text: str, target: Target) -> str:
+def expand(text: str, target: HostOrService) -> str:
     """Replace the macros of configuration texts; unknown ones stay."""
 
     def value(match: re.Match[str]) -> str:
@@ -110,21 +110,20 @@ def _contacts(site: ConfiguredSite, found: Inventory) -> None:
         for member in members:
             groups.setdefault(member, []).append(name)
     for number, (name, record) in enumerate(site.contacts.items()):
-        texts = ("alias", "email", "pager", "host_notification_period")
+        periods = ("host_notification_period", "service_notification_period")
         flags = ("host_notifications_enabled", "service_notifications_enabled")
         options = ("host_notification_options", "service_notification_options")
         commands = ("host_notification_commands", "service_notification_commands")
         values: dict[str, Any] = {
-            **{key: record.text(key) for key in texts},
+            **{key: record.text(key) for key in ("alias", "email", "pager", *periods)},
             **{key: record.flag(key) for key in flags},
             **{key: record.options(key) for key in options},
             **{key: record.names(key) for key in commands},
         }
-        found.contacts[name] = Contact(
+        found.contacts[name] = CoreContact(
             id=number,
             name=name,
             addresses=tuple(record.text(f"address{index}") for index in range(1, 7)),
-            service_notification_period=record.text("service_notification_period"),
             can_submit_commands=record.flag("can_submit_commands"),
             groups=tuple(sorted(groups.get(name, ()))),
             custom_variables=_variables(record),
@@ -228,7 +227,7 @@ def _links(site: ConfiguredSite, found: Inventory) -> None:
     for key, above in site.service_parents.items():
         if above:
             found.services[key].parents = [found.services[pair] for pair in above]
-    edges: list[tuple[Checkable, Target, Any]] = [
+    edges: list[tuple[Checkable, HostOrService, Any]] = [
         *((found.hosts[d.dependent], found.hosts[d.master], d) for d in site.host_dependencies),
         *(
             (found.services[d.dependent], found.services[d.master], d)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from monrest.demo.core import INTERVAL_LENGTH, Core
 from monrest.demo.objects import (
     HARD,
-    Contact,
+    CoreContact,
     DependsOn,
-    Target,
+    HostOrService,
 )
 
 _REASON_LETTERS = {
@@ -22,7 +22,7 @@ _REASON_LETTERS = {
 
 def notify(
     core: Core,
-    target: Target,
+    target: HostOrService,
     reason: str = "",
     author: str = "",
     comment: str = "",
@@ -56,7 +56,7 @@ def notify(
     return told
 
 
-def notify_state(core: Core, target: Target, *, hard_change: bool) -> None:
+def notify_state(core: Core, target: HostOrService, *, hard_change: bool) -> None:
     """After a check: the first notification of a problem, the next one, or the recovery."""
     now = core.now()
     if target.state == 0:
@@ -81,7 +81,7 @@ def notify_state(core: Core, target: Target, *, hard_change: bool) -> None:
         target.next_notification = now + 60
 
 
-def _allowed(core: Core, target: Target, reason: str) -> bool:
+def _allowed(core: Core, target: HostOrService, reason: str) -> bool:
     if not core.switches.enable_notifications or not target.notifications_enabled:
         return False
     if not core.in_period(target.notification_period):
@@ -97,7 +97,7 @@ def _allowed(core: Core, target: Target, reason: str) -> bool:
     return not any(dependency_fails(core, link) for link in target.notification_dependencies)
 
 
-def _wants(core: Core, contact: Contact, target: Target, reason: str) -> bool:
+def _wants(core: Core, contact: CoreContact, target: HostOrService, reason: str) -> bool:
     if not getattr(contact, f"{target.kind}_notifications_enabled"):
         return False
     if not core.in_period(getattr(contact, f"{target.kind}_notification_period")):
@@ -105,7 +105,7 @@ def _wants(core: Core, contact: Contact, target: Target, reason: str) -> bool:
     return _is_option(target, reason, getattr(contact, f"{target.kind}_notification_options"))
 
 
-def _is_option(target: Target, reason: str, options: frozenset[str]) -> bool:
+def _is_option(target: HostOrService, reason: str, options: frozenset[str]) -> bool:
     """Whether options are for the reason, or for the present state."""
     if reason in ("ACKNOWLEDGEMENT", "CUSTOM"):
         return True

@@ -45,7 +45,7 @@ _BITS = {attribute: MODIFIED[word] for word, attribute in ATTRIBUTES.items()}
 
 
 @define(eq=False)
-class Command:
+class CheckCommand:
     """A check or notification command."""
 
     id: int
@@ -54,7 +54,7 @@ class Command:
 
 
 @define(eq=False, kw_only=True)
-class Contact:
+class CoreContact:
     """Somebody who is notified and may log in."""
 
     id: int
@@ -114,7 +114,7 @@ class Comment:
 
 
 @define(eq=False, kw_only=True)
-class Downtime:
+class CoreDowntime:
     """A planned absence. ``started`` is when it took effect, 0 while it has not."""
 
     id: int
@@ -190,7 +190,7 @@ class Checkable:
     execution_dependencies: list[DependsOn] = field(factory=list)
     notification_dependencies: list[DependsOn] = field(factory=list)
     comments: dict[int, Comment] = field(factory=dict)
-    downtimes: dict[int, Downtime] = field(factory=dict)
+    downtimes: dict[int, CoreDowntime] = field(factory=dict)
 
     state: int = 0
     state_type: int = HARD
@@ -314,11 +314,11 @@ class Service(Checkable):
         return f"{self.host.name};{self.description}"
 
 
-Target: TypeAlias = Host | Service
+HostOrService: TypeAlias = Host | Service
 
 
 @define(eq=False)
-class Group:
+class ObjectGroup:
     """What host and service groups share."""
 
     id: int
@@ -330,14 +330,14 @@ class Group:
 
 
 @define(eq=False)
-class HostGroup(Group):
+class HostGroup(ObjectGroup):
     """Hosts under one name, members sorted by name."""
 
     members: list[Host] = field(factory=list)
 
 
 @define(eq=False)
-class ServiceGroup(Group):
+class ServiceGroup(ObjectGroup):
     """Services under one name, members sorted by host and description."""
 
     members: list[Service] = field(factory=list)

@@ -16,10 +16,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from monrest.demo.answer import Steps, answer
+from monrest.demo.answer import AnswerSteps, answer
 from monrest.demo.core import Core
 from monrest.demo.request import CoreDiedError, Request, RequestError, every
-from monrest.demo.tables import Table
+from monrest.demo.tables import CoreTable
 
 _LONGEST_LINE = 65536
 _IDLE_SECONDS = 300
@@ -40,7 +40,7 @@ class LivestatusFactory(Factory):
     noisy = False
 
     core: Core
-    tables: Mapping[str, Table]
+    tables: Mapping[str, CoreTable]
     clock: IReactorTime
     run_command: Callable[[str], str | None]
     die: Callable[[str], None]
@@ -61,7 +61,7 @@ class LivestatusProtocol(Protocol):
         self._buffer = b""
         self._lines: deque[str] = deque()
         self._ended = False
-        self._steps: Steps | None = None
+        self._steps: AnswerSteps | None = None
         self._request: Request | None = None
         self._next: IDelayedCall | None = None
         self._timeout: IDelayedCall | None = None
@@ -287,30 +287,20 @@ class _Waiting:
     clock: IReactorTime
     request: Request
     done: Callable[[], None]
-    _undo: Callable[[], None] | None = None
-    _calls: list[IDelayedCall] = field(factory=list)
+    _timeout: IDelayedCall | None = None
 
     def start(self) -> None:
         """Listen to the core and start the time-out."""
-        self._undo = self.core.wait(self._wake)
+        self.core.waiting.append(self._wake)
         if self.request.wait_timeout:
-            self._later(self.request.wait_timeout / 1000)
+            self._timeout = self.clock.callLater(self.request.wait_timeout / 1000, self._go)
 
     def stop(self) -> None:
         """Wait no longer and do nothing."""
-        undo, self._undo = self._undo, None
-        if undo is not None:
-            undo()
-        for call in self._calls:
-            if call.active():
-                call.cancel()
-
-    def _later(self, seconds: float) -> None:
-        self._calls.append(self.clock.callLater(seconds, self._go))
-
-    def _go(self) -> None:
-        self.stop()
-        self.done()
+        if self._wake in self.core.waiting:
+            self.core.waiting.remove(self._wake)
+        if self._timeout is not None and self._timeout.active():
+            self._timeout.cancel()
 
     def _wake(self, happened: str) -> None:
         request = self.request
@@ -318,8 +308,9 @@ class _Waiting:
             return
         if not request.wait_conditions or every(request.wait_conditions).holds(_subject(request)):
             # Not at once: the change that wakes us is still being made.
-            self.core.clock.callLater(0, self._go_if_waiting)
+            self.clock.callLater(0, self._go)
 
-    def _go_if_waiting(self) -> None:
-        if self._undo is not None:
-            self._go()
+    def _go(self) -> None:
+        if self._wake in self.core.waiting:
+            self.stop()
+            self.done()

@@ -16,7 +16,7 @@ import re2
 from attrs import define, field, frozen
 
 from monrest.demo.objects import MODIFIED
-from monrest.demo.tables import Field, Getter, Rows, Table
+from monrest.demo.tables import CoreTable, ShownColumn, TableRows, ValueOf
 from monrest.objectconfig.attributes import number_of
 
 Predicate: TypeAlias = Callable[[Any], bool]
@@ -40,7 +40,7 @@ class CoreDiedError(Exception):
 
 
 @frozen(eq=False)
-class Condition:
+class RowCondition:
     """What a row must be, from one line or joined from several.
 
     ``holds`` says it of a row. ``rows`` gives rows among which all matches are, where an index
@@ -49,18 +49,18 @@ class Condition:
     """
 
     holds: Predicate
-    rows: Callable[[], Rows] | None = None
+    rows: Callable[[], TableRows] | None = None
     since: float | None = None
     until: float | None = None
     is_misread: bool = False
 
 
-def every(conditions: Sequence[Condition]) -> Condition:
+def every(conditions: Sequence[RowCondition]) -> RowCondition:
     """All of them hold; true without any."""
     checks = [one.holds for one in conditions]
     indexed = [one.rows for one in conditions if one.rows is not None]
     since, until = _span(conditions)
-    return Condition(
+    return RowCondition(
         checks[0] if len(checks) == 1 else lambda row: all(check(row) for check in checks),
         (lambda: min((rows() for rows in indexed), key=len)) if indexed else None,
         since,
@@ -68,7 +68,7 @@ def every(conditions: Sequence[Condition]) -> Condition:
     )
 
 
-def some(conditions: Sequence[Condition]) -> Condition:
+def some(conditions: Sequence[RowCondition]) -> RowCondition:
     """At least one of them holds; false without any.
 
     Naemon takes times from anywhere in the filter, so two ranges joined by Or lose rows; a client
@@ -78,10 +78,10 @@ def some(conditions: Sequence[Condition]) -> Condition:
     indexed = [one.rows for one in conditions if one.rows is not None]
     since, until = _span(conditions)
 
-    def united() -> Rows:
+    def united() -> TableRows:
         return list({id(row): row for rows in indexed for row in rows()}.values())
 
-    return Condition(
+    return RowCondition(
         checks[0] if len(checks) == 1 else lambda row: any(check(row) for check in checks),
         united if indexed and len(indexed) == len(conditions) else None,
         since,
@@ -89,12 +89,12 @@ def some(conditions: Sequence[Condition]) -> Condition:
     )
 
 
-def negated(condition: Condition) -> Condition:
+def negated(condition: RowCondition) -> RowCondition:
     """The condition does not hold."""
-    return Condition(lambda row: not condition.holds(row))
+    return RowCondition(lambda row: not condition.holds(row))
 
 
-def _span(conditions: Sequence[Condition]) -> tuple[float | None, float | None]:
+def _span(conditions: Sequence[RowCondition]) -> tuple[float | None, float | None]:
     """The intersection of all spans of time."""
     since = [one.since for one in conditions if one.since is not None]
     until = [one.until for one in conditions if one.until is not None]
@@ -113,7 +113,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _OPERATORS = frozenset({*_COMPARE, "=~", "~", "~~"})
 
 
-def read_condition(line: str, table: Table, shift: int = 0) -> Condition:
+def read_condition(line: str, table: CoreTable, shift: int = 0) -> RowCondition:
     """Read ``column op value``; ``shift`` are the seconds by which times are moved.
 
     Raises RequestError 400 and CoreDiedError.
@@ -131,7 +131,7 @@ def read_condition(line: str, table: Table, shift: int = 0) -> Condition:
     field = table.find(name)
     if field is None:
         # A real core compares with whatever is in memory there; mostly that is no row.
-        return Condition(lambda _row: False)
+        return RowCondition(lambda _row: False)
     if field.base.style == "counter":
         raise RequestError(400, f"cannot create filter on table {table.name}")
     if field.base.deadly is not None and field.base.deadly():
@@ -140,10 +140,10 @@ def read_condition(line: str, table: Table, shift: int = 0) -> Condition:
     holds = _comparison(field.shifted(shift), op, value, negate)
     if negate:
         is_misread = (op, table.name, field.name) == ("=", "services", "host_name")
-        return Condition(holds, is_misread=is_misread)
+        return RowCondition(holds, is_misread=is_misread)
     lookup = table.indexes.get(field.name) if op == "=" else None
     moment = _in_32_bits(number_of(value)) if field.name == "time" else None
-    return Condition(
+    return RowCondition(
         holds,
         None if lookup is None else partial(lookup, value),
         since=moment if op in (">", ">=", "=") else None,
@@ -151,7 +151,7 @@ def read_condition(line: str, table: Table, shift: int = 0) -> Condition:
     )
 
 
-def _comparison(field: Field, op: str, value: str, negate: bool) -> Predicate:
+def _comparison(field: ShownColumn, op: str, value: str, negate: bool) -> Predicate:
     get, base = field.getter(), field.base
     if base.style == "bits":
         return _bits(get, op, value, negate)
@@ -175,7 +175,7 @@ def _in_32_bits(number: float) -> float:
     return (int(number) + 2**31) % 2**32 - 2**31
 
 
-def _number(get: Getter, op: str, wanted: float, negate: bool) -> Predicate:
+def _number(get: ValueOf, op: str, wanted: float, negate: bool) -> Predicate:
     compare = _COMPARE.get(op)
     if compare is None:
         return lambda _row: not negate
@@ -184,7 +184,7 @@ def _number(get: Getter, op: str, wanted: float, negate: bool) -> Predicate:
     return lambda row: compare(get(row), wanted)
 
 
-def _text(get: Getter, op: str, wanted: str, negate: bool) -> Predicate:
+def _text(get: ValueOf, op: str, wanted: str, negate: bool) -> Predicate:
     if op in ("~", "~~"):
         search = _regex(wanted, ignore_case=op == "~~")
         if negate:
@@ -231,7 +231,7 @@ def _regex(pattern: str, *, ignore_case: bool) -> Callable[[str], bool]:
     return lambda text: search(text.encode("utf-8", "surrogateescape")) is not None
 
 
-def _list(get: Getter, op: str, value: str, negate: bool, *, pairs: bool) -> Predicate:
+def _list(get: ValueOf, op: str, value: str, negate: bool, *, pairs: bool) -> Predicate:
     if op == "=":
         if value:
             return lambda _row: False
@@ -246,7 +246,7 @@ def _list(get: Getter, op: str, value: str, negate: bool, *, pairs: bool) -> Pre
     return lambda row: (wanted in get(row)) is contains
 
 
-def _bits(get: Getter, op: str, value: str, negate: bool) -> Predicate:
+def _bits(get: ValueOf, op: str, value: str, negate: bool) -> Predicate:
     words = [word for word in re.split(r"[\s,]+", value) if word]
     wanted = sum(int(word) if word.isdigit() else MODIFIED.get(word, 0) for word in words)
     checks: dict[str, Callable[[int], bool]] = {
@@ -275,7 +275,7 @@ class Aggregate:
     """A Stats function over a field, which is None when the table has no such column."""
 
     function: str
-    field: Field | None
+    field: ShownColumn | None
 
 
 @define(eq=False)
@@ -288,16 +288,16 @@ class Request:
     Localtime. ``time_limit`` is in seconds, ``wait_timeout`` in milliseconds, 0 for ever.
     """
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, CoreTable]
     now: float
     started: float
-    table: Table = field(init=False)
+    table: CoreTable = field(init=False)
     fixed16: bool = False
     keep_alive: bool = False
-    columns: list[tuple[str, Field | None]] = field(factory=list)
+    columns: list[tuple[str, ShownColumn | None]] = field(factory=list)
     headers: bool | None = None
-    filters: list[Condition] = field(factory=list)
-    stats: list[Condition | Aggregate] = field(factory=list)
+    filters: list[RowCondition] = field(factory=list)
+    stats: list[RowCondition | Aggregate] = field(factory=list)
     sort: list[tuple[str, bool]] = field(factory=list)
     limit: int | None = None
     offset: int | None = None
@@ -309,7 +309,7 @@ class Request:
     wait_object: object = None
     wait_trigger: str = ""
     wait_timeout: int = 0
-    wait_conditions: list[Condition] = field(factory=list)
+    wait_conditions: list[RowCondition] = field(factory=list)
 
     @property
     def shows_headers(self) -> bool:
@@ -318,7 +318,7 @@ class Request:
             return self.headers
         return not self.columns and not self.stats
 
-    def shown(self) -> list[tuple[str, Field | None]]:
+    def shown(self) -> list[tuple[str, ShownColumn | None]]:
         """The columns that a row shows: all of the table without Columns and Stats."""
         if self.columns or self.stats:
             return self.columns
@@ -450,7 +450,7 @@ def _put_stat(request: Request, stack: Stack, word: str, value: str) -> None:
 
 
 def _joining(
-    joint: Callable[[Sequence[Condition]], Condition],
+    joint: Callable[[Sequence[RowCondition]], RowCondition],
 ) -> Callable[[Request, Stack, str, str], None]:
     """Replace as many conditions as the header says by one."""
 
@@ -466,9 +466,9 @@ def _negate(_request: Request, stack: Stack, word: str, _value: str) -> None:
     stack[-1] = negated(condition)
 
 
-def _last(stack: Stack, word: str, count: int) -> list[Condition]:
+def _last(stack: Stack, word: str, count: int) -> list[RowCondition]:
     last = stack[max(len(stack) - count, 0) :]
-    if len(last) < count or not all(isinstance(one, Condition) for one in last):
+    if len(last) < count or not all(isinstance(one, RowCondition) for one in last):
         raise RequestError(400, f"Cannot use '{word}:' of {count} conditions, too few are there")
     return last
 

@@ -26,7 +26,7 @@ from monrest.demo.commands import run
 from monrest.demo.core import PROGRAM_VERSION, Core, local_zone
 from monrest.demo.history import generate
 from monrest.demo.inventory import Inventory, make_inventory, synthetic_site
-from monrest.demo.objects import ATTRIBUTES, MODIFIED, Checkable, Target
+from monrest.demo.objects import ATTRIBUTES, MODIFIED, Checkable, HostOrService
 from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
 from monrest.demo.tables import build_tables
@@ -290,7 +290,7 @@ def restart(core: Core, simulation: Simulation, fresh: Inventory) -> None:
     core.tell("program")
 
 
-def _carry(before: Target, target: Target) -> None:
+def _carry(before: HostOrService, target: HostOrService) -> None:
     for name in _KEPT:
         setattr(target, name, getattr(before, name))
     for state in target.states:

@@ -21,7 +21,7 @@ from monrest.demo.checks import Result, process
 from monrest.demo.core import INTERVAL_LENGTH, Core
 from monrest.demo.downtimes import advance_all, expire
 from monrest.demo.notifications import dependency_fails
-from monrest.demo.objects import STATE_TYPES, Host, Service, Target
+from monrest.demo.objects import STATE_TYPES, Host, HostOrService, Service
 from monrest.query.sendable import COUNTERS
 
 _TICK = 1.0
@@ -32,12 +32,12 @@ _PAUSE = 0.02
 """Seconds between two such shares of work."""
 
 
-def behaviour(target: Target) -> str:
+def behaviour(target: HostOrService) -> str:
     """The word of the custom variable ``_DEMO``, empty when there is none."""
     return target.custom_variables.get("DEMO", "")
 
 
-def is_simulated(target: Target) -> bool:
+def is_simulated(target: HostOrService) -> bool:
     """Whether results come by themselves."""
     word = behaviour(target)
     if word == "pending":
@@ -50,7 +50,7 @@ class Simulation:
     """Runs the checks of a core. ``start`` after the history, ``stop`` ends all timers."""
 
     core: Core
-    _due: list[tuple[float, int, Target]] = field(factory=list)
+    _due: list[tuple[float, int, HostOrService]] = field(factory=list)
     _sequence: int = 0
     _call: IDelayedCall | None = None
     _more: IDelayedCall | None = None
@@ -90,7 +90,7 @@ class Simulation:
                 call.cancel()
         self._call = self._more = None
 
-    def plan(self, target: Target, at: float, *, forced: bool = False) -> None:
+    def plan(self, target: HostOrService, at: float, *, forced: bool = False) -> None:
         """Plan the next check of a target for a date; an earlier plan is void."""
         clock, wall = self.core.clock, self.core.wall
         target.next_check = int(at)
@@ -99,7 +99,7 @@ class Simulation:
         target.check_options = int(forced)
         self._put(target)
 
-    def _put(self, target: Target) -> None:
+    def _put(self, target: HostOrService) -> None:
         assert target.due is not None
         self._sequence += 1
         heapq.heappush(self._due, (target.due, self._sequence, target))
@@ -137,7 +137,7 @@ class Simulation:
                 self._more = clock.callLater(_PAUSE, self._checks)
                 return
 
-    def _check(self, target: Target, due: float) -> None:
+    def _check(self, target: HostOrService, due: float) -> None:
         core = self.core
         if self._may_check(target):
             state = self._next_state(target)
@@ -160,7 +160,7 @@ class Simulation:
         if units > 0:
             self.plan(target, core.wall.now() + units * INTERVAL_LENGTH)
 
-    def _may_check(self, target: Target) -> bool:
+    def _may_check(self, target: HostOrService) -> bool:
         if target.forced:
             return True
         core = self.core
@@ -172,7 +172,7 @@ class Simulation:
             return False
         return not any(dependency_fails(core, link) for link in target.execution_dependencies)
 
-    def _next_state(self, target: Target) -> int:
+    def _next_state(self, target: HostOrService) -> int:
         """The next step of the random walk."""
         rng, word, now = self.core.rng, behaviour(target), target.state
         host = isinstance(target, Host)
@@ -222,7 +222,7 @@ class Simulation:
                 core.log.past(now, current_line(target))
 
 
-def current_line(target: Target) -> str:
+def current_line(target: HostOrService) -> str:
     """The line that repeats a state after the log was rotated."""
     return (
         f"CURRENT {target.kind.upper()} STATE: {target.label};{target.state_name()};"
@@ -243,7 +243,7 @@ def _level(rng: Random, state: int, warning: float, critical: float, top: float)
     return rng.uniform(low, high)
 
 
-def _ping(rng: Random, state: int, _target: Target) -> Output:
+def _ping(rng: Random, state: int, _target: HostOrService) -> Output:
     if state == 3:
         return "UNKNOWN - could not resolve the name", "", ""
     rta = _level(rng, state, 100, 500, 900)
@@ -253,7 +253,7 @@ def _ping(rng: Random, state: int, _target: Target) -> Output:
     return text, "", f"rta={rta:.6f}ms;100.000000;500.000000;0.000000 pl={loss}%;20;60;0"
 
 
-def _disk(rng: Random, state: int, target: Target) -> Output:
+def _disk(rng: Random, state: int, target: HostOrService) -> Output:
     mount = target.description.partition(" ")[2] or "/"
     size = 10_000 + sum(map(ord, target.description)) * 50
     used = _level(rng, state, 80, 90, 99.9)
@@ -264,7 +264,7 @@ def _disk(rng: Random, state: int, target: Target) -> Output:
     return text, "", perf
 
 
-def _load(rng: Random, state: int, _target: Target) -> Output:
+def _load(rng: Random, state: int, _target: HostOrService) -> Output:
     values = [_level(rng, state, limit, limit * 2, limit * 4) for limit in (5.0, 4.0, 3.0)]
     limits = ("5.000;10.000;0;", "4.000;8.000;0;", "3.000;6.000;0;")
     names = ("load1", "load5", "load15")
@@ -276,14 +276,14 @@ def _load(rng: Random, state: int, _target: Target) -> Output:
     return f"{Service.states[state]} - load average: {shown}", "", perf
 
 
-def _memory(rng: Random, state: int, _target: Target) -> Output:
+def _memory(rng: Random, state: int, _target: HostOrService) -> Output:
     used = _level(rng, state, 80, 95, 99.9)
     perf = f"mem_used={used:.1f}%;80;95;0;100 swap_used={rng.uniform(0, 20):.1f}%;;;0;100"
     lines = "cached: 1893 MB\\nbuffers: 211 MB\\nshared: 96 MB"
     return f"MEMORY {Service.states[state]} - {used:.1f}% used", lines, perf
 
 
-def _http(rng: Random, state: int, _target: Target) -> Output:
+def _http(rng: Random, state: int, _target: HostOrService) -> Output:
     if state == 3:
         return "HTTP UNKNOWN - Name or service not known", "", ""
     seconds = _level(rng, state, 1, 3, 10)
@@ -294,19 +294,19 @@ def _http(rng: Random, state: int, _target: Target) -> Output:
     return text, "", f"time={seconds:.6f}s;1.000000;3.000000;0.000000 size={size}B;;;0"
 
 
-def _users(rng: Random, state: int, _target: Target) -> Output:
+def _users(rng: Random, state: int, _target: HostOrService) -> Output:
     number = int(_level(rng, state, 5, 10, 25))
     text = f"USERS {Service.states[state]} - {number} users currently logged in"
     return text, "", f"users={number};5;10;0"
 
 
-def _processes(rng: Random, state: int, _target: Target) -> Output:
+def _processes(rng: Random, state: int, _target: HostOrService) -> Output:
     number = int(_level(rng, state, 250, 400, 900))
     text = f"PROCS {Service.states[state]}: {number} processes"
     return text, "", f"procs={number};250;400;0;"
 
 
-def _traffic(rng: Random, state: int, _target: Target) -> Output:
+def _traffic(rng: Random, state: int, _target: HostOrService) -> Output:
     received, sent = (_level(rng, state, 80e6, 95e6, 100e6) for _ in range(2))
     perf = (
         f"'in traffic'={received:.0f}B;80000000;95000000;0;100000000 "
@@ -317,7 +317,7 @@ def _traffic(rng: Random, state: int, _target: Target) -> Output:
     return text, "", perf
 
 
-def _temperature(rng: Random, state: int, _target: Target) -> Output:
+def _temperature(rng: Random, state: int, _target: HostOrService) -> Output:
     degrees = _level(rng, state, 28, 35, 48)
     return (
         f"TEMPERATURE {Service.states[state]} - {degrees:.1f} °C",
@@ -326,19 +326,19 @@ def _temperature(rng: Random, state: int, _target: Target) -> Output:
     )
 
 
-def _backup(rng: Random, state: int, _target: Target) -> Output:
+def _backup(rng: Random, state: int, _target: HostOrService) -> Output:
     hours = _level(rng, state, 26, 50, 200)
     text = f"BACKUP {Service.states[state]} - last backup {hours:.0f} hours ago"
     return text, "", f"age={hours * 3600:.0f}s;93600;180000;0"
 
 
-def _generic(rng: Random, state: int, target: Target) -> Output:
+def _generic(rng: Random, state: int, target: HostOrService) -> Output:
     word = Service.states[state]
     value = _level(rng, state, 70, 90, 100)
     return f"{word} - {target.description} at {value:.1f}%", "", f"value={value:.1f}%;70;90;0;100"
 
 
-_PLUGINS: dict[str, Callable[[Random, int, Target], Output]] = {
+_PLUGINS: dict[str, Callable[[Random, int, HostOrService], Output]] = {
     "ping": _ping,
     "disk": _disk,
     "load": _load,
@@ -364,7 +364,7 @@ def _host(rng: Random, state: int, host: Host) -> Output:
     return f"OK - rta {rta:.3f}ms, lost 0%", "", perf
 
 
-def output_of(rng: Random, target: Target, state: int) -> Output:
+def output_of(rng: Random, target: HostOrService, state: int) -> Output:
     """Invent the output of a check of a target that ends in a state."""
     if isinstance(target, Host):
         return _host(rng, state, target)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeAlias
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field, fields, frozen
 
-from monrest.demo.core import INTERVAL_LENGTH, LIVESTATUS_VERSION, PROGRAM_VERSION, Core
+from monrest.demo.core import INTERVAL_LENGTH, LIVESTATUS_VERSION, PROGRAM_VERSION, Core, Switches
 from monrest.demo.logbook import ALERT, NOTIFICATION, PASSIVE, STATE, LogEntry
 from monrest.demo.objects import (
     HARD,
@@ -23,9 +23,9 @@ from monrest.demo.objects import (
     DependsOn,
     Host,
     HostGroup,
+    HostOrService,
     Service,
     ServiceGroup,
-    Target,
 )
 from monrest.objectconfig.timeperiods import Anchor, DateRule, Timeperiod
 from monrest.query.schema import EMPTY
@@ -34,13 +34,13 @@ from monrest.rows.columns import SCHEMAS
 from monrest.sites.static import NAEMON
 
 Style: TypeAlias = Literal["", "time", "micro", "bits", "pairs", "perf", "counter"]
-Getter: TypeAlias = Callable[[Any], Any]
-Rows: TypeAlias = list[Any]
+ValueOf: TypeAlias = Callable[[Any], Any]
+TableRows: TypeAlias = list[Any]
 Sees: TypeAlias = Callable[[str], Callable[[Any], bool]]
 
 
 @frozen
-class Column:
+class ObjectColumn:
     """A column of an object: ``get`` gives its value from the object.
 
     ``style`` says how it differs from its type: ``time`` moves with the Localtime header,
@@ -54,7 +54,7 @@ class Column:
     name: str
     type: str
     description: str
-    get: Getter
+    get: ValueOf
     style: Style = ""
     deadly: Callable[[], bool] | None = None
 
@@ -68,20 +68,20 @@ class Part:
     """
 
     prefix: str
-    columns: tuple[Column, ...]
-    step: Getter | None = None
+    columns: tuple[ObjectColumn, ...]
+    step: ValueOf | None = None
     optional: bool = False
 
 
 @frozen(eq=False)
-class Field:
+class ShownColumn:
     """A column as a table shows it: under its name there, reached through a part."""
 
     name: str
-    base: Column
+    base: ObjectColumn
     part: Part
 
-    def getter(self) -> Getter:
+    def getter(self) -> ValueOf:
         """A function from a row to the value."""
         get, step = self.base.get, self.part.step
         if step is None:
@@ -96,7 +96,7 @@ class Field:
 
         return through
 
-    def shifted(self, seconds: int) -> Field:
+    def shifted(self, seconds: int) -> ShownColumn:
         """The field with its times moved, for the Localtime header."""
         if self.base.style != "time" or not seconds:
             return self
@@ -105,7 +105,7 @@ class Field:
 
 
 @frozen(eq=False)
-class Table:
+class CoreTable:
     """A Livestatus table.
 
     ``rows`` gives all rows. ``indexes`` map a column name to a function from a value to the rows
@@ -116,22 +116,22 @@ class Table:
 
     name: str
     parts: tuple[Part, ...]
-    rows: Callable[[], Rows]
+    rows: Callable[[], TableRows]
     own_prefix: str = ""
     visible: Sees | None = None
-    indexes: Mapping[str, Callable[[str], Rows]] = field(factory=dict)
+    indexes: Mapping[str, Callable[[str], TableRows]] = field(factory=dict)
     wait_object: Callable[[str], Any] | None = None
-    fields: Mapping[str, Field] = field(init=False)
+    fields: Mapping[str, ShownColumn] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         found = {
-            part.prefix + base.name: Field(part.prefix + base.name, base, part)
+            part.prefix + base.name: ShownColumn(part.prefix + base.name, base, part)
             for part in self.parts
             for base in part.columns
         }
         object.__setattr__(self, "fields", dict(sorted(found.items())))
 
-    def find(self, name: str) -> Field | None:
+    def find(self, name: str) -> ShownColumn | None:
         """The field of a name, or None; the table's own prefix is accepted and cut."""
         found = self.fields.get(name)
         if found is None and self.own_prefix and name.startswith(self.own_prefix):
@@ -142,13 +142,14 @@ class Table:
 # -------------------------------------------------------------------- the tables
 
 
-def build_tables(core: Core) -> dict[str, Table]:
+def build_tables(core: Core) -> dict[str, CoreTable]:
     """Every table by name."""
     columns = _columns(core)
     inventory = core.inventory
     hosts, services = inventory.hosts, inventory.services
     service = (Part("", columns["services"]), Part("host_", columns["hosts"], attrgetter("host")))
-    member = (
+    host_member = Part("", columns["hosts"], itemgetter(1))
+    service_member = (
         Part("", columns["services"], itemgetter(1)),
         Part("host_", columns["hosts"], lambda row: row[1].host),
     )
@@ -162,47 +163,61 @@ def build_tables(core: Core) -> dict[str, Table]:
     def own(name: str) -> tuple[Part, ...]:
         return (Part("", columns[name]),)
 
-    def named(name: str, items: Mapping[str, Any], visible: Sees | None = None) -> Table:
+    def named(name: str, items: Mapping[str, Any], visible: Sees | None = None) -> CoreTable:
         """A table of objects that are found by their name."""
         indexes = {"name": lambda key: [items[key]] if key in items else []}
         find = items.get if name == "hosts" else None
-        return Table(name, own(name), _all(items), f"{name[:-1]}_", visible, indexes, find)
+        return CoreTable(name, own(name), _all(items), f"{name[:-1]}_", visible, indexes, find)
 
-    def services_on(name: str) -> Rows:
+    def services_on(name: str) -> TableRows:
         return list(hosts[name].services) if name in hosts else []
 
-    def memberships(groups: Mapping[str, HostGroup | ServiceGroup]) -> Rows:
-        """A row for each membership: (group, member)."""
-        return [(group, item) for group in groups.values() for item in group.members]
+    def joined(name: str, parts: tuple[Part, ...], rows: Callable[[], TableRows]) -> CoreTable:
+        """A table with a row for each membership: (group, member)."""
+        return CoreTable(name, parts, rows, f"{name.partition('sby')[0]}_", _sees_member)
 
-    def services_by_hostgroup() -> Rows:
-        pairs = memberships(inventory.hostgroups)
-        return [(group, item) for group, host in pairs for item in host.services]
+    def entries(name: str, items: Mapping[int, Any]) -> CoreTable:
+        """A table of what belongs to a host or a service."""
+        return CoreTable(name, (*own(name), *entry), _all(items), f"{name[:-1]}_", _sees_entry)
+
+    def hosts_by_group() -> TableRows:
+        groups = inventory.hostgroups.values()
+        return [(group, host) for group in groups for host in group.members]
+
+    def services_by_group() -> TableRows:
+        groups = inventory.servicegroups.values()
+        return [(group, item) for group in groups for item in group.members]
+
+    def services_by_hostgroup() -> TableRows:
+        return [(group, item) for group, host in hosts_by_group() for item in host.services]
 
     tables = [
         named("hosts", hosts, _sees_target),
-        Table("services", service, _all(services), "service_", _sees_target,
-              {"host_name": services_on}, lambda text: _service_named(services, text)),
+        CoreTable(
+            "services",
+            service,
+            _all(services),
+            "service_",
+            _sees_target,
+            {"host_name": services_on},
+            lambda text: _service_named(services, text),
+        ),
         named("hostgroups", inventory.hostgroups, _sees_group),
         named("servicegroups", inventory.servicegroups, _sees_group),
-        Table("hostsbygroup", (Part("", columns["hosts"], itemgetter(1)), hostgroup),
-              lambda: memberships(inventory.hostgroups), "host_", _sees_member),
-        Table("servicesbygroup", (*member, servicegroup),
-              lambda: memberships(inventory.servicegroups), "service_", _sees_member),
-        Table("servicesbyhostgroup", (*member, hostgroup), services_by_hostgroup, "service_",
-              _sees_member),
+        joined("hostsbygroup", (host_member, hostgroup), hosts_by_group),
+        joined("servicesbygroup", (*service_member, servicegroup), services_by_group),
+        joined("servicesbyhostgroup", (*service_member, hostgroup), services_by_hostgroup),
         named("contacts", inventory.contacts),
         named("contactgroups", inventory.contactgroups),
         named("commands", inventory.commands),
         named("timeperiods", inventory.timeperiods),
-        Table("comments", (*own("comments"), *entry), _all(core.comments), "comment_", _sees_entry),
-        Table("downtimes", (*own("downtimes"), *entry), _all(core.downtimes), "downtime_",
-              _sees_entry),
+        entries("comments", core.comments),
+        entries("downtimes", core.downtimes),
         _log(core, columns),
-        Table("status", own("status"), lambda: [core], wait_object=lambda _name: core),
-    ]  # fmt: skip
-    pairs: list[tuple[str, Field]] = []
-    tables.append(Table("columns", (Part("", _COLUMNS),), lambda: pairs))
+        CoreTable("status", own("status"), lambda: [core], wait_object=lambda _name: core),
+    ]
+    pairs: list[tuple[str, ShownColumn]] = []
+    tables.append(CoreTable("columns", (Part("", _COLUMNS),), lambda: pairs))
     pairs += (
         (table.name, one)
         for table in sorted(tables, key=attrgetter("name"))
@@ -211,14 +226,14 @@ def build_tables(core: Core) -> dict[str, Table]:
     return {table.name: table for table in tables}
 
 
-def _log(core: Core, columns: Mapping[str, tuple[Column, ...]]) -> Table:
+def _log(core: Core, columns: Mapping[str, tuple[ObjectColumn, ...]]) -> CoreTable:
     """The log, joined with what its lines name."""
     inventory = core.inventory
 
     def service(entry: LogEntry) -> Service | None:
         return inventory.services.get((entry.host_name, entry.service_description))
 
-    joins: tuple[tuple[str, Getter], ...] = (
+    joins: tuple[tuple[str, ValueOf], ...] = (
         ("host", lambda entry: inventory.hosts.get(entry.host_name)),
         ("service", service),
         ("contact", lambda entry: inventory.contacts.get(entry.contact_name)),
@@ -237,13 +252,13 @@ def _log(core: Core, columns: Mapping[str, tuple[Column, ...]]) -> Table:
 
         return check
 
-    return Table("log", (Part("", columns["log"]), *parts), core.log.newest_first, visible=sees)
+    return CoreTable("log", (Part("", columns["log"]), *parts), core.log.newest_first, visible=sees)
 
 
 _OBJECT_CLASSES = frozenset({ALERT, NOTIFICATION, PASSIVE, STATE})
 
 
-def _all(items: Mapping[Any, Any]) -> Callable[[], Rows]:
+def _all(items: Mapping[Any, Any]) -> Callable[[], TableRows]:
     return lambda: list(items.values())
 
 
@@ -291,10 +306,14 @@ def _sees_entry(contact: str) -> Callable[[Any], bool]:
 # -------------------------------------------------------------------- columns and their values
 
 _COLUMNS = (
-    Column("table", "string", "name of the table", itemgetter(0)),
-    Column("name", "string", "name of the column", lambda row: row[1].name),
-    Column("description", "string", "what the column holds", lambda row: row[1].base.description),
-    Column("type", "string", "string, int, float, list or dict", lambda row: row[1].base.type),
+    ObjectColumn("table", "string", "name of the table", itemgetter(0)),
+    ObjectColumn("name", "string", "name of the column", lambda row: row[1].name),
+    ObjectColumn(
+        "description", "string", "what the column holds", lambda row: row[1].base.description
+    ),
+    ObjectColumn(
+        "type", "string", "string, int, float, list or dict", lambda row: row[1].base.type
+    ),
 )
 _STYLES: Mapping[str, Style] = {
     "last_update": "micro",
@@ -310,7 +329,7 @@ _PAIRS = frozenset(
 )
 
 
-def _columns(core: Core) -> dict[str, tuple[Column, ...]]:
+def _columns(core: Core) -> dict[str, tuple[ObjectColumn, ...]]:
     """The own columns of each table that a Naemon has."""
     calculated = _calculated(core)
     counted = _counted(core)
@@ -326,21 +345,21 @@ def _columns(core: Core) -> dict[str, tuple[Column, ...]]:
             style = "pairs" if (table, name) in _PAIRS else style
             deadly = core.valueless if name == "custom_variable_values" else None
             text = declared[name].column.description
-            columns.append(Column(name, kind, text, get, style, deadly))
+            columns.append(ObjectColumn(name, kind, text, get, style, deadly))
         found[table] = tuple(columns)
     return found
 
 
-def _calculated(core: Core) -> dict[str, dict[str, Getter]]:
+def _calculated(core: Core) -> dict[str, dict[str, ValueOf]]:
     """By table and column: how values are found that are no attribute of the object."""
     inventory = core.inventory
-    variables: dict[str, Getter] = {
+    variables: dict[str, ValueOf] = {
         "custom_variable_names": lambda item: tuple(item.custom_variables),
         "custom_variable_values": lambda item: tuple(item.custom_variables.values()),
         "modified_attributes_list": lambda item: _modified_names(item.modified_attributes),
     }
     checkable = variables | _of_checkables(core)
-    entry: dict[str, Getter] = {
+    entry: dict[str, ValueOf] = {
         "is_service": lambda item: int(isinstance(item.target, Service)),
         "type": lambda item: 1 + isinstance(item.target, Service),
     }
@@ -398,28 +417,14 @@ def _calculated(core: Core) -> dict[str, dict[str, Getter]]:
     }
 
 
-_SWITCHES = (
-    "accept_passive_host_checks",
-    "accept_passive_service_checks",
-    "check_external_commands",
-    "check_host_freshness",
-    "check_service_freshness",
-    "enable_event_handlers",
-    "enable_flap_detection",
-    "enable_notifications",
-    "execute_host_checks",
-    "execute_service_checks",
-    "obsess_over_hosts",
-    "obsess_over_services",
-    "process_performance_data",
-)
+_SWITCHES = [one.name for one in fields(Switches) if not one.name.startswith("global_")]
 
 
-def _item(attribute: str, name: str) -> Getter:
+def _item(attribute: str, name: str) -> ValueOf:
     return lambda core: getattr(core, attribute)[name]
 
 
-def _address(number: int) -> Getter:
+def _address(number: int) -> ValueOf:
     return lambda contact: contact.addresses[number]
 
 
@@ -431,7 +436,7 @@ def _modified_names(number: int) -> tuple[str, ...]:
 # -------------------------------------------------------------------- hosts and services
 
 
-def _of_checkables(core: Core) -> dict[str, Getter]:
+def _of_checkables(core: Core) -> dict[str, ValueOf]:
     """What hosts and services show alike (docs/spec/livestatus.md, "Tables and columns")."""
 
     def staleness(target: Checkable) -> float:
@@ -468,12 +473,12 @@ def _of_checkables(core: Core) -> dict[str, Getter]:
     }  # fmt: skip
 
 
-def _listing(attribute: str, element: Getter) -> Getter:
+def _listing(attribute: str, element: ValueOf) -> ValueOf:
     get = attrgetter(attribute)
     return lambda target: tuple(map(element, get(target)))
 
 
-def _records(attribute: str, element: Getter) -> Getter:
+def _records(attribute: str, element: ValueOf) -> ValueOf:
     get = attrgetter(attribute)
     return lambda target: tuple(map(element, get(target).values()))
 
@@ -482,7 +487,7 @@ def _pair(service: Service) -> tuple[str, str]:
     return (service.name, service.description)
 
 
-def _name(target: Target) -> Any:
+def _name(target: HostOrService) -> Any:
     return target.name if isinstance(target, Host) else _pair(target)
 
 
@@ -503,7 +508,7 @@ def _hard_state(target: Host | Service) -> int:
     return target.last_hard_state
 
 
-_OF_HOSTS: dict[str, Getter] = {
+_OF_HOSTS: dict[str, ValueOf] = {
     "check_flapping_recovery_notification": lambda _host: 0,
     "hard_state": _hard_state,
     "total_services": lambda host: len(host.services),
@@ -530,7 +535,7 @@ _RANK = (0, 1, 3, 2)
 """Rank of a service state: critical is the worst, then unknown, then warning."""
 
 
-def _counted(core: Core) -> dict[str, Getter]:
+def _counted(core: Core) -> dict[str, ValueOf]:
     """Columns that count the services and hosts of a host or a group."""
     sums = _Sums(core)
     worst = ("worst_host_state", "worst_service_state", "worst_service_hard_state")
@@ -547,7 +552,7 @@ class _Sums:
     _serial: int = -1
     _known: dict[int, Counter[str]] = field(factory=dict)
 
-    def getter(self, name: str) -> Getter:
+    def getter(self, name: str) -> ValueOf:
         """A function from a host or a group to one of its counts."""
         return lambda item: self._of(item)[name]
 
@@ -600,7 +605,7 @@ _RULES = ("calendar_dates", "month_date", "month_day", "month_week_day", "week_d
 """What the columns of exceptions are called, by kind of rule from 1 on."""
 
 
-def _rules(kind: int) -> Getter:
+def _rules(kind: int) -> ValueOf:
     def get(period: Timeperiod) -> tuple[dict[str, Any], ...]:
         return tuple(exception_info(rule) for rule in period.rules if rule.kind == kind)
 
