@@ -11,7 +11,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import groupby, repeat
 from json.encoder import encode_basestring_ascii
 from operator import itemgetter
@@ -280,37 +279,24 @@ _SURROGATE = re.compile(
 )
 
 
-def _json_list(value: Any) -> str:
-    if not value:
-        return "[]"
-    return _short_list(value) if len(value) < 9 and _plain(value) else _COMPACT(value)
+def _json(value: Any) -> str:
+    if value:
+        return _COMPACT(value)
+    return "{}" if isinstance(value, dict) else "[]"
 
 
-def _plain(value: Sequence[Any]) -> bool:
-    return isinstance(value[0], str)
-
-
-@lru_cache(maxsize=4096)
-def _short_list(value: tuple[str, ...]) -> str:
-    return _COMPACT(value)
-
-
-def _json_dict(value: dict[str, Any]) -> str:
-    return _COMPACT(value) if value else "{}"
-
-
-def _python_list(value: Any) -> str:
+def _python(value: Any) -> str:
     if isinstance(value, str):
         return "u" + encode_basestring_ascii(value)
     if isinstance(value, dict):
-        items = (f"{_python_list(key)}:{_python_list(item)}" for key, item in value.items())
+        items = (f"{_python(key)}:{_python(item)}" for key, item in value.items())
         return "{" + ",".join(items) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(_python_list, value)) + "]"
+        return "[" + ",".join(map(_python, value)) + "]"
     return str(value)
 
 
-def _csv_list(separators: Separators) -> Encode:
+def _csv(separators: Separators) -> Encode:
     between, inside = separators[2], separators[3]
 
     def element(item: Any) -> str:
@@ -318,33 +304,31 @@ def _csv_list(separators: Separators) -> Encode:
             return inside.join(map(element, item))
         return str(item)
 
-    return lambda value: between.join(map(element, value))
+    def write(value: Any) -> str:
+        return between.join(map(element, value.items() if isinstance(value, dict) else value))
 
-
-def _csv_dict(separators: Separators) -> Encode:
-    between, inside = separators[2], separators[3]
-    return lambda value: between.join(f"{name}{inside}{text}" for name, text in value.items())
+    return write
 
 
 @define(eq=False)
 class Format:
-    """One output format: how values, rows and the whole answer are written."""
+    """One output format: how values, rows and the whole answer are written.
+
+    ``nested`` writes lists and objects.
+    """
 
     name: str
     separators: Separators
     strings: Encode = field(init=False)
-    lists: Encode = field(init=False)
-    dicts: Encode = field(init=False)
+    nested: Encode = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         if self.name == "csv":
-            self.strings = str
-            self.lists, self.dicts = _csv_list(self.separators), _csv_dict(self.separators)
+            self.strings, self.nested = str, _csv(self.separators)
         elif self.name == "python":
-            self.strings = self.lists = self.dicts = _python_list
+            self.strings = self.nested = _python
         else:
-            self.strings = encode_basestring_ascii
-            self.lists, self.dicts = _json_list, _json_dict
+            self.strings, self.nested = encode_basestring_ascii, _json
 
     def encoder(self, base: ObjectColumn) -> Encode:
         """The function that writes a column's values."""
@@ -354,8 +338,8 @@ class Format:
             "string": self.strings,
             "int": str,
             "float": _FLOAT,
-            "list": self.lists,
-            "dict": self.dicts,
+            "list": self.nested,
+            "dict": self.nested,
         }
         return by_type[base.type]
 
