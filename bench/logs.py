@@ -20,7 +20,8 @@ from sqlalchemy import Engine
 
 from bench.processes import Daemon, Processes
 from bench.report import Line, milliseconds, plain
-from monrest.logs import partitions, records, thinning
+from monrest.logs import cache_records as records
+from monrest.logs import partitions, thinning
 from monrest.logs.line import LogLine, kept
 from monrest.logs.reading import CacheQuestion, reading
 from monrest.logs.sql import EVERYTHING

@@ -22,7 +22,8 @@ from bench.lines import in_turns
 from bench.logs import lease_on, opened
 from bench.processes import Daemon, Processes
 from bench.report import Line, plain
-from monrest.logs import partitions, records
+from monrest.logs import cache_records as records
+from monrest.logs import partitions
 from monrest.logs.line import kept
 
 HOSTS = 1000

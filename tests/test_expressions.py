@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.config.expressions import MacroNames, Replacement
+from monrest.config.patterns import MacroNames, Replacement
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,10 @@ from monrest.base.errors import (
     TooLarge,
 )
 from monrest.base.values import Parameters, RestRequest, SiteProblem
-from monrest.livestatus.errors import ConnectError, LivestatusError, first_line
+from monrest.livestatus.core_errors import ConnectError, LivestatusError, first_line
 from monrest.sites.federation.answers import Record, document, records
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.federation.remote import FORM, JSON, PartialBody, RefusedByRemoteError
-from monrest.sites.federation.site import FederatedSite
 from monrest.sites.site import Site
 
 _SAME: dict[int, type[RestError]] = {

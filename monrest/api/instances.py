@@ -9,8 +9,8 @@ from attrs import evolve
 from monrest.api.endpoint import Context
 from monrest.base.errors import BadRequest, LoopDetected
 from monrest.base.values import Identity, Parameters, RestRequest
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.federation.remote import HEADER, MOST_HOPS
-from monrest.sites.federation.site import FederatedSite
 from monrest.sites.registry import SiteList, Sites
 
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)

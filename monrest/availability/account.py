@@ -14,9 +14,9 @@ from typing import Any
 from attrs import Factory, define, field, frozen
 
 from monrest.availability.day_parts import DayParts
-from monrest.availability.downtimes import Downtimes, Flag
+from monrest.availability.downtime_spans import DowntimeFlag, Downtimes
 from monrest.availability.periods import Span
-from monrest.logs.events import DowntimeEvent, Event, ObjectKey, StateEvent
+from monrest.logs.state_events import DowntimeEvent, Event, ObjectKey, StateEvent
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
 """What an object may be beside its states 0 to 3."""
@@ -66,8 +66,8 @@ class _Object:
     """One object while the log goes by; ``seen`` counts the changes of everything it knows."""
 
     assumed: int
-    own: Flag
-    host: Flag
+    own: DowntimeFlag
+    host: DowntimeFlag
     state: int = field(init=False)
     known: int = field(init=False)
     since: int = 0

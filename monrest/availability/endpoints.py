@@ -19,8 +19,10 @@ from monrest.api.endpoint import (
 )
 from monrest.api.lists import reselect, select, sparse
 from monrest.api.zones import zone_of
-from monrest.availability.arguments import ObjectKinds, asked
-from monrest.availability.columns import (
+from monrest.availability.chosen_objects import Scope, choose, in_hostgroup, in_servicegroup
+from monrest.availability.report import AVAILABILITY, OUTAGE, AccountReport, MadeAccount, made
+from monrest.availability.report_arguments import ObjectKinds, asked
+from monrest.availability.report_columns import (
     ALL_TIMES,
     HOST_TIMES,
     LISTS,
@@ -29,8 +31,6 @@ from monrest.availability.columns import (
     OUTAGES,
     SERVICE_TIMES,
 )
-from monrest.availability.objects import Scope, choose, in_hostgroup, in_servicegroup
-from monrest.availability.report import AVAILABILITY, OUTAGE, AccountReport, MadeAccount, made
 from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.ask import LOGCACHE

@@ -12,8 +12,8 @@ from typing import Any
 from attrs import define, field, frozen
 
 from monrest.availability.account import Rules, words_of
-from monrest.availability.downtimes import Downtimes, Flag
-from monrest.logs.events import DowntimeEvent, Event, ObjectKey, StateEvent
+from monrest.availability.downtime_spans import DowntimeFlag, Downtimes
+from monrest.logs.state_events import DowntimeEvent, Event, ObjectKey, StateEvent
 
 _HOST_OUT = frozenset({1, 2})
 _SERVICE_OUT = frozenset({2, 3})
@@ -41,8 +41,8 @@ class _Object:
     """One object while the log goes by; ``seen`` counts the changes of the time period."""
 
     key: ObjectKey
-    own: Flag
-    host: Flag
+    own: DowntimeFlag
+    host: DowntimeFlag
     line: StateEvent | None = None
     inside: bool = True
     seen: int = 0

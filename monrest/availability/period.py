@@ -17,9 +17,9 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.availability.account import ALWAYS, Period
 from monrest.availability.periods import Span
 from monrest.base.concurrency import sliced
-from monrest.livestatus.errors import ProtocolError
-from monrest.logs.events import transition
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.source import LogSource, Wanted
+from monrest.logs.state_events import transition
 from monrest.objectconfig.timeperiods import Anchor, DateRule, Timeperiod, TimeRanges
 from monrest.query.model import Pushed
 from monrest.sites.site import Site

@@ -16,18 +16,18 @@ from monrest.api.endpoint import Context
 from monrest.availability import account as accounts
 from monrest.availability import outages
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS, Availability, Rules
-from monrest.availability.arguments import CURRENT, ReportArguments
-from monrest.availability.objects import ChosenObjects, on_sites
+from monrest.availability.chosen_objects import ChosenObjects, on_sites
 from monrest.availability.outages import Outages
 from monrest.availability.period import PeriodUnreadableError, period_of
 from monrest.availability.progress import LogProgress
+from monrest.availability.report_arguments import CURRENT, ReportArguments
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.values import RestRequest, SiteProblem
 from monrest.logs.ask import wants_cache
-from monrest.logs.events import Event, ObjectKey, TimedLine, Watched
 from monrest.logs.patience import asked_in_time
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
+from monrest.logs.state_events import Event, ObjectKey, TimedLine, Watched
 from monrest.sites.site import Site
 
 _EVERY = 256

@@ -1,7 +1,7 @@
 """Every failure that a client may see, one class per meaning.
 
 An error is raised where it is understood and becomes the document
-``{"code", "message", "description"}`` in one place, ``monrest.web.errors``.
+``{"code", "message", "description"}`` in one place, ``monrest.web.error_answers``.
 """
 
 from __future__ import annotations

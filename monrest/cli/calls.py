@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from monrest.cli import data
+from monrest.cli.complaints import UsageError
 from monrest.cli.options import CHECK, REQUEST
-from monrest.cli.perfdata import Unit, label_filter, unit
-from monrest.cli.problems import UsageError
-from monrest.cli.scan import Given
+from monrest.cli.plugin_perfdata import Unit, label_filter, unit
 from monrest.cli.thresholds import LEVELS, Threshold, threshold
+from monrest.cli.tokens import Given
 
 Kind = Literal["api", "url", "file", "json"]
 
@@ -46,7 +46,7 @@ class UrlCall(NamedTuple):
     renames: tuple[tuple[str, str], ...] = ()
 
 
-class CommandLine(NamedTuple):
+class Invocation(NamedTuple):
     """A whole command line; ``options`` are those of the connection."""
 
     calls: tuple[UrlCall, ...]
@@ -61,7 +61,7 @@ class CommandLine(NamedTuple):
         return any(call.thresholds for call in self.calls)
 
 
-def read(parts: Sequence[Given]) -> CommandLine:
+def read(parts: Sequence[Given]) -> Invocation:
     """Read what follows ``monrest r``, with at least one URL; raises UsageError."""
     *given, last = parts
     shared = tuple(pair for one in (*given, last) for pair in one.options if pair[0] not in _OWN)
@@ -69,7 +69,7 @@ def read(parts: Sequence[Given]) -> CommandLine:
     templates = [value for name, value in shared if name == "output"]
     if len(templates) > 1:
         raise UsageError(MULTIPLE)
-    return CommandLine(
+    return Invocation(
         calls=tuple(_call(one) for one in given),
         options=shared,
         template=templates[0] if templates else None,

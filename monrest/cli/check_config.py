@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from monrest.cli.problems import UsageError
-from monrest.cli.scan import Given, Pairs
+from monrest.cli.complaints import UsageError
+from monrest.cli.tokens import Given, Pairs
 
 
 def run(parts: Sequence[Given], _: Pairs) -> int:

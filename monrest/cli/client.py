@@ -22,10 +22,10 @@ from zlib import MAX_WBITS, decompressobj
 from zlib import error as CompressionError  # noqa: N812  a class by another module's rules
 
 from monrest import __version__
-from monrest.cli.address import ServerAddress
+from monrest.cli.client_settings import ClientSettings
+from monrest.cli.complaints import ClientError, plain
 from monrest.cli.options import DEFAULT_URL
-from monrest.cli.problems import ClientError, plain
-from monrest.cli.settings import ClientSettings
+from monrest.cli.server import ServerAddress
 
 _CHUNK = 65536
 _GZIP = 16 + MAX_WBITS

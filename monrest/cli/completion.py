@@ -14,10 +14,10 @@ from typing import Any
 import shtab
 
 from monrest.cli import output
+from monrest.cli.complaints import UsageError
 from monrest.cli.options import COMPLETION
 from monrest.cli.parsers import parser
-from monrest.cli.problems import UsageError
-from monrest.cli.scan import Given, Pairs
+from monrest.cli.tokens import Given, Pairs
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

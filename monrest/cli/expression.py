@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-Number: TypeAlias = int | float
-Resolve: TypeAlias = Callable[[str], Number]
+NumberToken: TypeAlias = int | float
+Resolve: TypeAlias = Callable[[str], NumberToken]
 """Gives the number of a name; raises ExpressionError for a value that is none."""
 
 _TOKEN = re.compile(
@@ -52,7 +52,7 @@ class _Reader:
             raise ExpressionError("unexpected end")
         return self._tokens.pop()
 
-    def terms(self, least: int = 1) -> Number:
+    def terms(self, least: int = 1) -> NumberToken:
         """Operators of rank ``least`` and higher."""
         value = self._operand()
         while self._tokens:
@@ -63,7 +63,7 @@ class _Reader:
             value = _applied(operator, value, self.terms(rank + 1))
         return value
 
-    def _operand(self) -> Number:
+    def _operand(self) -> NumberToken:
         kind, text = self._next()
         if kind == "number":
             return int(text) if text.isdigit() else float(text)
@@ -83,7 +83,7 @@ class _Reader:
         raise ExpressionError(text)
 
 
-def _applied(operator: str, left: Number, right: Number) -> Number:
+def _applied(operator: str, left: NumberToken, right: NumberToken) -> NumberToken:
     if operator == "+":
         return left + right
     if operator == "-":
@@ -93,7 +93,7 @@ def _applied(operator: str, left: Number, right: Number) -> Number:
     return left / right
 
 
-def evaluate(text: str, resolve: Resolve) -> Number:
+def evaluate(text: str, resolve: Resolve) -> NumberToken:
     """The value of ``text``; raise ExpressionError when it has none (division by zero, ...)."""
     try:
         reader = _Reader(text, resolve)

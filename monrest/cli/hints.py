@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from monrest.cli.problems import ClientError, plain
+from monrest.cli.complaints import ClientError, plain
 
 if TYPE_CHECKING:
     from monrest.cli.client import Client, Reply
-    from monrest.cli.settings import ClientSettings
+    from monrest.cli.client_settings import ClientSettings
 
 _UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404

@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from monrest.cli.client import Client, Reply, UnreachableError
+from monrest.cli.complaints import ClientError, plain
 from monrest.cli.output import note
-from monrest.cli.problems import ClientError, plain
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0

@@ -150,7 +150,7 @@ _TEMPLATES = (
 R = Subcommand(
     "r",
     "send requests to the REST API",
-    "monrest.cli.request:run",
+    "monrest.cli.sending:run",
     text=(
         "URL is a path of the API such as /hosts or /csv/services?q=state>0 (characters that a "
         "URL cannot hold are encoded, a + is meant literally), a whole http:// or https:// URL, "
@@ -198,7 +198,7 @@ KEY = Subcommand(
         Subcommand(
             "create",
             "make an API key and print it, once",
-            "monrest.cli.keys:create",
+            "monrest.cli.api_keys:create",
             text=(
                 "The key alone goes to standard output. The daemon keeps only its hash: it "
                 "cannot be shown again.",
@@ -231,14 +231,14 @@ KEY = Subcommand(
         Subcommand(
             "list",
             "list API keys: all for administrators, else your own",
-            "monrest.cli.keys:show",
+            "monrest.cli.api_keys:show",
             usage="[OPTION...]",
             groups=(OptionGroup("output", (_JSON,)), CONNECTION),
         ),
         Subcommand(
             "revoke",
             "delete API keys",
-            "monrest.cli.keys:revoke",
+            "monrest.cli.api_keys:revoke",
             text=("They are refused from then on.",),
             usage="[OPTION...] ID...",
             argument=Positional("ID", "id of the key as list shows it; its beginning is enough"),

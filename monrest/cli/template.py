@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from monrest.cli.expression import ExpressionError, Number, evaluate
+from monrest.cli.expression import ExpressionError, NumberToken, evaluate
 from monrest.cli.lookup import MISSING, is_number, look_up
 
 STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
@@ -115,7 +115,7 @@ def _split(text: str) -> tuple[str, str | None]:
     return text[:position].strip(), text[position + 1 :]
 
 
-def _number(value: Any) -> Number:
+def _number(value: Any) -> NumberToken:
     """What counts in arithmetic: nothing and null are 0, a text is no number."""
     if value is MISSING or value is None:
         return 0

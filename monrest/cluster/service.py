@@ -28,8 +28,8 @@ from monrest.cluster.rolling import DUTY, Rolling
 from monrest.config import ClusterConfig
 from monrest.config.cluster import without_slash
 from monrest.store.database import Database
+from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties, DutyLostError
-from monrest.store.health import DatabaseHealth
 
 _LOOK = 2.0
 _ABSTAIN = 10.0

@@ -15,8 +15,9 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.truth import EXPECTED, truth
-from monrest.commands import texts, times
-from monrest.config.values import CommandsConfig
+from monrest.commands import argument_times as times
+from monrest.commands import texts
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ARGUMENT_NAMES, Argument, Command
 
 COMMON = frozenset(

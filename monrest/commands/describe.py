@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monrest.commands.arguments import arguments_of, configured, limits
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import Argument, Command
 
 _TYPES = {

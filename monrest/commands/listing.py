@@ -12,7 +12,7 @@ from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.commands.arguments import arguments_of, configured, limits
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
 from monrest.commands.permissions import needed, refused_to_all
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import (
     ALL,
     Argument,

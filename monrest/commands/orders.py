@@ -30,7 +30,7 @@ from monrest.commands.lookups import (
     existing,
 )
 from monrest.commands.permissions import Grant, grant, needed, refusal, refused_to_all
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import Command, find, singular, suggestion
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.sites.site import Site

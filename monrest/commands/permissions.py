@@ -11,7 +11,7 @@ from enum import Enum
 
 from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Identity
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import Command
 from monrest.query.model import Any_, CoreFilter, Test
 

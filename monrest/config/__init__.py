@@ -16,7 +16,7 @@ from monrest.config.frontend import (
     ReportsConfig,
 )
 from monrest.config.load import ConfigError, load, loads
-from monrest.config.values import (
+from monrest.config.sections import (
     AuthConfig,
     Config,
     ConfigTool,

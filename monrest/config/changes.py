@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.config.values import Config
+from monrest.config.sections import Config
 
 
 def fixed_while_running(old: Config, new: Config) -> list[str]:

@@ -20,8 +20,8 @@ import re2
 from monrest.base.values import ROLES
 from monrest.config import check_frontend, databases, expected
 from monrest.config.addresses import parse_listener
-from monrest.config.expressions import Replacement
-from monrest.config.values import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
+from monrest.config.patterns import Replacement
+from monrest.config.sections import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
 
 _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})

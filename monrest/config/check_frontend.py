@@ -16,7 +16,7 @@ from monrest.config.frontend import (
     PanoramaConfig,
     ReportsConfig,
 )
-from monrest.config.values import Config
+from monrest.config.sections import Config
 
 _HIGHEST_NUMBER = 1_000_000_000
 _HIGHEST_PORT = 65535

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from monrest.config.values import Config
+from monrest.config.sections import Config
 
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
 _URL = re.compile(rf"https?://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?(?:/[A-Za-z0-9._~/-]*)?\Z")

@@ -1,6 +1,6 @@
 """The tables of the front end: jobs, business processes, dashboards, reports, mails, the cluster.
 
-As in ``monrest.config.values``, which has the others and the whole file.
+As in ``monrest.config.sections``, which has the others and the whole file.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, tran
 from cattrs.gen import make_dict_structure_fn
 
 from monrest.config.check import problems_of
-from monrest.config.values import Config
+from monrest.config.sections import Config
 
 _QUOTED_KEY = re.compile(r"\['([^']*)'\]")
 _KINDS = {

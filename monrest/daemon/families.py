@@ -20,7 +20,9 @@ from monrest.commands import listing as catalogue
 from monrest.commands import removals
 from monrest.downtimes import endpoints as downtimes
 from monrest.instance import endpoints as instance
-from monrest.instance import figures, index, settings
+from monrest.instance import index
+from monrest.instance import settings_in_force as settings
+from monrest.instance import stats as figures
 from monrest.jobs import endpoints as jobs
 from monrest.jobs.endpoints import start
 from monrest.logs import cache_endpoints as logcache

@@ -53,11 +53,11 @@ from monrest.reports.service import Owner, Reports
 from monrest.reports.smtp import Mailer, endpoint
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
+from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties
-from monrest.store.health import DatabaseHealth
 from monrest.store.shared_clock import SharedClock, clock_of
-from monrest.web.errors import describe
-from monrest.web.site import ApiSite
+from monrest.web.api_site import ApiSite
+from monrest.web.error_answers import describe
 
 _THREADS = 4
 _DATABASE_PATIENCE = 60.0

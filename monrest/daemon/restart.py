@@ -17,7 +17,7 @@ from monrest.accounts.secret import SecretKeyError, read_or_create
 from monrest.base.concurrency import Threads, pause
 from monrest.config import Config, ConfigError, load
 from monrest.jobs.service import Jobs
-from monrest.web.site import ApiSite
+from monrest.web.api_site import ApiSite
 
 AGAIN = 75
 """The exit status (EX_TEMPFAIL) that asks who watches this process to start it again."""

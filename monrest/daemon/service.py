@@ -36,9 +36,9 @@ from monrest.daemon.restart import read_again
 from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.reports.model import Report
 from monrest.store.database import StoreError
+from monrest.web.api_site import ApiSite
 from monrest.web.app import Api, FrontResource
 from monrest.web.respond import Responder
-from monrest.web.site import ApiSite
 
 _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""

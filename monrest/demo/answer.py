@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 from monrest.demo.core import Core
+from monrest.demo.core_tables import ObjectColumn, Part, ShownColumn
 from monrest.demo.request import Aggregate, Request, RequestError, RowCondition, every
-from monrest.demo.tables import ObjectColumn, Part, ShownColumn
 from monrest.query.schema import EMPTY
 
 AnswerSteps: TypeAlias = Generator[None, None, bytes]

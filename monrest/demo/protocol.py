@@ -18,8 +18,8 @@ from zope.interface import implementer
 
 from monrest.demo.answer import AnswerSteps, answer
 from monrest.demo.core import Core
+from monrest.demo.core_tables import CoreTable
 from monrest.demo.request import CoreDiedError, Request, RequestError, every
-from monrest.demo.tables import CoreTable
 
 _LONGEST_LINE = 65536
 _IDLE_SECONDS = 300

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import re2
 from attrs import define, field, frozen
 
+from monrest.demo.core_tables import CoreTable, ShownColumn, TableRows, ValueOf
 from monrest.demo.objects import MODIFIED
-from monrest.demo.tables import CoreTable, ShownColumn, TableRows, ValueOf
 from monrest.objectconfig.attributes import number_of
 
 Predicate: TypeAlias = Callable[[Any], bool]

@@ -22,14 +22,14 @@ from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
 from monrest.config import ConfigTool
-from monrest.demo.commands import run
+from monrest.demo.command_table import run
 from monrest.demo.core import PROGRAM_VERSION, Core, local_zone
+from monrest.demo.core_tables import build_tables
 from monrest.demo.history import generate
 from monrest.demo.inventory import Inventory, make_inventory, synthetic_site
 from monrest.demo.objects import ATTRIBUTES, MODIFIED, Checkable, HostOrService
 from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
-from monrest.demo.tables import build_tables
 from monrest.objectconfig.definitions import ObjectConfigError, read_file, unreadable
 from monrest.objectconfig.document import FileProblem
 from monrest.objectconfig.registration import ConfiguredSite, build, load

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.values import Capabilities
+from monrest.downtimes.downtime_commands import AUTHOR, Order
 from monrest.downtimes.model import Downtime
-from monrest.downtimes.orders import AUTHOR, Order
 from monrest.livestatus.command import Target
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.sites.fanout import SiteAnswer, fan_out

@@ -16,7 +16,7 @@ from monrest.api.fields import Choice, Fields, NameList, Number, Ruled
 from monrest.base import schedule
 from monrest.base.errors import BadRequest
 from monrest.commands import texts
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.command import Target
 
 HOST, HOSTGROUP, SERVICE, SERVICEGROUP = "host", "hostgroup", "service", "servicegroup"

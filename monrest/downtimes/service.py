@@ -23,8 +23,8 @@ from monrest.base.concurrency import Periodic, ended
 from monrest.base.errors import BadRequest, SitesFailed, Unavailable
 from monrest.downtimes import cores, effect
 from monrest.downtimes import store as statements
+from monrest.downtimes.downtime_commands import AUTHOR, Order, orders_of
 from monrest.downtimes.model import Downtime
-from monrest.downtimes.orders import AUTHOR, Order, orders_of
 from monrest.downtimes.store import STORED, Occurrence
 from monrest.sites.commands import SentToSite, send
 from monrest.sites.site import Site

@@ -27,8 +27,7 @@ from zope.interface import implementer
 
 from monrest.base.concurrency import after
 from monrest.livestatus.connection import ConnectionFactory, write_now
-from monrest.livestatus.endpoints import CONNECT_TIMEOUT
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     LivestatusError,
@@ -40,6 +39,7 @@ from monrest.livestatus.errors import (
     in_seconds,
     tls_error,
 )
+from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.external import keeps_connection, pipelines, request
 from monrest.livestatus.verdicts import Verdict, VerdictReader, reader_for
 

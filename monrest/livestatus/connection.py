@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from monrest.base.values import Row
-from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.framing import AnswerReader
 
 

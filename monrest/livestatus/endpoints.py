@@ -30,10 +30,10 @@ from twisted.internet.ssl import (
 )
 from zope.interface import implementer
 
-from monrest.livestatus.errors import ConnectError
+from monrest.livestatus.core_errors import ConnectError
 
 if TYPE_CHECKING:
-    from monrest.config.values import SiteConfig
+    from monrest.config.sections import SiteConfig
 
 CONNECT_TIMEOUT = 5.0
 """Seconds for connecting, TLS handshake included."""

@@ -17,7 +17,7 @@ from attrs import define, field
 
 from monrest.base.spool import Chunk, Share, Spool, Spools
 from monrest.base.values import Row
-from monrest.livestatus.errors import ProtocolError, RefusedError, first_line
+from monrest.livestatus.core_errors import ProtocolError, RefusedError, first_line
 
 HEADER_SIZE = 16
 SLICE = 64 * 1024

@@ -23,8 +23,7 @@ from monrest.base.unix_peer import credentials
 from monrest.base.values import Row
 from monrest.livestatus.alarm import FOREVER, Alarm
 from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
-from monrest.livestatus.endpoints import CONNECT_TIMEOUT
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     LivestatusError,
@@ -34,6 +33,7 @@ from monrest.livestatus.errors import (
     in_seconds,
     tls_error,
 )
+from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.framing import AnswerReader, PackedRows, Transform
 from monrest.livestatus.recall import Recall, RecallParser
 

@@ -10,7 +10,7 @@ import re
 import orjson
 from attrs import frozen
 
-from monrest.livestatus.errors import ProtocolError, first_line
+from monrest.livestatus.core_errors import ProtocolError, first_line
 from monrest.livestatus.framing import HEADER_SIZE, parse_header, parse_rows
 
 _OK = 200

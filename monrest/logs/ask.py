@@ -20,7 +20,7 @@ from monrest.base.concurrency import sliced
 from monrest.base.row_store import RowStore
 from monrest.base.truth import flag
 from monrest.base.values import Document, RestRequest, Row, Rows, SiteProblem, nobody_follows
-from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs.line import DAY
 from monrest.logs.patience import asked_in_time, require_answers
 from monrest.logs.reading import CachedPart, CacheQuestion

@@ -19,10 +19,10 @@ from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.base.values import Progress, nobody_follows
 from monrest.config import LogcacheConfig
-from monrest.livestatus.errors import LivestatusError
-from monrest.logs import records
+from monrest.livestatus.core_errors import LivestatusError
+from monrest.logs import cache_records as records
+from monrest.logs.cache_records import CachedSite, LeaseLostError, LinesWritten
 from monrest.logs.cachedlog import CachedLog, CacheReader
-from monrest.logs.events import ObjectKey
 from monrest.logs.importer import (
     Again,
     Periods,
@@ -32,9 +32,9 @@ from monrest.logs.importer import (
 )
 from monrest.logs.leases import LOOK, Leases
 from monrest.logs.reading import CachedPart, CacheQuestion, reading
-from monrest.logs.records import CachedSite, LeaseLostError, LinesWritten
 from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
+from monrest.logs.state_events import ObjectKey
 from monrest.logs.updates import Imports, Updated, at_once, together
 from monrest.query.bind import Bound
 from monrest.query.model import CoreFilter, Pushed, Test

@@ -14,10 +14,10 @@ from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.truth import flag
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.logs.cache_records import CachedSite
 from monrest.logs.importer import Again
-from monrest.logs.records import CachedSite
 from monrest.query.parse import parse_query
-from monrest.sites.federation.site import FederatedSite
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 VERSION = "1"

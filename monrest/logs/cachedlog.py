@@ -16,12 +16,12 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.clock import WallClock
 from monrest.base.errors import Unavailable
-from monrest.logs import records
-from monrest.logs.events import ObjectKey, TimedLine
+from monrest.logs import cache_records as records
+from monrest.logs.cache_records import LogTransaction
 from monrest.logs.importer import present
-from monrest.logs.records import LogTransaction
 from monrest.logs.reportlines import Slice, objects_of, piece_of, slice_of
 from monrest.logs.source import CORES, MOST_LINES, LogSource, Wanted
+from monrest.logs.state_events import ObjectKey, TimedLine
 from monrest.sites.site import Site
 from monrest.store.database import Database
 

@@ -16,9 +16,9 @@ from attrs import asdict, frozen
 from sqlalchemy import Connection, delete, func, select
 
 from monrest.base.values import Row
-from monrest.logs import records
+from monrest.logs import cache_records as records
+from monrest.logs.cache_records import LogTransaction, UpdateLease
 from monrest.logs.line import DAY
-from monrest.logs.records import LogTransaction, UpdateLease
 from monrest.query.model import CoreFilter, Pushed, Stat, Test
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines

@@ -22,12 +22,13 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, sliced
 from monrest.base.errors import Unavailable
 from monrest.base.values import Progress, Row, nobody_follows
-from monrest.livestatus.errors import RefusedError
-from monrest.logs import days, records, thinning
+from monrest.livestatus.core_errors import RefusedError
+from monrest.logs import cache_records as records
+from monrest.logs import days, thinning
+from monrest.logs.cache_records import CachedSite, Doubt, LeaseLostError, LinesWritten, UpdateLease
 from monrest.logs.days import Count, Day, ceil, floor
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, in_order, kept
-from monrest.logs.records import CachedSite, Doubt, LeaseLostError, LinesWritten, UpdateLease
 from monrest.query.model import Every, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database

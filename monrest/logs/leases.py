@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from attrs import define, field
 
 from monrest.base.errors import Unavailable
-from monrest.logs import records
-from monrest.logs.records import LEASE, CachedSite, Held
+from monrest.logs import cache_records as records
+from monrest.logs.cache_records import LEASE, CachedSite, Held
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
 

@@ -11,7 +11,7 @@ from twisted.internet.defer import TimeoutError as TooLate
 from monrest.api.endpoint import Context
 from monrest.base.errors import SitesFailed, SitesTimedOut
 from monrest.base.values import RestRequest, SiteProblem, nobody_follows
-from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.core_errors import LivestatusError
 from monrest.sites.site import Site
 
 T = TypeVar("T")

@@ -15,10 +15,10 @@ from sqlalchemy import Connection
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.values import Capabilities, Row
-from monrest.logs import records
+from monrest.logs import cache_records as records
+from monrest.logs.cache_records import CachedSite, LogTransaction
 from monrest.logs.importer import DRIFT
 from monrest.logs.line import COLUMNS, DAY
-from monrest.logs.records import CachedSite, LogTransaction
 from monrest.logs.sql import Builder, Visible, fetched
 from monrest.query.bind import Bound
 from monrest.query.lines import FEW, MOST_GROUPS
@@ -34,7 +34,7 @@ _QUICK, _SLOW = 0.5, 2.0
 
 
 @frozen(kw_only=True)
-class Piece:
+class CachedPiece:
     """The time ``start <= time < end`` of a site's log, which the cache has for sure.
 
     ``whole``: a question wants nothing beside it.
@@ -64,7 +64,7 @@ class CacheQuestion:
     highest: int | None
     once: bool
 
-    def piece(self, known: CachedSite | None, now: float) -> Piece | None:
+    def piece(self, known: CachedSite | None, now: float) -> CachedPiece | None:
         """What the cache has of it at a site; None unless it has all from the lowest time on."""
         if known is None or known.sure_from is None or known.covered_until is None:
             return None
@@ -73,10 +73,10 @@ class CacheQuestion:
         before = min(known.covered_until, int(now)) - DRIFT
         whole = self.highest is not None and self.highest <= before
         end = self.highest if whole and self.highest is not None else before
-        return Piece(start=self.lowest, end=end, whole=whole) if self.lowest < end else None
+        return CachedPiece(start=self.lowest, end=end, whole=whole) if self.lowest < end else None
 
     def rows(
-        self, site: str, piece: Piece, low: int, high: int, most: int | None, visible: Visible
+        self, site: str, piece: CachedPiece, low: int, high: int, most: int | None, visible: Visible
     ) -> LogTransaction[tuple[list[Row], int] | None]:
         """Rows from ``low`` to before ``high``, and the second that comes after them.
 
@@ -128,7 +128,7 @@ class CachedPart:
 
     question: CacheQuestion
     site: str
-    piece: Piece
+    piece: CachedPiece
     visible: Visible
     read: Callable[[LogTransaction[Any]], Any]
     clock: IReactorTime

@@ -8,14 +8,14 @@ from typing import Any
 from attrs import frozen
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
-from monrest.logs import records
+from monrest.logs import cache_records as records
+from monrest.logs.cache_records import CachedSite, LogTransaction
 from monrest.logs.days import ceil, floor
-from monrest.logs.events import ObjectKey, TimedLine
 from monrest.logs.importer import DRIFT
 from monrest.logs.line import service_of
-from monrest.logs.records import CachedSite, LogTransaction
 from monrest.logs.source import FEW_HOSTS, Texts, Wanted
 from monrest.logs.sql import fetched
+from monrest.logs.state_events import ObjectKey, TimedLine
 from monrest.store.tables import logcache_lines as lines
 
 _PROGRAM = 2

@@ -12,13 +12,13 @@ from typing import Literal, Protocol, TypeAlias
 from attrs import frozen
 
 from monrest.base.values import Capabilities, Row
-from monrest.livestatus.errors import ProtocolError
-from monrest.logs.events import TimedLine
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.line import in_order
+from monrest.logs.state_events import TimedLine
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.query.portable import pushability
 from monrest.query.regex import escape
-from monrest.sites.federation.site import openly
+from monrest.sites.federation.federated_site import openly
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 

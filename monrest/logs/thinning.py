@@ -12,9 +12,9 @@ from sqlalchemy import Connection, and_, delete, func, select, text, update
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.clock import WallClock
-from monrest.logs import records
+from monrest.logs import cache_records as records
+from monrest.logs.cache_records import CachedSite, LogTransaction, UpdateLease
 from monrest.logs.line import DAY, repetitions
-from monrest.logs.records import CachedSite, LogTransaction, UpdateLease
 from monrest.store.database import Database
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines

@@ -14,9 +14,9 @@ from twisted.python.failure import Failure
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import pause
 from monrest.base.values import Progress, SiteProblem
-from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.core_errors import LivestatusError
+from monrest.logs.cache_records import CachedSite, LeaseLostError, LinesWritten
 from monrest.logs.importer import UpdateRunningError
-from monrest.logs.records import CachedSite, LeaseLostError, LinesWritten
 from monrest.sites.site import Site
 
 T = TypeVar("T")

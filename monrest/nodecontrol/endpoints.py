@@ -20,7 +20,7 @@ from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.endpoints import result_url
 from monrest.jobs.run import JobWork
 from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
-from monrest.nodecontrol.store import Stored
+from monrest.nodecontrol.store import StoredNodes
 from monrest.query.parse import RESERVED
 from monrest.query.schema import TableSchema
 from monrest.sites.site import Site
@@ -112,7 +112,7 @@ async def nodes(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
     return await select(context, request, _schema(context.names), rows)
 
 
-def _record(context: Context, site: Site, stored: Stored) -> dict[str, Any]:
+def _record(context: Context, site: Site, stored: StoredNodes) -> dict[str, Any]:
     node = stored.nodes.get(site.id, Node(site=site.id))
     row = shown(node, stored.logs.get(site.id, {}), context.wall.now())
     settings = context.nodecontrol.settings(site)

@@ -33,7 +33,7 @@ from monrest.nodecontrol import store as statements
 from monrest.nodecontrol.gather import CommandGatherer, Gatherer
 from monrest.nodecontrol.local import LocalGatherer, LocalHost
 from monrest.nodecontrol.model import BROKEN, WHATS, GatherError, Log, Node, What, outcome, steps
-from monrest.nodecontrol.store import Stored, Work
+from monrest.nodecontrol.store import StoredNodes, Work
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -122,7 +122,7 @@ class NodeControl(Service):
 
     # ---------------------------------------------------------------- asking
 
-    async def stored(self) -> Stored:
+    async def stored(self) -> StoredNodes:
         """Read what is known of all nodes, after tidying up behind jobs and daemons that died."""
         found = await self.database.run(statements.read)
         tidied = [await self._tidy(node) for node in found.nodes.values() if node.operation]

@@ -18,21 +18,21 @@ Work = Callable[[Connection], T]
 
 
 @frozen
-class Stored:
+class StoredNodes:
     """Nodes by site, and the logs of each by name, without what is in them."""
 
     nodes: Mapping[str, Node]
     logs: Mapping[str, Mapping[str, Log]]
 
 
-def read(connection: Connection) -> Stored:
+def read(connection: Connection) -> StoredNodes:
     """Read all nodes."""
     found = {row.site: Node(**row._mapping) for row in connection.execute(select(nodes))}
     of: dict[str, dict[str, Log]] = {}
     query = select(logs.c.site, logs.c.name, logs.c.failed, logs.c.at).order_by(logs.c.name)
     for row in connection.execute(query):
         of.setdefault(row.site, {})[row.name] = Log(name=row.name, failed=row.failed, at=row.at)
-    return Stored(found, of)
+    return StoredNodes(found, of)
 
 
 def one_log(site: str, name: str) -> Work[Log | None]:

@@ -52,7 +52,7 @@ from monrest.objectconfig.staged_changes import (
     far_post,
     strings_of,
 )
-from monrest.sites.federation.site import FederatedSite
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 RESULTS = (

@@ -27,7 +27,7 @@ from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, TableSchema
 from monrest.query.stages import SitePart
 from monrest.query.steps import finished
-from monrest.sites.federation.site import FederatedSite
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 ObjectRow = Mapping[str, Any]

@@ -22,7 +22,7 @@ from monrest.query.filters import parse_parameter
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.q import EVERYTHING, parse_q
 from monrest.query.scan import printable
-from monrest.sites.federation.site import FederatedSite
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 REFRESH = Parameter(

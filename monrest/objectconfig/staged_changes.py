@@ -40,7 +40,7 @@ from monrest.objectconfig.service import ConfigSite
 from monrest.objectconfig.stage import PersonalView
 from monrest.query.bind import TYPO
 from monrest.query.scan import printable
-from monrest.sites.federation.site import FederatedSite
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 Action: TypeAlias = Literal["change", "remove"]

@@ -27,7 +27,7 @@ _OLD = 14 * _DAY
 
 
 @frozen
-class Stored:
+class StoredDashboards:
     """Dashboards, what one user sees at present on them, and which are in maintenance, by nr."""
 
     dashboards: list[Dashboard]
@@ -45,17 +45,17 @@ def _dashboard(row: Row[Any]) -> Dashboard:
     )
 
 
-def read(username: str, nr: str | None = None) -> Work[Stored]:
+def read(username: str, nr: str | None = None) -> Work[StoredDashboards]:
     """All dashboards, or the one with this number, as ``username`` sees them."""
 
-    def work(connection: Connection) -> Stored:
+    def work(connection: Connection) -> StoredDashboards:
         query, present = select(dashboards), select(runtimes).where(runtimes.c.username == username)
         halted = select(maintenances)
         if nr is not None:
             query = query.where(dashboards.c.nr == nr)
             present = present.where(runtimes.c.nr == nr)
             halted = halted.where(maintenances.c.nr == nr)
-        return Stored(
+        return StoredDashboards(
             [_dashboard(row) for row in connection.execute(query)],
             {row.nr: row.data for row in connection.execute(present)},
             {row.nr: row.text for row in connection.execute(halted)},

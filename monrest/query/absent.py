@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monrest.base.values import Row
-from monrest.query.access import labels
 from monrest.query.bind import Bound, Check, CheckTree
+from monrest.query.column_access import labels
 from monrest.query.plan import Layout
 from monrest.query.resolve import PerfValueSource
 from monrest.query.stages import SitePart

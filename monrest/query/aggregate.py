@@ -12,8 +12,8 @@ from typing import Any
 from attrs import define, field
 
 from monrest.base.values import Column, Row
-from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
+from monrest.query.column_access import CONSTANTS
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Pushed, Ref, Stat
 from monrest.query.order import in_order

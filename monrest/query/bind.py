@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from monrest.base.errors import BadRequest
 from monrest.base.truth import EXPECTED, truth
 from monrest.base.values import Column
-from monrest.query.access import needs
+from monrest.query.column_access import needs
 from monrest.query.evaluate import Operand
 from monrest.query.expressions import (
     blanks_as_plus,

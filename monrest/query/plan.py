@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from monrest.base.values import Capabilities
-from monrest.query.access import CONSTANTS
 from monrest.query.bind import Bound, Selected
+from monrest.query.column_access import CONSTANTS
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
 from monrest.query.pushdown import both, push_all, push_log_times
 from monrest.query.resolve import CoreSource, SiteSource, core_word

@@ -11,8 +11,8 @@ from attrs import define, field, frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.query.access import Getter, getter
 from monrest.query.bind import Bound, Check, CheckTree
+from monrest.query.column_access import Getter, getter
 from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
 from monrest.query.expressions import calls, references
 from monrest.query.functions import build, calculate, substitution, text_of

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from attrs import define, field, frozen
 
 from monrest.base.values import Column, Document, Expand, Row, Rows
-from monrest.query.access import Getter, expander, getter, mask
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, NamedColumn, Selected
+from monrest.query.column_access import Getter, expander, getter, mask
 from monrest.query.expressions import described, references
 from monrest.query.model import Ref
 from monrest.query.order import by_value

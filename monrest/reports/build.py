@@ -13,9 +13,9 @@ from monrest.availability.periods import Span
 from monrest.reports import picture
 from monrest.reports.figures import Measured, average
 from monrest.reports.model import Report
-from monrest.reports.parts import TimePart
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Grid, Head, Note, Sheet, SheetPart, Spelling
+from monrest.reports.time_parts import TimePart
 
 _A_PAGE = 12
 _EVENTS_A_PAGE, _EVENT_PAGES = 22, 100

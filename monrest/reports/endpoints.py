@@ -13,12 +13,12 @@ from monrest.api.records import Records, Save, first_number, number_of
 from monrest.base.errors import BadRequest, Conflict, Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Column, Identity, RestRequest
 from monrest.reports import store as statements
-from monrest.reports.address import check_link
-from monrest.reports.asking import chosen_sites
+from monrest.reports.asker import chosen_sites
 from monrest.reports.model import FIELDS, Report, checked, shown_permissions
 from monrest.reports.settings import read
 from monrest.reports.store import STORED
 from monrest.reports.templates import TEMPLATES
+from monrest.reports.url_report import check_link
 
 ROLE = "authorized_for_reports"
 

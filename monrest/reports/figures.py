@@ -11,7 +11,7 @@ from attrs import frozen
 
 from monrest.availability.account import NODATA, NOTRUNNING, OUTSIDE, Times, words_of
 from monrest.availability.outages import Outage
-from monrest.logs.events import ObjectKey
+from monrest.logs.state_events import ObjectKey
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from monrest.base.errors import BadRequest
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.render.xlsx import nobody_gives_up
-from monrest.reports.lists import csv, workbook
+from monrest.reports.list_sheet import csv, workbook
 from monrest.reports.page import page
 from monrest.reports.pdf import pdf
 from monrest.reports.sheet import Sheet

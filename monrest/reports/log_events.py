@@ -10,7 +10,7 @@ from monrest.base.values import Rows
 from monrest.logs.ask import ask
 from monrest.query.model import Condition, FilterTree
 from monrest.reports import build
-from monrest.reports.asking import Asking, any_of
+from monrest.reports.asker import Asking, any_of
 from monrest.reports.build import MOST_EVENTS
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Sheet

@@ -14,26 +14,26 @@ from monrest.api.endpoint import Context
 from monrest.api.visibility import CONFIGURATION, visible_sites
 from monrest.api.zones import zone_of
 from monrest.availability.account import Availability, Times
-from monrest.availability.arguments import ObjectKinds, ReportArguments, asked
-from monrest.availability.objects import Scope, choose
+from monrest.availability.chosen_objects import Scope, choose
 from monrest.availability.outages import Outages
 from monrest.availability.periods import Span
 from monrest.availability.report import AccountRecord, AccountReport, made
+from monrest.availability.report_arguments import ObjectKinds, ReportArguments, asked
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
-from monrest.logs.events import Event, ObjectKey
+from monrest.logs.state_events import Event, ObjectKey
 from monrest.query.customvars import Visibility
 from monrest.reports import build
-from monrest.reports.address import page_of
-from monrest.reports.asking import Asking, chosen_sites, not_connected
+from monrest.reports.asker import Asking, chosen_sites, not_connected
 from monrest.reports.figures import Measured, figures
 from monrest.reports.log_events import events_of
 from monrest.reports.model import CANCEL, Report
 from monrest.reports.own import written
-from monrest.reports.parts import TimePart, parts_of, require_room
 from monrest.reports.problems import problems_of
 from monrest.reports.sheet import Sheet, Spelling
 from monrest.reports.templates import ReportKind
+from monrest.reports.time_parts import TimePart, parts_of, require_room
+from monrest.reports.url_report import page_of
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch
 from monrest.sites.site import Site

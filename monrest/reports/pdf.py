@@ -12,8 +12,6 @@ from reportlab.lib.pagesizes import A4, landscape
 from reportlab.pdfgen.canvas import Canvas
 
 from monrest.render.xlsx import NobodyWaitsError, nobody_gives_up
-from monrest.reports.columns import pieces
-from monrest.reports.columns import widths as shared
 from monrest.reports.fonts import Font, fonts
 from monrest.reports.picture import (
     BAD,
@@ -28,6 +26,8 @@ from monrest.reports.picture import (
     Stroke,
 )
 from monrest.reports.sheet import Grid, Heading, Note, Sheet
+from monrest.reports.sheet_columns import pieces
+from monrest.reports.sheet_columns import widths as shared
 
 _PAGE = landscape(A4)
 _MARGIN = 36.0

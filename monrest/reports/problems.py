@@ -9,11 +9,11 @@ from typing import Any
 from attrs import evolve
 
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
-from monrest.availability.objects import about_services, for_hosts, for_services
+from monrest.availability.chosen_objects import about_services, for_hosts, for_services
 from monrest.base.values import RowList, Rows, SiteProblem
 from monrest.query.schema import TableSchema
 from monrest.reports import present
-from monrest.reports.asking import Asking
+from monrest.reports.asker import Asking
 from monrest.reports.present import ObjectProblem
 from monrest.reports.sheet import Sheet
 from monrest.rows.columns import HOSTS, SERVICES

@@ -19,7 +19,7 @@ from monrest.base.concurrency import sliced
 from monrest.base.errors import Forbidden
 from monrest.base.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
 from monrest.config import DisplayConfig
-from monrest.config.expressions import MacroNames, Replacement
+from monrest.config.patterns import MacroNames, Replacement
 from monrest.query.model import Condition, Pushed
 from monrest.query.scalars import text_of
 from monrest.query.schema import TableSchema

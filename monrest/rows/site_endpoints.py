@@ -13,7 +13,7 @@ from monrest.api.lists import local_schema, select
 from monrest.api.visibility import SYSTEM
 from monrest.base.values import Answer, Column, Identity, RestRequest
 from monrest.query.schema import CoreType
-from monrest.sites.federation.site import FederatedSite
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 # Types are the labels of the interface, also where the values are lists. Only last_error is not

@@ -17,7 +17,7 @@ from monrest.query.model import Condition
 from monrest.query.schema import TableSchema
 from monrest.query.totals import StatsField, StatsSpec
 from monrest.rows.columns import CONTACTS, HOSTS, PROCESSINFO, SERVICES
-from monrest.rows.columns.status import COUNTERS
+from monrest.rows.columns.status_columns import COUNTERS
 from monrest.rows.fetch import fetch_stats
 from monrest.rows.statistics_specs import (
     CONTACT_TOTALS,

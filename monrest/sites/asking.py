@@ -7,7 +7,7 @@ from functools import partial
 from attrs import evolve
 
 from monrest.base.values import Capabilities, Row
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import Pushed

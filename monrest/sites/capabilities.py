@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from attrs import frozen
 
 from monrest.base.values import Capabilities, Row
-from monrest.livestatus.errors import ProtocolError, RefusedError
+from monrest.livestatus.core_errors import ProtocolError, RefusedError
 from monrest.query.model import Pushed
 from monrest.sites.static import ICINGA2, SHINKEN
 

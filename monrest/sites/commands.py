@@ -18,7 +18,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import shielded, sliced
 from monrest.base.values import SiteProblem
 from monrest.livestatus.command import CoreCommand
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     ConnectError,
     HangingError,
     LivestatusError,

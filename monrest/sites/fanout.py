@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
 from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
-from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.framing import PackedRows
 from monrest.livestatus.pool import CoreRequest
 from monrest.livestatus.recall import Recall

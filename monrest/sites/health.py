@@ -24,7 +24,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     ConnectError,
     HangingError,
     LivestatusError,

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.livestatus.alarm import FOREVER, Alarm
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     LivestatusError,

@@ -12,13 +12,13 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.logger import Logger
 
 from monrest.base.errors import BadRequest
+from monrest.sites.federation.federated_site import FederatedSite, words
+from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import Whom
-from monrest.sites.federation.site import FederatedSite, words
-from monrest.sites.federation.source import FederationSource
 from monrest.sites.site import Hurry, Site
 
 if TYPE_CHECKING:
-    from monrest.config.values import SiteConfig
+    from monrest.config.sections import SiteConfig
 
 ALL = "ALL"
 LOCAL = "LOCAL"

@@ -16,14 +16,14 @@ from twisted.python.failure import Failure
 from monrest.base.concurrency import sliced
 from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.livestatus.command_channel import IDLE, CommandChannel
-from monrest.livestatus.endpoints import endpoint_for, uses_tls
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     LivestatusError,
     LostCoreError,
     QueryTimeoutError,
     RefusedError,
     first_line,
 )
+from monrest.livestatus.endpoints import endpoint_for, uses_tls
 from monrest.livestatus.framing import Damaged
 from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import Pushed
@@ -36,7 +36,7 @@ from monrest.sites.normalise import RowTypes
 from monrest.sites.transport import CommandSender, Hops, Queries
 
 if TYPE_CHECKING:
-    from monrest.config.values import SiteConfig
+    from monrest.config.sections import SiteConfig
 
 LOG_TIMEOUT = 300.0
 """Seconds for a log query, unless the site's own time-out is longer."""

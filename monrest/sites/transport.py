@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.values import Row
 from monrest.livestatus.command_channel import TransmissionOutcome
-from monrest.livestatus.errors import LivestatusError
+from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.pool import CoreRequest
 
 

@@ -25,7 +25,7 @@ from twisted.logger import Logger
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
-from monrest.store.door import Attempt, Door, GivenUpError
+from monrest.store.door import Door, GivenUpError, TransactionAttempt
 from monrest.store.failures import Meaning, StoreError, meaning_of, told
 from monrest.store.pulse import Pulse
 
@@ -215,7 +215,7 @@ class Database(Service):
         while True:
             if self._lost or (self._pulse is not None and not self._pulse.answers):
                 raise Unavailable(message, _REASONS[Meaning.SLOW])
-            job = Attempt(door.engine, work)
+            job = TransactionAttempt(door.engine, work)
             end, grace = self._end(began)
             left = max(0.0, end + grace - self.clock.seconds())
             try:

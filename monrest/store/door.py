@@ -38,7 +38,7 @@ class Door:
     troubled: bool = False
     _timers: set[IDelayedCall] = field(init=False, factory=set)
 
-    async def attempt(self, job: Attempt[T], clock: IReactorTime, seconds: float) -> T:
+    async def attempt(self, job: TransactionAttempt[T], clock: IReactorTime, seconds: float) -> T:
         """Run ``job`` in a thread; GivenUpError after ``seconds``, when it is ended by force."""
         waiting = self.threads.run(job)
 
@@ -73,7 +73,7 @@ class Door:
 
 
 @define(eq=False)
-class Attempt(Generic[T]):
+class TransactionAttempt(Generic[T]):
     """One attempt at a transaction; called in a thread, given up from the reactor.
 
     ``committing``: the database was told to commit, and has not said that it did not.

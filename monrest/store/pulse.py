@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from monrest.store.door import Attempt, Door, GivenUpError
+from monrest.store.door import Door, GivenUpError, TransactionAttempt
 
 SUSPECT = 3.0
 """Seconds for which somebody waits before the server is asked."""
@@ -72,7 +72,9 @@ class Pulse:
 
     async def _asked(self) -> None:
         try:
-            await self.door.attempt(Attempt(self.door.engine, _alive), self.clock, ANSWER)
+            await self.door.attempt(
+                TransactionAttempt(self.door.engine, _alive), self.clock, ANSWER
+            )
         except CancelledError:
             return
         except GivenUpError:

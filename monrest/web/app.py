@@ -41,11 +41,11 @@ from monrest.base.values import (
 from monrest.config import ServerConfig
 from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
+from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
-from monrest.web.errors import Problem, describe
+from monrest.web.error_answers import Problem, describe
 from monrest.web.intake import UNKNOWN
 from monrest.web.respond import Responder
-from monrest.web.site import ApiRequest, HeaderView
 
 if TYPE_CHECKING:
     from klein.resource import KleinResource

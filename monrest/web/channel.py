@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from twisted.web.http import Request
     from twisted.web.http_headers import Headers
 
-    from monrest.web.site import ApiRequest, ApiSite
+    from monrest.web.api_site import ApiRequest, ApiSite
 
 _REQUEST_LINE = 64  # method, blanks and version around the URL
 _HEADERS = 65536

@@ -28,7 +28,7 @@ QUICK = 2.0
 
 @implementer(IPushProducer)
 @define(eq=False)
-class Body:
+class BodyProducer:
     """Writes ``pieces`` to ``request``, ``budget`` seconds of work per turn of the reactor.
 
     An empty piece is work done and nothing to write. With a ``spool`` the pieces for a client

@@ -19,16 +19,16 @@ from monrest.base.spool import Spool, Spools
 from monrest.base.values import Document, LateRows, Rows, Stream, nothing
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
-from monrest.web.flow import Flow
-from monrest.web.producer import Body
+from monrest.web.producer import BodyProducer
+from monrest.web.row_flow import Flow
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.internet.interfaces import IReactorTime
 
     from monrest.base.values import Answer
-    from monrest.web.errors import Problem
-    from monrest.web.site import ApiRequest
+    from monrest.web.api_site import ApiRequest
+    from monrest.web.error_answers import Problem
 
 _SMALL = 65536
 _WORTH_COMPRESSING = 1024
@@ -200,7 +200,7 @@ class Responder:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
             whole = gzipped(whole)
         spool = None if flows else Spool(self.spools)
-        return Body(self.clock, request, whole, spool, timer=self.timer).send()
+        return BodyProducer(self.clock, request, whole, spool, timer=self.timer).send()
 
     def _escapes(self, content_type: str) -> bool:
         """Whether a body of this type must be in ASCII."""

@@ -35,7 +35,7 @@ def monrest(fake, capfd, monkeypatch, tmp_path):
     monkeypatch.setenv("MONREST_URL", fake.url)
     for name in ("MONREST_KEY", "MONREST_USER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("monrest.cli.settings.SYSTEM_FILE", str(tmp_path / "system.toml"))
+    monkeypatch.setattr("monrest.cli.client_settings.SYSTEM_FILE", str(tmp_path / "system.toml"))
 
     def run(*words):
         status = main(words)

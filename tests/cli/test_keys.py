@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from monrest.cli.keys import table
+from monrest.cli.api_keys import table
 from monrest.cli.main import main
 
 PATH = "/mon/r/mon/api_keys"

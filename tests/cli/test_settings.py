@@ -2,10 +2,10 @@
 
 import pytest
 
-from monrest.cli.address import ServerAddress, parse
+from monrest.cli.client_settings import settings
+from monrest.cli.complaints import ClientError
 from monrest.cli.options import DEFAULT_URL
-from monrest.cli.problems import ClientError
-from monrest.cli.settings import settings
+from monrest.cli.server import ServerAddress, parse
 
 UNIX = "unix:/run/m.sock"
 HTTP = "http://a.example:8080"
@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_read(tmp_path, capfd):
 
 
 def test_where_the_file_of_the_user_is(tmp_path):
-    from monrest.cli.settings import files_of
+    from monrest.cli.client_settings import files_of
 
     assert files_of({"XDG_CONFIG_HOME": "/c"})[0] == "/c/monrest/client.toml"
     assert files_of({})[0].endswith("/.config/monrest/client.toml")

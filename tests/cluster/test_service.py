@@ -10,8 +10,8 @@ from monrest.cluster.model import Own, PeerError, Pong
 from monrest.cluster.seal import key_of, new_number, of_call
 from monrest.cluster.service import Cluster
 from monrest.config import ClusterConfig
+from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties
-from monrest.store.health import DatabaseHealth
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 from tests.fakes.postgres import database_url, postgres_server, postgres_url

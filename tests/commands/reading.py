@@ -7,7 +7,7 @@ from attrs import evolve
 
 from monrest.base.errors import BadRequest
 from monrest.commands.arguments import Defaults, parse
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import find
 
 NOW = 1795000000

@@ -2,7 +2,7 @@
 
 from monrest.commands.arguments import arguments_of
 from monrest.commands.describe import INTRODUCTION, arguments_text, help_text, marked
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, find
 from tests.table import each
 

@@ -9,7 +9,7 @@ from monrest.base.values import Capabilities
 from monrest.commands.arguments import Defaults, parse
 from monrest.commands.effects import READINGS, UNKNOWN_TO_ICINGA2, Effect, Unseen, expected
 from monrest.commands.fill import orders, removal
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, COMMANDS, find
 from monrest.livestatus.command import Target
 from monrest.livestatus.external import line

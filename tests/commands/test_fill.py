@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from monrest.base.errors import BadRequest
 from monrest.commands.arguments import Defaults, parse
 from monrest.commands.fill import LONGEST, Removal, orders, removal
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, find
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import line

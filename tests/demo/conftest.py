@@ -8,12 +8,12 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from monrest.demo.commands import run
+from monrest.demo.command_table import run
 from monrest.demo.core import Core
+from monrest.demo.core_tables import build_tables
 from monrest.demo.inventory import make_inventory
 from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
-from monrest.demo.tables import build_tables
 from monrest.objectconfig.definitions import parse
 from monrest.objectconfig.registration import build
 from tests.fakes.clocks import Wall

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.demo.commands import COMMANDS, decode, run
+from monrest.demo.command_table import COMMANDS, decode, run
 from tests.examples import examples
 
 FOREVER = 2**31

@@ -7,10 +7,10 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from monrest.demo.core import Core
+from monrest.demo.core_tables import build_tables
 from monrest.demo.inventory import make_inventory, synthetic_site
 from monrest.demo.protocol import LivestatusFactory
 from monrest.demo.simulation import Simulation
-from monrest.demo.tables import build_tables
 from tests.fakes.clocks import Wall
 
 KEPT = "ResponseHeader: fixed16\nKeepAlive: on\nOutputFormat: json\n"

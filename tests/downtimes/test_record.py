@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
+from monrest.downtimes.downtime_commands import orders_of
 from monrest.downtimes.model import Downtime, checked, targets_of
-from monrest.downtimes.orders import orders_of
 from monrest.livestatus.command import Target
 from tests.table import each
 

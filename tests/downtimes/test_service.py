@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from twisted.internet.defer import Deferred
 
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.downtimes import store as statements
+from monrest.downtimes.downtime_commands import orders_of
 from monrest.downtimes.model import checked
-from monrest.downtimes.orders import orders_of
 from monrest.downtimes.service import DUTY
 from monrest.livestatus.command import Target
 from tests.downtimes.world import BEGIN, DAILY, NOW, SIX, Core, World

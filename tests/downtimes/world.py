@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from monrest.base.errors import SitesFailed
 from monrest.base.values import SiteProblem
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.downtimes import effect, service
 from monrest.downtimes import store as statements
 from monrest.downtimes.model import checked

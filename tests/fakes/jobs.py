@@ -10,7 +10,7 @@ from monrest.config import JobsConfig
 from monrest.jobs.run import JobWork
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions
-from monrest.web.errors import describe
+from monrest.web.error_answers import describe
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.internet.task import Clock
 
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
 from monrest.sites.health import GRACE
 from monrest.sites.site import Site
 from tests.fakes.livestatus import MemoryCore, Script

@@ -10,7 +10,7 @@ from service_identity import VerificationError
 from twisted.internet import error
 from twisted.python.failure import Failure
 
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     ConnectError,
     RefusedError,
     connect_error,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities
-from monrest.demo.commands import decode
+from monrest.demo.command_table import decode
 from monrest.livestatus.command import CoreCommand
 from monrest.livestatus.external import (
     decodes_backslashes,

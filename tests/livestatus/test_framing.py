@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monrest.livestatus import framing
-from monrest.livestatus.errors import LivestatusError, ProtocolError, RefusedError
+from monrest.livestatus.core_errors import LivestatusError, ProtocolError, RefusedError
 from monrest.livestatus.framing import SLICE, AnswerReader, RowParser, parse_header, parse_rows
 from tests.examples import examples
 from tests.fakes.livestatus import as_json, framed

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.spool import RowRoom, Spools
 from monrest.livestatus import framing
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.framing import AnswerReader, PackedRows, parse_rows
 from tests.fakes.livestatus import as_json, framed
 from tests.fakes.threads import Reactor

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.framing import AnswerReader, Damaged, parse_rows
 from monrest.livestatus.recall import Recall, RecallParser
 

@@ -13,9 +13,9 @@ import pytest
 from twisted.internet import reactor
 from twisted.internet.ssl import Certificate, PrivateCertificate
 
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
+from monrest.livestatus.core_errors import BrokenConnectionError, ConnectError, LivestatusError
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
-from monrest.livestatus.errors import BrokenConnectionError, ConnectError, LivestatusError
 from monrest.livestatus.pool import CoreRequest, Pool
 from tests.fakes.certificates import Authority
 from tests.fakes.livestatus import (

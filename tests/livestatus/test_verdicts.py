@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.verdicts import ACCEPTED, Verdict, core_text, reader_for
 from tests.fakes.livestatus import framed
 from tests.table import each

@@ -5,8 +5,8 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.values import SiteProblem
 from monrest.config import LogcacheConfig
-from monrest.livestatus.errors import ConnectError
-from monrest.logs import records
+from monrest.livestatus.core_errors import ConnectError
+from monrest.logs import cache_records as records
 from monrest.logs.cache import LogCache
 from monrest.logs.importer import UpdateRunningError
 from tests.fakes.clocks import Wall

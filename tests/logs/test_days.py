@@ -6,8 +6,9 @@ import pytest
 from sqlalchemy import and_, delete, update
 from twisted.logger import globalLogPublisher
 
-from monrest.livestatus.errors import ConnectError, RefusedError
-from monrest.logs import days, records
+from monrest.livestatus.core_errors import ConnectError, RefusedError
+from monrest.logs import cache_records as records
+from monrest.logs import days
 from monrest.logs import importer as importing
 from monrest.logs.days import ceil, floor
 from monrest.logs.importer import Again

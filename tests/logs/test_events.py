@@ -7,7 +7,7 @@ from attrs import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.logs.events import Watched, transition
+from monrest.logs.state_events import Watched, transition
 from tests.table import each
 
 KEYS = {("h", ""), ("h", "s"), ("h", "a;b"), ("Größe", "Disk /var: 5 €")}

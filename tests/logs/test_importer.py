@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from monrest.livestatus.errors import ConnectError
+from monrest.livestatus.core_errors import ConnectError
+from monrest.logs import cache_records as records
 from monrest.logs import importer as importing
-from monrest.logs import records, thinning
+from monrest.logs import thinning
 from monrest.logs.importer import UpdateRunningError
 from monrest.logs.leases import Leases
 from tests.examples import examples

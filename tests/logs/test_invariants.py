@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from monrest.availability.account import Period, Rules, availability
 from monrest.availability.outages import outages
 from monrest.availability.periods import Span
-from monrest.logs.events import DowntimeEvent, ProgramEvent, StateEvent
+from monrest.logs.state_events import DowntimeEvent, ProgramEvent, StateEvent
 from tests.examples import examples
 
 KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", "s")]

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from sqlalchemy import delete, update
 
-from monrest.logs import records
+from monrest.logs import cache_records as records
 from monrest.store.tables import logcache_lines, logcache_sites
 from tests import forks
 from tests.logs.child import filled

@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import fail
 
 from monrest.base.errors import Unavailable
-from monrest.logs import records
+from monrest.logs import cache_records as records
 from monrest.logs.leases import LOOK, Leases
 from tests.logs.core import NOW, done
 

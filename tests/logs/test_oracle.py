@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from monrest.availability.account import Period, Rules, availability
 from monrest.availability.outages import outages
 from monrest.availability.periods import Span
-from monrest.logs.events import Watched
+from monrest.logs.state_events import Watched
 from tests.examples import examples
 from tests.logs import oracle
 

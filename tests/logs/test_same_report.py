@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from monrest.base.errors import RestError
 from monrest.base.values import Document, Identity, RestRequest
 from monrest.logs.cachedlog import CachedLog, CacheReader
-from monrest.logs.events import Watched
 from monrest.logs.importer import DRIFT
 from monrest.logs.source import CORES, Wanted
+from monrest.logs.state_events import Watched
 from tests.examples import examples
 from tests.fakes.postgres import postgres_server, postgres_url
 from tests.logs.test_same_answer import HOST_NAMES, NOW, SERVICE_NAMES, world

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, succeed
 
 from monrest.base.values import Capabilities
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.source import CoreLog, Wanted
 from monrest.query.model import Any_, Every, Test
 

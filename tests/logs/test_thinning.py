@@ -1,6 +1,7 @@
 """What tells nothing new in a log, and removing that in small steps."""
 
-from monrest.logs import records, thinning
+from monrest.logs import cache_records as records
+from monrest.logs import thinning
 from monrest.logs.line import repetitions
 from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, row, stored

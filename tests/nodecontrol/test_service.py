@@ -13,7 +13,7 @@ from monrest.base.errors import Conflict
 from monrest.base.processes import Lease
 from monrest.base.values import nobody_follows
 from monrest.config import ControlledNode, NodeControlConfig
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
 from monrest.nodecontrol.gather import NodeFacts
 from monrest.nodecontrol.model import GatherError
 from monrest.nodecontrol.service import NodeControl

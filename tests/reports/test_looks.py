@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from monrest.render.xlsx import NobodyWaitsError
 from monrest.reports import build, present
-from monrest.reports.columns import pieces, widths
 from monrest.reports.files import FORMATS, disposition, file_name, rendered
 from monrest.reports.fonts import fonts
-from monrest.reports.lists import csv, workbook
+from monrest.reports.list_sheet import csv, workbook
 from monrest.reports.page import page
 from monrest.reports.pdf import _Numbered, pdf
 from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
 from monrest.reports.sheet import Grid, Head
+from monrest.reports.sheet_columns import pieces, widths
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
 
 

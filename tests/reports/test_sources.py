@@ -10,10 +10,11 @@ import pytest
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Column, Document, Rows
-from monrest.reports import answer, build
+from monrest.reports import answer_sheet as answer
+from monrest.reports import build
 from monrest.reports.files import rendered
 from monrest.reports.link import read_link
-from monrest.reports.lists import csv
+from monrest.reports.list_sheet import csv
 from monrest.reports.model import checked
 from monrest.reports.own import read_template, templates_in, written
 from monrest.reports.page import page

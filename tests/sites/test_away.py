@@ -7,7 +7,7 @@ import itertools
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.livestatus.errors import ConnectError
+from monrest.livestatus.core_errors import ConnectError
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import (

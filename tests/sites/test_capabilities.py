@@ -11,7 +11,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from monrest.base.values import Capabilities
-from monrest.livestatus.errors import BrokenConnectionError, ProtocolError, RefusedError
+from monrest.livestatus.core_errors import BrokenConnectionError, ProtocolError, RefusedError
 from monrest.query.model import Pushed, Test
 from monrest.sites.capabilities import (
     COLUMNS_QUERY,
@@ -171,7 +171,7 @@ async def test_icinga_2_knows_every_column_of_our_list(tmp_path):
     from twisted.internet import reactor
     from twisted.internet.task import deferLater
 
-    from monrest.config.values import SiteConfig
+    from monrest.config.sections import SiteConfig
     from monrest.sites.site import Site
 
     program = Path("/usr/sbin/icinga2")

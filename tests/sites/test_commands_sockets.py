@@ -6,7 +6,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from monrest.base.clock import MachineClock
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
 from monrest.sites.commands import send
 from monrest.sites.registry import Registry
 from tests.fakes.livestatus import Script, fall_silent, hang, serve_unix

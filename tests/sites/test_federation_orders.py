@@ -6,11 +6,11 @@ from datetime import UTC
 
 from monrest.commands.arguments import Defaults, parse
 from monrest.commands.fill import orders
-from monrest.config.values import CommandsConfig
+from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import COMMANDS, find
 from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
-from monrest.sites.federation.orders import entry
+from monrest.sites.federation.remote_commands import entry
 from tests.table import each
 
 SAMPLES = {

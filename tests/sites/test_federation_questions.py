@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Column, Document
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.query.bind import bind
 from monrest.query.finish import finish
 from monrest.query.functions import Moment

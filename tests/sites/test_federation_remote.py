@@ -10,8 +10,8 @@ from twisted.internet.ssl import Certificate, PrivateCertificate
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
-from monrest.config.values import SiteConfig
-from monrest.livestatus.errors import (
+from monrest.config.sections import SiteConfig
+from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     ProtocolError,

@@ -7,14 +7,14 @@ import pytest
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
-from monrest.config.values import SiteConfig
-from monrest.livestatus.errors import BrokenConnectionError, ConnectError
+from monrest.config.sections import SiteConfig
+from monrest.livestatus.core_errors import BrokenConnectionError, ConnectError
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
-from monrest.sites.federation import listing
+from monrest.sites.federation import remote_list as listing
+from monrest.sites.federation.federated_site import openly, words
+from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Whom
-from monrest.sites.federation.site import openly, words
-from monrest.sites.federation.source import FederationSource
 from monrest.sites.registry import Registry, SiteList
 from tests.fakes.sites import outcome
 

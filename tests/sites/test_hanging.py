@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from monrest.base.errors import SitesTimedOut
-from monrest.livestatus.errors import HangingError
+from monrest.livestatus.core_errors import HangingError
 from monrest.query.model import Pushed, Test
 from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import Script, framed, hang, rows, slow_drip

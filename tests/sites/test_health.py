@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     ProtocolError,

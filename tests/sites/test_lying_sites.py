@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 
 from monrest.base.errors import SitesFailed
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
 from monrest.sites.registry import Registry

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from twisted.internet import reactor
 
 from monrest.base.clock import MachineClock
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
 from monrest.demo.answer import spoil
-from monrest.demo.commands import run
+from monrest.demo.command_table import run
 from monrest.demo.service import DemoCore
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.framing import (
     AnswerReader,
     Damaged,

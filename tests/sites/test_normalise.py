@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.base.values import Capabilities
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.query.model import Pushed, Stat, Test
 from monrest.query.schema import EMPTY
 from monrest.sites.asking import prepare

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.errors import BadRequest
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
 from monrest.query.model import Pushed
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site

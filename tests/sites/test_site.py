@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from monrest.base.values import SiteProblem
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     ConnectError,
     LivestatusError,
     ProtocolError,

@@ -10,7 +10,7 @@ from twisted.internet import reactor
 from twisted.internet.task import Clock
 
 from monrest.store.database import Database, StoreError
-from monrest.store.health import DatabaseHealth
+from monrest.store.database_health import DatabaseHealth
 from tests.fakes.store import InlineThreads, sqlite_url
 from tests.store.test_outages import logged
 

@@ -13,9 +13,9 @@ from monrest.base.names import Names
 from monrest.base.spool import Spools
 from monrest.base.values import Column, Document, Rows
 from monrest.config import AuthConfig, ServerConfig
+from monrest.web.api_site import ApiSite
 from monrest.web.app import Api
 from monrest.web.respond import Responder
-from monrest.web.site import ApiSite
 from tests.fakes.clocks import Wall
 from tests.fakes.door import SECRET as KEY
 from tests.fakes.door import Groups, Passwords, Sessions, Users

@@ -7,7 +7,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 
 from monrest.base.spool import Spool, Spools
-from monrest.web.producer import QUICK, Body
+from monrest.web.producer import QUICK, BodyProducer
 from tests.fakes.consumer import Consumer
 from tests.fakes.turn import turn
 
@@ -47,7 +47,7 @@ def clock():
 
 
 def sending(clock, work, consumer, spool=None):
-    body = Body(clock, consumer, work, spool, budget=0.01, timer=work.timer)
+    body = BodyProducer(clock, consumer, work, spool, budget=0.01, timer=work.timer)
     results = []
     body.send().addBoth(results.append)
     turn(clock)
@@ -144,7 +144,7 @@ def test_cancelling_ends_the_work(clock):
 
 def test_any_iterator_will_do(clock):
     consumer = Consumer(room=1, once=True)
-    body = Body(clock, consumer, iter([b"a", b"b"]))
+    body = BodyProducer(clock, consumer, iter([b"a", b"b"]))
     body.send().addErrback(lambda _: None)
     clock.advance(0)
     body.done.cancel()

@@ -11,7 +11,7 @@ from itertools import chain
 
 from monrest.base.values import Capabilities
 from monrest.commands.effects.entries import comments, downtimes
-from monrest.commands.effects.events import checks, logged, process
+from monrest.commands.effects.event_effects import checks, logged, process
 from monrest.commands.effects.icinga2 import UNKNOWN_TO_ICINGA2
 from monrest.commands.effects.model import Effect, ReadEffect, SentCommand, Unseen, columns_of
 from monrest.commands.effects.switches import settings, switches

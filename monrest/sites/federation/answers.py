@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 
 Record = dict[str, Any]
 

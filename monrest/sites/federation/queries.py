@@ -11,7 +11,7 @@ from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
 from monrest.base.values import Row
-from monrest.livestatus.errors import StoppedError
+from monrest.livestatus.core_errors import StoppedError
 from monrest.livestatus.framing import PackedRows
 from monrest.livestatus.pool import CoreRequest
 from monrest.sites.federation.answers import Record, RecordReader

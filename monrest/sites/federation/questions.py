@@ -15,7 +15,7 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Row
-from monrest.livestatus.errors import ProtocolError
+from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.lql import simplified
 from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
 from monrest.query.schema import EMPTY, CoreType

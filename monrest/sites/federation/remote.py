@@ -29,8 +29,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer
 from zope.interface import implementer
 
-from monrest.livestatus.endpoints import CONNECT_TIMEOUT, endpoint_for
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     LivestatusError,
@@ -40,9 +39,10 @@ from monrest.livestatus.errors import (
     first_line,
     tls_error,
 )
+from monrest.livestatus.endpoints import CONNECT_TIMEOUT, endpoint_for
 
 if TYPE_CHECKING:
-    from monrest.config.values import SiteConfig
+    from monrest.config.sections import SiteConfig
 
 HEADER = "Federation"
 """The header (``X-Mon-Federation``) that names the instances which a request has visited."""

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import CancelledError
 
 from monrest.livestatus.command_channel import STOP_LIMIT
-from monrest.livestatus.errors import ConnectError, StoppedError
+from monrest.livestatus.core_errors import ConnectError, StoppedError
 from monrest.livestatus.external import request
 from monrest.livestatus.verdicts import ACCEPTED
 from tests.fakes.sites import outcome

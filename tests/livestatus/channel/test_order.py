@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.livestatus.errors import BrokenConnectionError
+from monrest.livestatus.core_errors import BrokenConnectionError
 from monrest.livestatus.verdicts import ACCEPTED
 from tests.fakes.livestatus import framed
 from tests.livestatus.channel.bench import NO, REFUSED, ROW, THREE, sent

@@ -8,10 +8,10 @@ from pathlib import Path
 from twisted.internet import reactor
 from twisted.internet.ssl import PrivateCertificate
 
-from monrest.config.values import SiteConfig
+from monrest.config.sections import SiteConfig
 from monrest.livestatus.command_channel import CommandChannel
+from monrest.livestatus.core_errors import ConnectError
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
-from monrest.livestatus.errors import ConnectError
 from monrest.livestatus.verdicts import ACCEPTED
 from tests.fakes.certificates import Authority
 from tests.fakes.livestatus import Script, serve_tcp, serve_unix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import CancelledError
 
-from monrest.livestatus.errors import ConnectError, QueryTimeoutError, StoppedError
+from monrest.livestatus.core_errors import ConnectError, QueryTimeoutError, StoppedError
 from monrest.livestatus.pool import CoreRequest
 from tests.livestatus.pool.bench import ASK, OK
 

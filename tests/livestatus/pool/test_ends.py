@@ -7,7 +7,7 @@ import weakref
 
 from twisted.internet.defer import CancelledError
 
-from monrest.livestatus.errors import StoppedError
+from monrest.livestatus.core_errors import StoppedError
 from tests.fakes.livestatus import Script
 from tests.livestatus.pool.bench import HOSTS, OK
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.livestatus.errors import (
+from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     ProtocolError,

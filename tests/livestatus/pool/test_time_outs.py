@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.livestatus.errors import ConnectError, QueryTimeoutError
+from monrest.livestatus.core_errors import ConnectError, QueryTimeoutError
 from tests.fakes.livestatus import Script, slow_drip
 from tests.livestatus.pool.bench import OK
 

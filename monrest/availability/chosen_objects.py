@@ -1,0 +1,349 @@
+"""Which hosts and services a report is about, on which sites.
+
+Objects are chosen like the rows of any list, so that the asker's rights hold, and only then is
+the log read for them.
+
+Rules: docs/spec/availability.md, "Objects of a report".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from monrest.accounts.contacts import NOBODY
+from monrest.api.endpoint import Context
+from monrest.api.lists import local_schema, select
+from monrest.api.visibility import HOSTS as ALL_HOSTS
+from monrest.api.visibility import SERVICES as ALL_SERVICES
+from monrest.availability.report_arguments import ObjectKinds, ReportArguments, conditions_of
+from monrest.base.errors import Forbidden, NotFound, SitesFailed
+from monrest.base.values import Column, RestRequest, RowList, Rows, SiteProblem
+from monrest.logs.ask import wants_cache
+from monrest.logs.source import Wanted
+from monrest.logs.state_events import ObjectKey
+from monrest.query.model import Condition, FilterTree, Group, Operator
+from monrest.query.schema import TableSchema
+from monrest.rows.columns import HOSTGROUPS, HOSTS, SERVICEGROUPS, SERVICES
+from monrest.rows.fetch import fetch
+from monrest.sites.site import Site
+
+_OF_HOSTS = {"host": "name", "host_name": "name"}
+_OF_SERVICES = {"host": "host_name", "service": "description"}
+_UNKNOWN = -1
+_SERVICE_NAMES = frozenset({"service", "description", "service_description"})
+
+
+@frozen(kw_only=True)
+class Scope:
+    """What the path says: conditions for hosts, for services, and how the hosts are found.
+
+    ``by_service``: the hosts are those of the services. ``schema``, ``exists`` and ``word`` tell
+    whether the object of the path is there at all; no schema: the path names none.
+    """
+
+    hosts: tuple[Condition, ...] = ()
+    services: tuple[Condition, ...] = ()
+    by_service: bool = False
+    schema: TableSchema | None = None
+    exists: tuple[Condition, ...] = ()
+    word: str = ""
+
+
+@define
+class ChosenObjects:
+    """The objects by site id, each with its present state; and the sites that did not answer."""
+
+    states: dict[str, dict[ObjectKey, int]] = field(factory=dict)
+    problems: dict[str, SiteProblem] = field(factory=dict)
+
+    def add(self, site: str, host: Any, service: Any, state: Any) -> None:
+        """Note an object, unless the core lies about its name; a wrong state is unknown."""
+        if isinstance(host, str) and isinstance(service, str):
+            known = type(state) is int
+            self.states.setdefault(site, {})[host, service] = state if known else _UNKNOWN
+
+    def take(self, rows: Rows) -> None:
+        """Note the failures of one question."""
+        self.problems.update((one.site, one) for one in rows.failed_sites)
+
+
+def _exactly(column: str, value: str) -> Condition:
+    return Condition(column, "=", value, "path")
+
+
+def in_hostgroup(name: str) -> Scope:
+    """The members of a host group and their services."""
+    return Scope(
+        hosts=(Condition("groups", ">=", name, "path"),),
+        services=(Condition("host_groups", ">=", name, "path"),),
+        schema=HOSTGROUPS,
+        exists=(_exactly("name", name),),
+        word="hostgroup",
+    )
+
+
+def in_servicegroup(name: str) -> Scope:
+    """The members of a service group and their hosts."""
+    return Scope(
+        services=(Condition("groups", ">=", name, "path"),),
+        by_service=True,
+        schema=SERVICEGROUPS,
+        exists=(_exactly("name", name),),
+        word="servicegroup",
+    )
+
+
+async def choose(
+    context: Context, request: RestRequest, scope: Scope, asked: ReportArguments
+) -> ChosenObjects:
+    """The objects that the asker may see.
+
+    Those of a site that is down are what its log in the cache tells of, where the log of the whole
+    report is there. Raise NotFound when the object of the path is none of them, Forbidden for who
+    has no right to see any object at all, and what ``fetch`` raises.
+    """
+    found = ChosenObjects()
+    conditions = [*asked.objects, *_named(asked)]
+    try:
+        await _choose(context, request, scope, asked.kind, conditions, found)
+    except SitesFailed as error:
+        found.problems.update((one.site, one) for one in error.problems)
+        await _choose_by_log(context, request, scope, asked, conditions, found)
+        if not any(found.states.values()):
+            raise
+        return found
+    if found.problems:
+        await _choose_by_log(context, request, scope, asked, conditions, found)
+    if not any(found.states.values()):
+        await _explain(context, request, scope, found)
+    return found
+
+
+async def _choose(
+    context: Context,
+    request: RestRequest,
+    scope: Scope,
+    kind: ObjectKinds,
+    conditions: list[FilterTree],
+    found: ChosenObjects,
+) -> None:
+    """Ask the cores."""
+    if kind != "hosts":
+        rows = await _services(context, request, found, scope.services, conditions)
+        for host, service, state, checked, site in rows:
+            found.add(site, host, service, state if checked else 0)
+    if kind != "services":
+        await _choose_hosts(context, request, scope, conditions, found)
+
+
+def _named(asked: ReportArguments) -> Iterable[Condition]:
+    columns: dict[str, tuple[str, Operator]] = {
+        "host": ("host", "="),
+        "service": ("service", "="),
+        "hostgroup": ("host_groups", ">="),
+        "servicegroup": ("service_groups", ">="),
+    }
+    for word, name in asked.chosen.items():
+        column, op = columns[word]
+        yield Condition(column, op, name, word)
+
+
+def for_hosts(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
+    """The same conditions on the columns of hosts."""
+    return tuple(_renamed(one, {**_OF_HOSTS, "host_groups": "groups"}) for one in trees)
+
+
+def for_services(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
+    """The same conditions on the columns of services."""
+    return tuple(_renamed(one, {**_OF_SERVICES, "service_groups": "groups"}) for one in trees)
+
+
+async def _choose_hosts(
+    context: Context,
+    request: RestRequest,
+    scope: Scope,
+    conditions: list[FilterTree],
+    found: ChosenObjects,
+) -> None:
+    mine = [one for one in conditions if not about_services(one)]
+    theirs = [one for one in conditions if about_services(one)]
+    trees = (*scope.hosts, *for_hosts(mine))
+    fetched = await _rows(context, request, HOSTS, "name,state,has_been_checked,peer_key", trees)
+    found.take(fetched)
+    allowed: set[tuple[str, str]] | None = None
+    if scope.by_service or theirs:
+        rows = await _services(context, request, found, scope.services, theirs)
+        allowed = {(site, host) for host, _, _, _, site in rows if isinstance(host, str)}
+    for name, state, checked, site in fetched.rows:
+        if allowed is None or (isinstance(name, str) and (site, name) in allowed):
+            found.add(site, name, "", state if checked else 0)
+
+
+async def _services(
+    context: Context,
+    request: RestRequest,
+    found: ChosenObjects,
+    path: tuple[Condition, ...],
+    conditions: list[FilterTree],
+) -> RowList:
+    trees = (*path, *for_services(conditions))
+    columns = "host_name,description,state,has_been_checked,peer_key"
+    rows = await _rows(context, request, SERVICES, columns, trees)
+    found.take(rows)
+    return rows.rows
+
+
+async def _rows(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    columns: str,
+    trees: tuple[FilterTree, ...],
+) -> Rows:
+    sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
+    inner = evolve(request, parameters=(("columns", columns), *sites))
+    rows = await fetch(context, inner, schema, extra=trees)
+    assert isinstance(rows, Rows)
+    return rows
+
+
+def about_services(tree: FilterTree) -> bool:
+    """Whether a condition is about services, also where hosts are chosen by it."""
+    if isinstance(tree, Group):
+        return any(map(about_services, tree.items))
+    return tree.column in _SERVICE_NAMES or tree.column == "service_groups"
+
+
+def _renamed(tree: FilterTree, names: Mapping[str, str]) -> FilterTree:
+    """The same conditions with the columns of another collection."""
+    if isinstance(tree, Group):
+        return Group(tree.connector, tuple(_renamed(one, names) for one in tree.items))
+    return evolve(tree, column=names.get(tree.column, tree.column))
+
+
+# -------------------------------------------------------------------- sites that are down
+
+_NAMES = frozenset({"name", "host", "host_name", *_SERVICE_NAMES})
+
+
+def _of_names(name: str, *columns: str) -> TableSchema:
+    known = tuple(Column(one, "string") for one in columns)
+    return evolve(local_schema(name, known, columns), folded=False)
+
+
+_HOSTS_BY_NAME = _of_names("hosts", "name")
+_SERVICES_BY_NAME = _of_names("services", "host_name", "description")
+
+
+async def _choose_by_log(
+    context: Context,
+    request: RestRequest,
+    scope: Scope,
+    asked: ReportArguments,
+    conditions: list[FilterTree],
+    found: ChosenObjects,
+) -> None:
+    """Note the objects of sites that are down, for who sees all of them.
+
+    Only names are known of them, so nothing is noted where other conditions choose objects.
+    """
+    identity = request.identity
+    trees = [*scope.hosts, *scope.services, *for_services(conditions)]
+    if (
+        not wants_cache(context, request)
+        or not (identity.may(ALL_HOSTS) and identity.may(ALL_SERVICES))
+        or not all(one.column in _NAMES for tree in trees for one in conditions_of(tree))
+    ):
+        return
+    wanted = Wanted(
+        since=asked.since,
+        until=asked.span.end,
+        hosts=asked.kind != "services",
+        services=asked.kind != "hosts" or scope.by_service or any(map(about_services, conditions)),
+        texts="latest",
+    )
+    for site in context.sites.sites:
+        if site.id not in found.problems or site.breaker.error is None:
+            continue
+        keys = await context.logcache.objects(site, wanted)
+        for host, service in await _by_name(
+            context, request, scope, asked.kind, conditions, keys or ()
+        ):
+            found.add(site.id, host, service, None)
+
+
+async def _by_name(
+    context: Context,
+    request: RestRequest,
+    scope: Scope,
+    kind: ObjectKinds,
+    conditions: list[FilterTree],
+    keys: Iterable[ObjectKey],
+) -> list[ObjectKey]:
+    """Those of ``keys`` that are wanted, as ``_choose`` finds them where a core answers."""
+
+    async def rows(schema: TableSchema, trees: Iterable[FilterTree]) -> list[ObjectKey]:
+        wanted = tuple(_renamed(one, {"service_description": "description"}) for one in trees)
+        records = [
+            {"name": host, "host_name": host, "description": service}
+            for host, service in keys
+            if bool(service) == (schema is _SERVICES_BY_NAME)
+        ]
+        columns = "host_name,description" if schema is _SERVICES_BY_NAME else "name"
+        every = evolve(request, parameters=(("columns", columns),))
+        answer = await select(context, every, schema, records, extra=wanted)
+        assert isinstance(answer, Rows)
+        return [(row[0], row[1] if row[1:] else "") for row in answer.rows]
+
+    found = []
+    if kind != "hosts":
+        trees = (*scope.services, *for_services(conditions))
+        found += await rows(_SERVICES_BY_NAME, trees)
+    if kind != "services":
+        mine = [one for one in conditions if not about_services(one)]
+        theirs = [one for one in conditions if about_services(one)]
+        hosts = await rows(_HOSTS_BY_NAME, (*scope.hosts, *for_hosts(mine)))
+        if theirs:
+            services = await rows(_SERVICES_BY_NAME, (*scope.services, *for_services(theirs)))
+            allowed = {host for host, _ in services}
+            hosts = [one for one in hosts if one[0] in allowed]
+        found += hosts
+    return found
+
+
+async def _explain(
+    context: Context, request: RestRequest, scope: Scope, found: ChosenObjects
+) -> None:
+    """Nothing was found: raise the reason if it is not simply that there is nothing."""
+    identity = request.identity
+    if (
+        not found.problems
+        and not identity.may(ALL_HOSTS)
+        and not identity.may(ALL_SERVICES)
+        and await context.contacts.of(identity.user) == NOBODY
+    ):
+        raise Forbidden(
+            f"insufficient permissions for user {identity.user}",
+            f"only contacts and users with the role {ALL_HOSTS} or {ALL_SERVICES} see objects",
+        )
+    if scope.schema is None or any(one.op not in ("=", ">=") for one in scope.exists):
+        return
+    rows = await _rows(context, request, scope.schema, scope.exists[0].column, scope.exists)
+    if rows.rows:
+        return
+    found.take(rows)
+    missing = NotFound(f"no such {scope.word}", " ".join(one.value for one in scope.exists))
+    if found.problems:
+        missing.problems = tuple(found.problems.values())
+        missing.description += ", and not every site answered"
+    raise missing
+
+
+def on_sites(context: Context, found: ChosenObjects) -> list[tuple[Site, dict[ObjectKey, int]]]:
+    """The sites that have any of the objects, in configured order."""
+    return [
+        (site, found.states[site.id]) for site in context.sites.sites if found.states.get(site.id)
+    ]

@@ -1,0 +1,198 @@
+"""``monrest key create|list|revoke``: API keys over the API like any client."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from monrest.cli import data, output
+from monrest.cli.client import Client, Reply
+from monrest.cli.client_settings import ClientSettings, settings
+from monrest.cli.complaints import ClientError, UsageError, plain
+from monrest.cli.hints import hints
+from monrest.cli.options import CONNECTION, KEY
+from monrest.cli.tokens import Given, Pairs
+
+_SHOWN_OF_ID = 16
+_SHORTEST_ID = 6
+_TITLES = ("ID", "OWNER", "ROLES", "CREATED", "LAST USED", "FROM", "COMMENT")
+
+
+def create(parts: Sequence[Given], given: Pairs) -> int:
+    """Make a key: the key alone goes to standard output, what it is to standard error."""
+    own = _options("create", parts)
+    named = dict(own)
+    client, path = _client((*given, *own))
+    superuser = "superuser" in named
+    if superuser and "user" in named:
+        raise UsageError("expected --user or --superuser, not both")
+    if "force-user" in named and not superuser:
+        raise UsageError("--force-user: goes with --superuser")
+    if not superuser and "user" not in named and _is_internal(client.settings):
+        raise UsageError("expected --user NAME or --superuser: the socket's administrator "
+                         "is nobody who could own a key")  # fmt: skip
+    asked: dict[str, Any] = {}
+    for option, name in (("user", "username"), ("force-user", "force_user"), ("comment",) * 2):
+        if option in named:
+            asked[name] = named[option]
+    if superuser:
+        asked["superuser"] = 1
+    roles = [value for name, value in own if name == "role"]
+    if roles:
+        asked["roles"] = roles
+    body = _body(client, path, client.api(path, method="POST", body=data.body(asked)))
+    made = _decoded(body)
+    if "json" in named:
+        _print_json(body)
+        return 0
+    try:
+        key, identifier = made["private_key"], made["hashed_key"]
+    except (TypeError, KeyError):
+        raise ClientError("the daemon did not tell the key") from None
+    output.write_text(f"{key}\n")
+    client.settings.hint(
+        f"made API key {plain(str(identifier))[:_SHOWN_OF_ID]}; it is not shown again"
+    )
+    return 0
+
+
+def show(parts: Sequence[Given], given: Pairs) -> int:
+    """Print a table of keys."""
+    own = _options("list", parts)
+    client, path = _client((*given, *own))
+    body = _body(client, path, client.api(path))
+    if "json" in dict(own):
+        _print_json(body)
+        return 0
+    output.write_text(table(_rows(body)))
+    return 0
+
+
+def revoke(parts: Sequence[Given], given: Pairs) -> int:
+    """Delete keys by their ids or the unique beginnings of them; nothing when one is unknown."""
+    own = _options("revoke", parts)
+    identifiers = [part.argument for part in parts if part.argument is not None]
+    client, path = _client((*given, *own))
+    known = [str(row.get("hashed_key")) for row in _rows(_body(client, path, client.api(path)))]
+    found = [_found(identifier, known) for identifier in identifiers]
+    for identifier in dict.fromkeys(found):
+        one = f"{path}/{quote(identifier, safe='')}"
+        body = _body(client, one, client.api(one, method="DELETE"))
+        if "json" in dict(own):
+            _print_json(body)
+        else:
+            output.write_text(f"revoked {identifier[:_SHOWN_OF_ID]}\n")
+    return 0
+
+
+def _found(beginning: str, known: Iterable[str]) -> str:
+    fits = [one for one in known if one.startswith(beginning)]
+    if beginning in fits:
+        return beginning
+    if len(beginning) < _SHORTEST_ID:
+        raise UsageError(f"{beginning}: expected at least {_SHORTEST_ID} characters of the id")
+    if len(fits) != 1:
+        raise ClientError(f"{beginning}: {'no' if not fits else 'more than one'} such api key")
+    return fits[0]
+
+
+# -------------------------------------------------------------------- the table
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """The keys, newest first, as aligned columns."""
+    ordered = sorted(rows, key=lambda row: -_number(row.get("created")))
+    lines = [_TITLES, *(_line(row) for row in ordered)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(_TITLES))]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        + "\n"
+        for line in lines
+    )
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    owner = str(row.get("user") or "")
+    if row.get("superuser"):
+        owner = "(superuser)"
+        if row.get("force_user"):
+            owner += f" as {row['force_user']}"
+    roles = row.get("roles")
+    shown = "all" if roles is None else ",".join(str(role) for role in roles) or "none"
+    cells = (
+        str(row.get("hashed_key"))[:_SHOWN_OF_ID],
+        owner,
+        shown.replace("authorized_for_", ""),
+        _moment(row.get("created")),
+        _moment(row.get("last_used")),
+        str(row.get("last_from") or "-"),
+        str(row.get("comment") or ""),
+    )
+    return tuple(plain(cell).replace("\n", " ").replace("\t", " ") for cell in cells)
+
+
+def _moment(value: Any) -> str:
+    number = _number(value)
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(number)) if number else "-"
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+# -------------------------------------------------------------------- common
+
+
+def _options(name: str, parts: Sequence[Given]) -> tuple[tuple[str, str], ...]:
+    """All options; UsageError for an argument that ``name`` does not take."""
+    command = next(command for command in KEY.commands if command.name == name)
+    if command.argument is None and parts[0].argument is not None:
+        raise UsageError(f"unexpected {parts[0].argument!r}")
+    return tuple(pair for part in parts for pair in part.options)
+
+
+def _client(given: Pairs) -> tuple[Client, str]:
+    shared = {option.key for option in CONNECTION.options}
+    client = Client(settings([pair for pair in given if pair[0] in shared]))
+    return client, f"/{client.settings.address.app}/api_keys"
+
+
+def _is_internal(known: ClientSettings) -> bool:
+    """Whether the daemon takes us for its administrator, by the socket alone."""
+    return known.address.scheme == "unix" and not known.key and not known.user
+
+
+def _body(client: Client, path: str, reply: Reply) -> bytes:
+    """The body of a success; ClientError with the daemon's words otherwise."""
+    body = reply.read()
+    if reply.good:
+        return body
+    for line in hints(client, path, reply, body, api=True):
+        client.settings.hint(line)
+    answer = _decoded(body)
+    told = f"{reply.status}"
+    if isinstance(answer, dict):
+        parts = (answer.get("message"), answer.get("description"))
+        told += " " + ": ".join(str(part) for part in parts if part)
+    raise ClientError(plain(told))
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _rows(body: bytes) -> list[dict[str, Any]]:
+    rows = _decoded(body)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ClientError("expected a list of keys")
+    return rows
+
+
+def _print_json(body: bytes) -> None:
+    output.write(body if body.endswith(b"\n") else body + b"\n")

@@ -1,0 +1,76 @@
+"""Words of the command line into options and arguments, keeping which option precedes which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from getopt import GetoptError, getopt
+from typing import NamedTuple, TypeAlias
+
+from monrest.cli.complaints import UsageError
+from monrest.cli.options import Option
+
+Pairs: TypeAlias = Sequence[tuple[str, str]]
+"""Options as (long name without dashes, value), in their order; flags have an empty value."""
+
+
+class Given(NamedTuple):
+    """Options and the argument behind them.
+
+    The last one of a command line has the options that follow the last argument; its ``argument``
+    is None.
+    """
+
+    options: tuple[tuple[str, str], ...]
+    argument: str | None
+
+
+def scan(options: Sequence[Option], words: Sequence[str]) -> list[Given]:
+    """Split all ``words``; a word ``--`` makes everything behind it an argument.
+
+    Long names may be shortened as long as they are unique. Raises UsageError for an unknown
+    option and for a missing or unexpected value.
+    """
+    found, rest = [], list(words)
+    while True:
+        given, rest, plain = _options(options, rest)
+        if not rest or plain:
+            found.append(Given(given, rest[0] if rest else None))
+            found += [Given((), word) for word in rest[1:]]
+            if found[-1].argument is not None:
+                found.append(Given((), None))
+            return found
+        found.append(Given(given, rest.pop(0)))
+
+
+def leading(
+    options: Sequence[Option], words: Sequence[str]
+) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+    """Split the options before the first argument from everything else."""
+    given, rest, _ = _options(options, list(words))
+    return given, rest
+
+
+def _options(
+    options: Sequence[Option], words: list[str]
+) -> tuple[tuple[tuple[str, str], ...], list[str], bool]:
+    """The options in front, what follows, and whether a ``--`` stood between them."""
+    names = {name: option.key for option in options for name in option.names}
+    short = "".join(
+        name[1] + (":" if option.metavar else "")
+        for option in options
+        for name in option.names
+        if not name.startswith("--")
+    )
+    long = [
+        name[2:] + ("=" if option.metavar else "")
+        for option in options
+        for name in option.names
+        if name.startswith("--")
+    ]
+    try:
+        pairs, rest = getopt(words, short, long)
+    except GetoptError as error:
+        raise UsageError(str(error)) from None
+    used = len(words) - len(rest)
+    ended = used > 0 and words[used - 1] == "--" and (not pairs or pairs[-1][1] != "--")
+    return tuple((names[name], value) for name, value in pairs), rest, ended

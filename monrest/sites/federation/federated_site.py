@@ -1,0 +1,187 @@
+"""A site of another instance, which is asked like one of our own."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from urllib.parse import quote
+from weakref import WeakSet
+
+from attrs import define, field
+from twisted.internet.defer import Deferred, fail
+from twisted.python.failure import Failure
+
+from monrest.base.values import Capabilities, Row
+from monrest.livestatus.core_errors import LivestatusError
+from monrest.livestatus.pool import CoreRequest
+from monrest.sites.capabilities import Program
+from monrest.sites.federation.queries import RestQueries, Running
+from monrest.sites.federation.remote import JSON, RefusedByRemoteError, Whom
+from monrest.sites.federation.remote_commands import RestOrders
+from monrest.sites.federation.remote_list import Facts
+from monrest.sites.health import INTERVAL
+from monrest.sites.site import Hurry, Site
+from monrest.sites.transport import Hops
+
+if TYPE_CHECKING:
+    from monrest.config.sections import SiteConfig
+    from monrest.sites.federation.federation_source import FederationSource
+
+
+S = TypeVar("S", bound="FederatedSite")
+
+
+class DownThereError(LivestatusError):
+    """The other side answers, and says that it cannot ask the core."""
+
+
+@define(eq=False)
+class FederatedSite(Site):
+    """``config`` is that of the address with what is this site's own: id, name, section, groups.
+
+    ``facts`` are what the other side says of it, None until it was asked for the first time.
+    """
+
+    kind: ClassVar[str] = "http"
+
+    source: FederationSource = field(kw_only=True)
+    facts: Facts | None = field(kw_only=True, default=None)
+    _copies: WeakSet[FederatedSite] = field(init=False, factory=WeakSet)
+
+    def _connect(self) -> None:
+        running = Running()
+        self.pool = RestQueries(self.source.remote, self._path, running=running)
+        self.commands = RestOrders(self.source.remote, self._path)
+        # All sites of one address are looked at together: one request serves all of them.
+        self.breaker.interval = INTERVAL
+
+    def _path(self) -> str:
+        if self.facts is None:
+            raise DownThereError("not known on the other side")
+        return f"/sites/{quote(self.facts.id, safe='')}"
+
+    @property
+    def remote_id(self) -> str:
+        """The id of the site on the other side; empty while that is not known."""
+        return self.facts.id if self.facts is not None else ""
+
+    @property
+    def path(self) -> str:
+        """The path of the site below the API's root of the other side."""
+        return self._path()
+
+    @property
+    def whom(self) -> Whom:
+        """In whose name it is asked."""
+        assert isinstance(self.pool, RestQueries)
+        return self.pool.whom
+
+    @property
+    def hops(self) -> Hops:
+        """The address first, then what the other side tells."""
+        far = self.facts
+        if far is None:
+            return super().hops
+        return Hops(
+            keys=(self.id, *far.keys),
+            names=(self.name, *far.names),
+            addresses=(self.address, *far.addresses),
+            kinds=(self.kind, *far.kinds),
+            versions=("", *far.versions),
+            instances=far.instances,
+        )
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        seconds: float,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        *,
+        reads: bool = True,
+    ) -> Deferred[bytes]:
+        """Give the body of the answer to a request below the site on the other side.
+
+        See ``Remote.call``; what only reads is sent again where a query would be.
+        """
+
+        def send(left: float) -> Deferred[bytes]:
+            whole, whom = self.path + path, self.whom
+            sent = self.source.remote.call(
+                method, whole, left, whom, body, content_type, reads=reads
+            )
+            return sent.addErrback(self._doubt)
+
+        left = self._in_time(seconds)
+        if left <= 0:
+            return fail(self.too_late())
+        return self.in_flight.run(send, left, once=not reads, hurried=self.hurry is not None)
+
+    def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
+        return super()._send(ask, core, seconds).addErrback(self._doubt)
+
+    def _answered(self, rows: list[Row], ask: CoreRequest) -> list[Row] | Deferred[list[Row]]:
+        self.breaker.hear()
+        return super()._answered(rows, ask)
+
+    def _doubt(self, failure: Failure) -> Failure:
+        """What the other side said of its sites before is no proof that it lives."""
+        if isinstance(failure.value, RefusedByRemoteError):
+            self.breaker.hear()
+        self.source.doubt()
+        return failure
+
+    def acting(self, whom: Whom) -> FederatedSite:
+        """Give the same site, asked in the name of somebody."""
+        one = copy(self)
+        assert isinstance(self.pool, RestQueries)
+        assert isinstance(self.commands, RestOrders)
+        one.pool, one.commands = self.pool.acting(whom), self.commands.acting(whom)
+        return self._copied(one)
+
+    def within(self, hurry: Hurry | None) -> Self:
+        """See ``Site.within``."""
+        return self._copied(super().within(hurry))
+
+    def _copied(self, one: S) -> S:
+        if self.capabilities is None:
+            self._copies.add(one)
+        return one
+
+    def told(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
+        """Take what the other side says of this site."""
+        for one in (self, *self._copies):
+            one.config, one.facts = config, facts
+        self._core.capabilities = capabilities
+        self._copies.clear()
+
+    async def _probe(self) -> Program:
+        await self.source.look()
+        facts = self.facts
+        if facts is None or not self.source.lists(facts.id):
+            raise DownThereError("not a site of the other side")
+        if not facts.connected:
+            raise DownThereError(f"down on the other side: {facts.last_error}".rstrip(": "))
+        return Program(
+            program_version="monrest",
+            livestatus_version=facts.versions[-1],
+            program_start=facts.program_start,
+            localtime=facts.localtime or None,
+            instances=facts.instances,
+        )
+
+
+def words(site: Site) -> tuple[str, ...]:
+    """What selects a site: id, name and section; those of an address mean all of its sites."""
+    if isinstance(site, FederatedSite):
+        base = site.source.config
+        return (site.id, site.name, site.section, base.id, base.name)
+    return (site.id, site.name, site.section)
+
+
+def openly(site: Site) -> Site:
+    """The site in nobody's name; for what tells of objects that somebody sees anyway."""
+    if isinstance(site, FederatedSite):
+        return site.acting(Whom(visited=site.whom.visited))
+    return site

@@ -1,0 +1,261 @@
+"""A configured address of another instance, and the sites that it stands for.
+
+Before the other side was asked for the first time there is one site with the configured id, which
+waits. What the other side lists is looked at as often as a core is; all sites of an address share
+one request (docs/spec/sites.md, "Federation").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attrs import define, evolve, field
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.base.concurrency import Shared, sliced
+from monrest.base.values import Capabilities
+from monrest.livestatus.core_errors import LivestatusError, ProtocolError, StoppedError
+from monrest.sites.federation import remote_list as listing
+from monrest.sites.federation.answers import Record, records
+from monrest.sites.federation.federated_site import FederatedSite
+from monrest.sites.federation.remote import RefusedByRemoteError, Remote
+from monrest.sites.federation.remote_list import Facts
+from monrest.sites.site import PROBE_TIMEOUT
+
+if TYPE_CHECKING:
+    from monrest.config.sections import SiteConfig
+
+_FRESH = 1.0
+"""Seconds for which a list of the other side serves everybody who asks for it."""
+_MISSED = 0.03
+"""Seconds for which all sites of an address share a failure: less than between two looks."""
+_BAD_REQUEST = 400
+_KEY_REFUSED = (401, 403)
+_NO_SUCH_PATH = (404, 405, 410)
+_DEFAULT = "Default"
+
+
+class NotListedError(LivestatusError):
+    """The other side does not list its sites."""
+
+
+@define(eq=False)
+class FederationSource:
+    """``changed`` is called when there are other sites than before."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    config: SiteConfig
+    instance: Callable[[], str]
+    changed: Callable[[], None]
+    remote: Remote = field()
+    sites: tuple[FederatedSite, ...] = field(init=False)
+    running: bool = field(init=False, default=False)
+    _found: Mapping[str, Facts] = field(init=False, factory=dict)
+    _tables: dict[str, Mapping[str, Mapping[str, str]]] = field(init=False, factory=dict)
+    _looking: Shared[None] | None = field(init=False, default=None)
+    _work: Deferred[None] | None = field(init=False, default=None)
+    _looked: float | None = field(init=False, default=None)
+    _error: LivestatusError | None = field(init=False, default=None)
+    _plain: bool = field(init=False, default=False)
+    _gone: list[FederatedSite] = field(init=False, factory=list)
+
+    @remote.default
+    def _usual(self) -> Remote:
+        return Remote(reactor=self.reactor, config=self.config, instance=self.instance)
+
+    def __attrs_post_init__(self) -> None:
+        self.sites = (FederatedSite(self.reactor, self.config, source=self),)
+
+    def lists(self, remote_id: str) -> bool:
+        """Whether the other side has this site, as far as is known."""
+        return remote_id in self._found
+
+    def doubt(self) -> None:
+        """Something failed: the last list proves nothing any more."""
+        self._looked = float("-inf")
+
+    # ------------------------------------------------------------ asking the other side
+
+    def look(self) -> Deferred[None]:
+        """Ask for the list, or wait for who is asking; fails with LivestatusError."""
+        now = self.reactor.seconds()
+        shared = self._looking
+        if shared is None:
+            shared = Shared()
+            fresh = _FRESH if self._error is None else _MISSED
+            if self._looked is None or not 0 <= now - self._looked < fresh:
+                self._looking = shared
+                shared.run(self._look(), self._ended)
+            else:
+                shared.run(self._known(), lambda: None)
+        return shared.wait()
+
+    async def _known(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _ended(self) -> None:
+        self._looking = self._work = None
+
+    async def _look(self) -> None:
+        try:
+            self._work = Deferred.fromCoroutine(self._ask())
+            await self._work
+        except LivestatusError as error:
+            # Another version may be there when it is back.
+            self._error, self._plain = error, False
+            raise
+        except CancelledError:
+            raise StoppedError from None
+        except Exception as error:
+            self.log.failure("reading the sites of {site} failed", Failure(), site=self.config.id)
+            self._error = ProtocolError("strange list of sites")
+            raise self._error from error
+        else:
+            self._error = None
+        finally:
+            self._looked = self.reactor.seconds()
+
+    async def _ask(self) -> None:
+        try:
+            found = await self._listing()
+        except RefusedByRemoteError as error:
+            if error.status in _KEY_REFUSED:
+                raise NotListedError(f"auth_key: the other side says {error.reason}") from None
+            if error.status in _NO_SUCH_PATH:
+                raise NotListedError(
+                    f"the other side is too old or no monrest, it says {error.reason}"
+                ) from None
+            raise
+        sites = listing.facts(found, self.instance())
+        if not sites:
+            raise NotListedError("the other side has no site for us")
+        for one in sites:
+            await self._learn(one)
+        self._looked = self.reactor.seconds()
+        self._error = None
+        self._take(sites)
+
+    async def _listing(self) -> list[Record]:
+        """The list with what an instance tells others, or without where it does not know that."""
+        if not self._plain:
+            try:
+                return await self._records(listing.LISTING)
+            except RefusedByRemoteError as error:
+                if error.status != _BAD_REQUEST:
+                    raise
+        found = await self._records(listing.PLAIN)
+        self._plain = True
+        return found
+
+    async def _learn(self, one: Facts) -> None:
+        """Ask once for the tables of each kind of core."""
+        if one.core in self._tables:
+            return
+        found: Sequence[Record] = ()
+        if one.core:
+            try:
+                found = await self._records(listing.tables_of(one.id))
+            except RefusedByRemoteError as error:
+                self.log.warn(
+                    "{site} does not tell the tables of {there}: {error}",
+                    site=self.config.id,
+                    there=one.id,
+                    error=error.reason,
+                )
+        self._tables[one.core] = listing.tables(found)
+
+    async def _records(self, path: str) -> list[Record]:
+        timeout = min(PROBE_TIMEOUT, self.config.timeout)
+        body = await self.remote.call("GET", path, timeout, urgent=True)
+        return await sliced(records(body), self.reactor)
+
+    # ------------------------------------------------------------ the sites here
+
+    def _take(self, found: Sequence[Facts]) -> None:
+        self._found = {one.id: one for one in found}
+        used = {one.core for one in found}
+        self._tables = {core: known for core, known in self._tables.items() if core in used}
+        old = {site.id: site for site in self.sites}
+        before = [(site, site.config) for site in self.sites]
+        sites: list[FederatedSite] = []
+        fresh: list[FederatedSite] = []
+        for one in found:
+            config = self._config(one, alone=len(found) == 1)
+            site = old.get(config.id)
+            if site is None or site.remote_id not in ("", one.id):
+                site = FederatedSite(self.reactor, config, source=self)
+                fresh.append(site)
+            else:
+                del old[config.id]
+            site.told(config, one, self._capabilities(one))
+            sites.append(site)
+        if before == [(site, site.config) for site in sites]:
+            return
+        self.sites = tuple(sites)
+        self.log.info(
+            "{site} stands for {sites}",
+            site=self.config.id,
+            sites=", ".join(site.id for site in sites),
+        )
+        self.changed()
+        for site in fresh if self.running else ():
+            site.startService()
+        self._gone = [site for site in self._gone if not site.quiet]
+        for site in old.values():
+            site.retire()
+            self._gone.append(site)
+
+    def _capabilities(self, one: Facts) -> Capabilities:
+        return listing.capabilities(self._tables[one.core], one.versions[-1])
+
+    def _config(self, one: Facts, *, alone: bool) -> SiteConfig:
+        """What the configuration would say of one site of the other side."""
+        base = self.config
+        here, there = base.section, one.section
+        parts = [part for part in (here, there) if part and part != _DEFAULT]
+        return evolve(
+            base,
+            id=base.id if alone else f"{base.id}-{one.id}",
+            name=base.name if alone else f"{base.name} {one.name}",
+            section="/".join(parts) or _DEFAULT,
+            hidden=base.hidden or one.hidden,
+            groups=base.groups or one.groups,
+        )
+
+    # ------------------------------------------------------------ life
+
+    @property
+    def settled(self) -> bool:
+        """Whether the other side was asked at least once."""
+        return self._looked is not None or not self.running
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is left of it."""
+        return self._looking is None and all(site.quiet for site in (*self.sites, *self._gone))
+
+    def startService(self) -> None:
+        """Ask the other side in the background."""
+        self.running = True
+        for site in self.sites:
+            site.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fires when nothing is under way."""
+        self.running = False
+        if self._work is not None:
+            self._work.cancel()
+        stopped = DeferredList([site.stopService() for site in (*self.sites, *self._gone)])
+        return stopped.addCallback(lambda _: self.remote.close()).addCallback(lambda _: None)
+
+    def retire(self) -> Deferred[None]:
+        """Stop looking, but finish what requests still ask."""
+        self.running = False
+        left = DeferredList([site.retire() for site in self.sites])
+        return left.addCallback(lambda _: None)
