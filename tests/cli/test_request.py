@@ -386,7 +386,7 @@ def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):
     fake.answers[root("/a")] = OK
     monrest("r", "/a")
     monkeypatch.setattr("monrest.cli.server._LOOPBACK", frozenset())
-    monkeypatch.setattr("monrest.cli.server.Address.local", False)
+    monkeypatch.setattr("monrest.cli.server.ServerAddress.local", False)
     monrest("r", "/a")
     assert [seen.headers["Accept-Encoding"] for seen in fake.seen] == ["identity", "gzip"]
 
