@@ -65,7 +65,7 @@ class Dispatch:
             identity.roles,
             identity.superuser,
         )
-        way: Way | None = context.kept.find(key)
+        way: Way | None = context.request_cache.find(key)
         if (
             way is not None
             and way.listed is context.sites.listed
@@ -101,14 +101,14 @@ class Dispatch:
 
     def _keep(self, context: Context, request: RestRequest, key: Hashable, match: Match) -> None:
         """Know next time where a request leads for which all sites are there as they are."""
-        if context.kept.is_short(request):
+        if context.request_cache.is_short(request):
             way = Way(
                 handler=match.endpoint.handler,
                 arguments=match.arguments,
                 listed=context.sites.listed,
                 instances=context.names.header(HEADER),
             )
-            context.kept.keep(key, way)
+            context.request_cache.keep(key, way)
 
 
 def warned(context: Context, answer: Answer) -> Answer:

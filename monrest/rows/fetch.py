@@ -173,9 +173,8 @@ def _few(context: Context, identity: Identity, asked: Question, gathered: Gather
         count += len(answer.rows)
         if one is None or not one.filtered or not one.sorted or count > FEW:
             return None
-        found.append((answer.rows, _NOTHING))
-    if way.constants:
-        found = [(answer.rows, constants_of(context, identity, answer.site)) for answer in answers]
+        constants = constants_of(context, identity, answer.site) if way.constants else _NOTHING
+        found.append((answer.rows, constants))
     return Rows(
         columns=way.columns,
         rows=way.rows(found),

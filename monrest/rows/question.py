@@ -1,6 +1,6 @@
 """What a request means for the cores: parsed, bound to a collection and planned for each core.
 
-Who asks the same again is given the same question again (``Context.kept``).
+Who asks the same again is given the same question again (``Context.request_cache``).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def known_cores(sites: Sequence[Site]) -> tuple[Capabilities, ...]:
 def names_of(context: Context, schema: TableSchema, cores: Sequence[Capabilities]) -> ColumnNames:
     """The names of a collection over these cores; made once for each set of cores."""
     key = (schema.name, tuple([core.key for core in cores]))
-    names: ColumnNames | None = context.kept.find(key)
+    names: ColumnNames | None = context.request_cache.find(key)
     if names is None:
         known: dict[str, str] = {}
         for core in cores:
             for name, kind in core.tables.get(schema.table, {}).items():
                 known.setdefault(name, kind)
         names = ColumnNames(schema, known)
-        context.kept.keep(key, names)
+        context.request_cache.keep(key, names)
     return names
 
 
@@ -127,14 +127,14 @@ async def question(
         identity.roles,
         identity.superuser,
     )
-    known: Question | None = context.kept.find(key)
+    known: Question | None = context.request_cache.find(key)
     if known is not None:
         again = _again(context, known)
         if again is not None:
             return again
     made, lasts = await _made(context, request, schema, extra, forced, push_down=push_down)
     if lasts:
-        context.kept.keep(key, made)
+        context.request_cache.keep(key, made)
     return made
 
 
@@ -182,5 +182,5 @@ async def _made(
         allowed=allowed,
         straight=straight(bound, shape),
     )
-    lasts = bound.timeless and context.kept.is_short(request) and not holds_date(request)
+    lasts = bound.timeless and context.request_cache.is_short(request) and not holds_date(request)
     return made, lasts

@@ -73,6 +73,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "users": NoUsers(),
         "spools": Spools(Reactor(), Path("not started, so nothing is written")),
         "room": RowRoom(Reactor()),
-        "kept": RequestCache(),
+        "request_cache": RequestCache(),
     }
     return Context(**{**known, **given})
