@@ -21,7 +21,6 @@ from attrs import define, evolve, field, frozen
 
 from monrest.objectconfig.attributes import BLANKS
 from monrest.objectconfig.grammar import (
-    ICINGA2,
     Fault,
     FoundDefinition,
     Include,
@@ -34,6 +33,11 @@ from monrest.objectconfig.grammar import (
 
 _MARKS = ("#", ";")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_ICINGA2 = re.compile(
+    r"^[ \t]*(?:(?:object|apply|template)[ \t]+[A-Z]\w+|const[ \t]+\w+[ \t]*="
+    r"|include(?:_recursive)?[ \t]+[\"<]|library[ \t]+\")[^\n]*",
+    re.MULTILINE,
+)
 
 
 @frozen
@@ -395,7 +399,7 @@ class ConfigFile:
             line = text.partition("\n")[0].rstrip(BLANKS)
             faults.insert(0, Fault(1, f"syntax invalid: '{line}' (byte order mark)"))
         trailer = reader.text[scanner.end :]
-        foreign = ICINGA2.search(trailer) if faults and not blocks else None
+        foreign = _ICINGA2.search(trailer) if faults and not blocks else None
         if foreign is not None:
             number = trailer.count("\n", 0, foreign.start()) + 1
             why = "the configuration language of Icinga 2 is not supported"

@@ -25,13 +25,6 @@ from monrest.objectconfig.attributes import (
 _HEAD = re.compile(r"([#;]?)[ \t]*define[ \t]+([^ \t{]+)[ \t]*(\{?)(.*)\Z", re.DOTALL)
 _WORDS = re.compile(r"([^ \t]+)[ \t]*(.*)\Z", re.DOTALL)
 _RANGES = re.compile(r"(.*?)[ \t]+(\d{1,2}:\d\d-\d{1,2}:\d\d.*)\Z", re.DOTALL)
-ICINGA2 = re.compile(
-    r"^[ \t]*(?:(?:object|apply|template)[ \t]+[A-Z]\w+|const[ \t]+\w+[ \t]*="
-    r"|include(?:_recursive)?[ \t]+[\"<]|library[ \t]+\")[^\n]*",
-    re.MULTILINE,
-)
-"""A line of Icinga 2's language; files of a core, its main file too, are chosen by the first."""
-
 _INCLUDE = re.compile(r"(include_file|include_dir)[ \t]*=[ \t]*(.+)\Z", re.DOTALL)
 
 PLAIN_IN_TIMEPERIODS = frozenset({"use", "register", "name", "timeperiod_name", "alias", "exclude"})

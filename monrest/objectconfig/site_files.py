@@ -18,10 +18,14 @@ from attrs import define, evolve, field, frozen
 
 from monrest.base.errors import BadRequest, Forbidden
 from monrest.config import ConfigTool
-from monrest.objectconfig.grammar import ICINGA2
 
 _LINE = re.compile(r":\d+\Z")
 _READONLY = re.compile(rb"[#;]\s*mon\s*:\s*readonly\s*\Z")
+_ICINGA2 = re.compile(
+    r"(?:include|include_recursive|library)\s+[\"<]|(?:object|const|template|apply)\s+[^\s=]"
+)
+"""A line of Icinga 2's language where a core expects settings, all of which have ``=``."""
+
 _DEPTH = 32
 _MAIN_FILE_LIMIT = 16 * 2**20
 
@@ -249,7 +253,7 @@ class _FileSearch:
             if not line or line[0] in "#;":
                 continue
             key, equals, value = (part.strip() for part in line.partition("="))
-            if ICINGA2.match(line):
+            if _ICINGA2.match(line):
                 self.foreign = (
                     f"{path} is written in the language of Icinga 2, not in that of Nagios objects"
                 )

@@ -132,6 +132,29 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(etc, monkeypatch, error):
         discover(core(etc))
 
 
+def test_lines_that_make_a_main_file_one_of_icinga_2(tmp_path):
+    path = tmp_path / "nagios.cfg"
+    expected = {
+        "object foo": True,
+        'apply service "ping" {': True,
+        "template x": True,
+        "const Name": True,
+        "library <x>": True,
+        'include_recursive "conf.d"': True,
+        'object Host "a=b" {': True,
+        "object=foo": False,
+        "const = a b": False,
+        "objects foo": False,
+        "include conf.d": False,
+        "# object foo": False,
+    }
+    found = {}
+    for line in expected:
+        path.write_text(f"{line}\n")
+        found[line] = bool(discover(ConfigTool(core_conf=str(path))).foreign)
+    assert found == expected
+
+
 def test_icinga2_is_refused(tmp_path):
     path = tmp_path / "icinga2.conf"
     path.write_text('/**\n * Icinga 2\n */\n\ninclude "constants.conf"\nconst X = "a=b"\n')

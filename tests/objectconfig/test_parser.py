@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from monrest.objectconfig.attributes import core_text
 from monrest.objectconfig.definitions import find_files, parse, read_file
+from monrest.objectconfig.document import ConfigFile, comments_of
 
 
 def block(*lines, kind="host"):
@@ -61,6 +62,7 @@ def test_places_and_comments_are_kept():
     assert definition.block.comments == ["# one", "; two", "# three"]
     assert definition.line_of("host_name") == 5
     assert definition.block.inline == {"host_name": "; four"}
+    assert comments_of(ConfigFile.parse_text("x.cfg", text).trailer) == ["# after"]
 
 
 def test_repeated_lines_join_where_the_core_joins_them():
@@ -120,11 +122,15 @@ def test_no_text_breaks_the_parser(text):
 
 def test_files_are_found_in_order_and_keep_bad_bytes(tmp_path):
     (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "z.cfg").write_bytes(block("alias l").encode().replace(b" l", b" l\xe9"))
+    (tmp_path / "b" / "z.cfg").write_bytes(
+        block("alias l").encode().replace(b" l", b" l\xe9") + b"# \xe9\n"
+    )
     (tmp_path / "a.cfg").write_text(block("alias first"))
     (tmp_path / "note.txt").write_text("nothing")
     files = find_files(tmp_path)
     assert [path.name for path in files] == ["a.cfg", "z.cfg"]
     assert find_files(files[0]) == [files[0]]
-    (definition,) = read_file(files[1]).definitions
+    read = read_file(files[1])
+    (definition,) = read.definitions
+    assert read.problems == []
     assert definition.block.attributes == {"alias": "l\udce9"}
