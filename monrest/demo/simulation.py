@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from random import Random
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from attrs import define, field
 from twisted.internet.interfaces import IDelayedCall
@@ -55,7 +55,10 @@ class Simulation:
     _call: IDelayedCall | None = None
     _more: IDelayedCall | None = None
     _ticks: int = 0
-    _day: Any = None
+    _day: date = date.min
+    """The day of the last look."""
+    _begun: set[date] = field(factory=set)
+    """Days that have begun; a clock that was put back shows their midnights again."""
     _periods: dict[str, int] = field(factory=dict)
     _last_counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTERS, 0))
 
@@ -64,6 +67,7 @@ class Simulation:
         core = self.core
         self.replan()
         self._day = datetime.fromtimestamp(core.now(), core.zone).date()
+        self._begun.add(self._day)
         self._call = core.clock.callLater(_TICK, self._tick)
 
     def replan(self) -> None:
@@ -214,8 +218,9 @@ class Simulation:
         core = self.core
         now = core.now()
         day = datetime.fromtimestamp(now, core.zone).date()
-        if day != self._day:
-            self._day = day
+        earlier, self._day = self._day, day
+        if day > earlier and day not in self._begun:
+            self._begun.add(day)
             core.last_log_rotation = now
             core.log.rotate(now)
             for target in core.inventory.targets():

@@ -216,6 +216,37 @@ def test_midnight_and_time_periods():
     simulation.stop()
 
 
+def test_a_clock_that_is_set_skips_no_midnight_and_repeats_none():
+    core, simulation, clock = make(days=0)
+    simulation.start()
+    midnight = (START // 86400 + 1) * 86400
+
+    def rotations():
+        return [entry.time for entry in core.log.entries if "LOG ROTATION: DAILY" in entry.message]
+
+    clock.advance(midnight - START - 1)
+    clock.pump([1] * 5)
+    assert rotations() == [midnight]
+    core.wall.jump(-60)
+    clock.pump([1] * 120)
+    assert rotations() == [midnight]
+    core.wall.jump(-86400)
+    clock.pump([1] * 5)
+    assert rotations() == [midnight]
+    # A clock that was a month ahead for a while is no reason to leave out the days until then.
+    core.wall.jump(31 * 86400)
+    clock.pump([1] * 5)
+    core.wall.jump(-30 * 86400)
+    clock.pump([1] * 5)
+    assert rotations()[0] == midnight
+    assert len(rotations()) == 2
+    clock.advance(midnight + 86400 - core.now() - 1)
+    clock.pump([1] * 5)
+    assert rotations()[1] == midnight + 86400
+    assert len(rotations()) == 3
+    simulation.stop()
+
+
 def test_periods_that_begin_are_logged():
     core, simulation, clock = make(days=0)
     simulation.start()
