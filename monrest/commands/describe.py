@@ -31,13 +31,14 @@ JSON `null` is absent, `true` is 1. An argument that only other commands take is
 named in `warnings` of the answer; one that no command knows is refused.
 
 A *time* is Unix time (nine digits and more), seconds from now (`3600`, `-60`), `+60m`, \
-`now + 1h - 10m`, `tomorrow`, `today - 2d`, `2026-12-24 18:00`, `12-24-2026 18:00:00`, `10:00`, \
-`tomorrow 8:00` or `2 hours ago`; words are `now`, `today`, `yesterday`, `tomorrow`, `thisweek` \
+`+1h30m`, `in 2 hours`, `2 hours ago`, `now + 1h - 10m`, `tomorrow`, `today - 2d`, `2026-12-24`, \
+`2026-12-24 18:00`, `2026-12-24T18:00:00Z`, `12-24-2026 18:00:00`, `10:00`, `tomorrow 8:00` or \
+`next monday`; words are `now`, `today`, `yesterday`, `tomorrow`, `thisweek` \
 (also `lastmonday`), `lastweek`, `nextweek`, `thismonth`, `lastmonth`, `nextmonth`, `thisyear`, \
 `lastyear` and `nextyear`. A *duration* is seconds or a number with one of the letters \
-y w d h m s, such as `1.5h`. A time that could mean two things is refused: `60m` without a sign, \
-`+1h30m`, a date without a time of day. A blank before `60m` counts as the plus sign that it was \
-before it was decoded.
+y w d h m s, such as `1.5h` or `1h30m`. A time that could mean two things is refused, such as \
+`60m` without a sign. A blank before `60m` counts as the plus sign that it was before it was \
+decoded.
 
 Line ends in `comment_data` and `log` become blanks; in `plugin_output` they, and the two \
 characters backslash and n, begin the long output. Other control characters are refused \
