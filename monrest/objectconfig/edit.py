@@ -263,17 +263,12 @@ class Editor:
         self._changed(draft)
         return item
 
-    def replace(self, item: ConfigObject, values: GivenAttributes) -> ConfigObject:
-        """Give an object other attributes altogether; its comments stay.
+    def replace(self, items: Iterable[ConfigObject], values: GivenAttributes) -> list[ConfigObject]:
+        """Give objects other attributes altogether; their comments stay.
 
-        Raises BadRequest, also when there is none, and Forbidden.
+        Nothing is changed if one of them is read-only. Raises BadRequest, also when there is no
+        attribute, and Forbidden.
         """
-        return self.replace_all([item], values)[0]
-
-    def replace_all(
-        self, items: Iterable[ConfigObject], values: GivenAttributes
-    ) -> list[ConfigObject]:
-        """The same for several; nothing is changed if one of them is read-only."""
 
         def new(_old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
             found = {name: text for name, text in given.items() if text is not None}
@@ -286,14 +281,11 @@ class Editor:
 
         return self._change_all(items, values, new)
 
-    def patch(self, item: ConfigObject, values: GivenAttributes) -> ConfigObject:
-        """Set some attributes; null, an empty text or an empty list removes one."""
-        return self.patch_all([item], values)[0]
+    def patch(self, items: Iterable[ConfigObject], values: GivenAttributes) -> list[ConfigObject]:
+        """Set some attributes; null, an empty text or an empty list removes one.
 
-    def patch_all(
-        self, items: Iterable[ConfigObject], values: GivenAttributes
-    ) -> list[ConfigObject]:
-        """The same for several; nothing is changed if one of them is read-only."""
+        Nothing is changed if one of them is read-only.
+        """
 
         def new(old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
             found = {name: text for name, text in old.items() if given.get(name, text)}
@@ -301,12 +293,8 @@ class Editor:
 
         return self._change_all(items, values, new)
 
-    def delete(self, item: ConfigObject) -> bool:
-        """Remove an object; False when it is read-only. References to it stay."""
-        return self.delete_all([item]) == 1
-
-    def delete_all(self, items: Iterable[ConfigObject]) -> int:
-        """Remove objects except read-only ones; gives how many."""
+    def delete(self, items: Iterable[ConfigObject]) -> int:
+        """Remove objects except read-only ones; gives how many. References to them stay."""
         by_path: dict[str, list[ConfigObject]] = {}
         for item in dict.fromkeys(items):
             if not item.readonly:

@@ -224,11 +224,11 @@ async def patch_matching(context: Context, request: RestRequest, _: tuple[str, .
 async def remove_matching(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer DELETE /config/objects."""
     choose = by_filters(context, request, removal_filters(request))
-    return await change(context, request, "remove", choose, Editor.delete_all)
+    return await change(context, request, "remove", choose, Editor.delete)
 
 
 def _patching(values: dict[str, Any]) -> Make:
-    return lambda editor, items: len(editor.patch_all(items, values))
+    return lambda editor, items: len(editor.patch(items, values))
 
 
 def _replacing(values: dict[str, Any]) -> Make:
@@ -237,7 +237,7 @@ def _replacing(values: dict[str, Any]) -> Make:
             "use DELETE to remove objects completely",
             "request body: expected all attributes of the object",
         )
-    return lambda editor, items: len(editor.replace_all(items, values))
+    return lambda editor, items: len(editor.replace(items, values))
 
 
 def _change_one(
@@ -258,7 +258,7 @@ def _remove_one(choose: Callable[[tuple[str, ...]], Choose]) -> Handler:
         no_filters(request)
         no_body(request)
         chosen = always(choose(names))
-        return await change(context, request, "remove", chosen, Editor.delete_all)
+        return await change(context, request, "remove", chosen, Editor.delete)
 
     return handler
 

@@ -38,7 +38,7 @@ def test_nothing_is_wrong(model):
 def test_one_edit_copies_one_definition(model):
     editor = Editor(model)
     (item,) = model.service_definitions("h500", "s7")
-    editor.patch(item, {"notes": "x"})
+    editor.patch([item], {"notes": "x"})
     editor.create("host", "services.cfg", {"host_name": "n"})
     (path,) = editor.changed
     before, after = model.loaded[path], editor.model.loaded[path]
@@ -51,7 +51,7 @@ def test_one_edit_copies_one_definition(model):
 def test_a_rename_of_a_thousand_services(model):
     editor = Editor(model)
     found = [o for o in model.objects if o.attributes.get("service_description") == "s3"]
-    editor.patch_all(found, {"service_description": "renamed"})
+    editor.patch(found, {"service_description": "renamed"})
     assert precheck(editor.model) == []
     (group,) = editor.model.find("servicegroup", "sg")
     assert group.attributes["members"] == "h7,renamed,h8,renamed"
@@ -59,6 +59,6 @@ def test_a_rename_of_a_thousand_services(model):
 
 def test_everything_is_removed_at_once(model):
     editor = Editor(model)
-    assert editor.delete_all(model.objects) == len(model.objects)
+    assert editor.delete(model.objects) == len(model.objects)
     assert all(document.empty for document in editor.changed.values())
     assert editor.model.objects == []

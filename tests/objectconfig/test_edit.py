@@ -99,14 +99,14 @@ def test_create_in_a_file_of_another_language(tmp_path):
 def test_latin1_files_keep_their_encoding(tmp_path):
     (tmp_path / "x.cfg").write_bytes(b"# caf\xe9\n" + define("host", "host_name h").encode())
     editor = Editor(site(tmp_path))
-    editor.patch(only(editor.base, "h"), {"alias": "é"})
+    editor.patch([only(editor.base, "h")], {"alias": "é"})
     (document,) = editor.changed.values()
     assert document.data().count(b"\xe9") == 2
 
 
 def test_patch(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
-    item = editor.patch(only(editor.base, "h1"), {"address": "127.0.0.1", "parents": None})
+    item = editor.patch([only(editor.base, "h1")], {"address": "127.0.0.1", "parents": None})[0]
     assert item.attributes == {"host_name": "h1", "alias": "One", "address": "127.0.0.1"}
     assert text_of(editor, "x.cfg") == (
         "# one\n"
@@ -122,7 +122,7 @@ def test_patch(tmp_path):
 @pytest.mark.parametrize("empty", [None, "", [], "  "])
 def test_patch_removes(tmp_path, empty):
     editor = Editor(site(tmp_path, HOSTS))
-    assert "alias" not in editor.patch(only(editor.base, "h1"), {"alias": empty}).attributes
+    assert "alias" not in editor.patch([only(editor.base, "h1")], {"alias": empty})[0].attributes
 
 
 @pytest.mark.parametrize(
@@ -138,24 +138,24 @@ def test_patch_removes(tmp_path, empty):
 )
 def test_patch_that_changes_nothing(tmp_path, values):
     editor = Editor(site(tmp_path, HOSTS))
-    editor.patch(only(editor.base, "h1"), values)
+    editor.patch([only(editor.base, "h1")], values)
     assert editor.changed == {}
     assert editor.model is editor.base
 
 
 def test_a_change_and_its_contrary_leave_the_bytes_alone(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
-    editor.patch(only(editor.base, "h1"), {"alias": "Two"})
+    editor.patch([only(editor.base, "h1")], {"alias": "Two"})
     assert len(editor.changed) == 1
-    editor.patch(only(editor.model, "h1"), {"alias": "One"})
+    editor.patch([only(editor.model, "h1")], {"alias": "One"})
     assert editor.changed == {}
 
 
 def test_replace(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     item = editor.replace(
-        only(editor.base, "h1"), {"host_name": "h1", "notes": "", "alias": None, "_a": 1}
-    )
+        [only(editor.base, "h1")], {"host_name": "h1", "notes": "", "alias": None, "_a": 1}
+    )[0]
     assert item.attributes == {"host_name": "h1", "notes": "", "_a": "1"}
     assert text_of(editor, "x.cfg").startswith(
         "# one\ndefine host {\n"
@@ -168,14 +168,14 @@ def test_replace(tmp_path):
 def test_replace_by_nothing(tmp_path, values):
     editor = Editor(site(tmp_path, HOSTS))
     with pytest.raises(BadRequest) as caught:
-        editor.replace(only(editor.base, "h1"), values)
+        editor.replace([only(editor.base, "h1")], values)
     assert caught.value.message == "use DELETE to remove objects completely"
 
 
 def test_delete(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     gone = only(editor.base, "h1")
-    assert editor.delete(gone)
+    assert editor.delete([gone]) == 1
     assert text_of(editor, "x.cfg") == HOSTS.partition("}\n\n")[2]
     assert gone.id not in editor.model.by_id
     assert editor.model.find("host", "h1") == []
@@ -183,41 +183,41 @@ def test_delete(tmp_path):
     assert file.marks().retired == (gone.id,)
     assert file.marks().ids == (only(editor.base, "h2").id,)
     with pytest.raises(NotFound):
-        editor.patch(gone, {"alias": "x"})
+        editor.patch([gone], {"alias": "x"})
 
 
 def test_a_deleted_object_s_id_is_given_to_nobody(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     first = editor.create("host", "x.cfg", {"host_name": "n"})
-    editor.delete(first)
+    editor.delete([first])
     again = Editor(editor.model).create("host", "x.cfg", {"host_name": "n"})
     assert again.id != first.id
 
 
-def test_delete_all_skips_what_is_read_only(tmp_path):
+def test_delete_skips_what_is_read_only(tmp_path):
     write(tmp_path, {"r.cfg": "# mon: readonly\n" + define("host", "host_name r")})
     editor = Editor(site(tmp_path, HOSTS))
-    assert editor.delete_all(editor.base.objects) == 2
+    assert editor.delete(editor.base.objects) == 2
     (document,) = editor.changed.values()
     assert document.empty
     assert [item.attributes["host_name"] for item in editor.model.objects] == ["r"]
-    assert editor.delete_all(editor.model.objects) == 0
+    assert editor.delete(editor.model.objects) == 0
 
 
 def test_an_object_that_is_given_twice_is_removed_once(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     item = only(editor.base, "h1")
-    assert editor.delete_all([item, item]) == 1
+    assert editor.delete([item, item]) == 1
 
 
 def test_created_and_deleted_is_no_change(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
-    editor.delete(editor.create("host", "new.cfg", {"host_name": "n"}))
-    editor.delete(editor.create("host", "x.cfg", {"host_name": "n"}))
+    editor.delete([editor.create("host", "new.cfg", {"host_name": "n"})])
+    editor.delete([editor.create("host", "x.cfg", {"host_name": "n"})])
     assert editor.changed == {}
 
 
-@pytest.mark.parametrize("change", ["patch_all", "replace_all"])
+@pytest.mark.parametrize("change", ["patch", "replace"])
 def test_one_read_only_object_ends_a_change_of_many(tmp_path, change):
     write(tmp_path, {"r.cfg": "# mon: readonly\n" + define("host", "host_name r")})
     editor = Editor(site(tmp_path, HOSTS))
@@ -225,13 +225,13 @@ def test_one_read_only_object_ends_a_change_of_many(tmp_path, change):
         getattr(editor, change)(editor.base.objects, {"alias": "x"})
     assert caught.value.message == f"cannot change readonly file {tmp_path}/r.cfg."
     assert editor.changed == {}
-    assert not editor.delete(only(editor.base, "r"))
+    assert editor.delete([only(editor.base, "r")]) == 0
 
 
 def test_other_attributes_of_other_types_are_their_own(tmp_path):
     text = define("host", "host_name h") + define("contact", "contact_name c")
     editor = Editor(site(tmp_path, text))
-    changed = editor.patch_all(editor.base.objects, {"contact_groups": "g"})
+    changed = editor.patch(editor.base.objects, {"contact_groups": "g"})
     assert [item.attributes.keys() - {"host_name", "contact_name"} for item in changed] == [
         {"contact_groups"},
         {"contactgroups"},
@@ -240,7 +240,7 @@ def test_other_attributes_of_other_types_are_their_own(tmp_path):
 
 def test_disabled_definitions_can_be_changed(tmp_path):
     editor = Editor(site(tmp_path, "#define host {\n#  host_name off\n#}\n"))
-    editor.patch(editor.base.objects[0], {"alias": "x"})
+    editor.patch([editor.base.objects[0]], {"alias": "x"})
     assert text_of(editor, "x.cfg").splitlines() == [
         "#define host {",
         "#  host_name                      off",
@@ -270,10 +270,10 @@ def test_any_edits_are_what_is_read_afterwards(tmp_path_factory, steps):
                 item = editor.create("host", "x.cfg", {"host_name": name, "alias": alias or None})
                 expected[name] = item.attributes.get("alias")
             elif step == "patch" and name in expected:
-                item = editor.patch(only(editor.model, name), {"alias": alias})
+                item = editor.patch([only(editor.model, name)], {"alias": alias})[0]
                 expected[name] = item.attributes.get("alias")
             elif step == "delete" and name in expected:
-                editor.delete(only(editor.model, name))
+                editor.delete([only(editor.model, name)])
                 del expected[name]
         except BadRequest:
             continue

@@ -206,8 +206,8 @@ def test_overlay(tmp_path):
     disk = load(tool)
     x, y, z = (str(tmp_path / f"{name}.cfg") for name in "xyz")
     editor = Editor(disk)
-    editor.patch(disk.find("host", "h2")[0], {"alias": "A"})
-    editor.delete(disk.find("host", "h1")[0])
+    editor.patch([disk.find("host", "h2")[0]], {"alias": "A"})
+    editor.delete([disk.find("host", "h1")[0]])
     editor.create("host", "z.cfg", {"host_name": "n"})
     edited = editor.model
     marks = {path: file.marks() for path, file in editor.edited.items()}
@@ -237,7 +237,7 @@ def test_ids_stay_after_a_save(tmp_path):
     disk = load(tool)
     editor = Editor(disk)
     created = editor.create("host", "x.cfg", {"host_name": "n"})
-    editor.patch(disk.find("host", "h1")[0], {"alias": "A", "notes": "N"})
+    editor.patch([disk.find("host", "h1")[0]], {"alias": "A", "notes": "N"})
     marks = {}
     for path, document in editor.changed.items():
         Path(path).write_bytes(document.data())

@@ -156,7 +156,7 @@ def test_disabled_definitions_count_for_nothing(tmp_path):
 def test_a_deletion_and_what_it_breaks(tmp_path):
     model = site(tmp_path, BASE)
     editor = Editor(model)
-    editor.delete(model.find("host", "h1")[0])
+    editor.delete([model.find("host", "h1")[0]])
     assert precheck(editor.model) == [
         "referenced host 'h1' does not exist in x.cfg:40",
         "referenced host 'h1' does not exist in x.cfg:58",
@@ -173,7 +173,7 @@ def test_a_rename_breaks_nothing(tmp_path):
         ("command", "c", "command_name"), ("service", "Disk", "service_description"),
         ("host", "gh", "name"), ("contact", "con", "contact_name"),
     ]:  # fmt: skip
-        editor.patch(editor.model.find(kind, name)[0], {attribute: "renamed"})
+        editor.patch([editor.model.find(kind, name)[0]], {attribute: "renamed"})
     assert precheck(editor.model) == []
 
 

@@ -20,7 +20,7 @@ def renamed(tmp_path, kind, attribute, text, old="old", new="new", **files):
         for item in model.objects
         if item.type == kind and item.attributes.get(attribute) == old
     )
-    editor.patch(item, {attribute: new})
+    editor.patch([item], {attribute: new})
     return editor
 
 
@@ -140,14 +140,14 @@ def test_disabled_and_inherited_names(tmp_path):
     )
     model = site(tmp_path, text)
     editor = Editor(model)
-    editor.patch(model.objects[1], {"host_name": "new"})
+    editor.patch([model.objects[1]], {"host_name": "new"})
     assert values(editor, "service", "host_name") == ["new"]
 
 
 def test_replace_renames_as_well(tmp_path):
     model = site(tmp_path, HOST + define("host", "host_name b", "parents old"))
     editor = Editor(model)
-    editor.replace(model.objects[0], {"host_name": "new", "parents": "a,b"})
+    editor.replace([model.objects[0]], {"host_name": "new", "parents": "a,b"})
     assert values(editor, "host", "parents") == ["a,b", "new"]
     assert len(editor.changed) == 1
 
@@ -284,7 +284,7 @@ def test_many_renames_at_once(tmp_path):
         for item in model.objects
         if item.type == "service" and item.attributes["host_name"] != "h3"
     ]
-    editor.patch_all(services, {"description": "New"})
+    editor.patch(services, {"description": "New"})
     assert values(editor, "servicegroup", "members") == ["h1,New,h2,New,h3,Disk"]
     assert values(editor, "serviceescalation", "service_description") == ["New"]
 
@@ -293,7 +293,7 @@ def test_several_renames_one_after_the_other(tmp_path):
     text = define("host", "host_name a") + define("host", "host_name b", "parents a")
     editor = Editor(site(tmp_path, text))
     for old, new in [("a", "x"), ("b", "a"), ("x", "b")]:
-        editor.patch(editor.model.find("host", old)[0], {"host_name": new})
+        editor.patch([editor.model.find("host", old)[0]], {"host_name": new})
     assert values(editor, "host", "host_name") == ["b", "a"]
     assert values(editor, "host", "parents") == ["b"]
 
@@ -351,7 +351,7 @@ def test_no_rename_breaks_a_reference(tmp_path_factory, steps):
         if attribute not in item.attributes or model.find(item.type, core_text(name)):
             continue
         editor = Editor(model)
-        editor.patch(item, {attribute: name})
+        editor.patch([item], {attribute: name})
         model = editor.model
         assert precheck(model) == []
         again = site(folder, model.loaded[str(folder / "x.cfg")].document.data().decode())

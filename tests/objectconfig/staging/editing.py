@@ -33,7 +33,7 @@ def step(prefix, value):
             if found is None:
                 editor.create("host", f"conf.d/{prefix}-{file}", values)
             else:
-                editor.patch(found, values)
+                editor.patch([found], values)
         if value % 3 == 0:
             editor.create("host", f"conf.d/{prefix}-{FILES[0]}", {"host_name": f"{prefix}-{value}"})
 

@@ -103,12 +103,12 @@ class Daemon:
     def patch(self, name, user="ann", **values):
         def change(editor):
             (found,) = editor.model.find("host", name)
-            return editor.patch(found, values).id
+            return editor.patch([found], values)[0].id
 
         return self.edit(change, user)
 
     def delete(self, kind, name, user="ann"):
-        return self.edit(lambda editor: editor.delete_all(editor.model.find(kind, name)), user)
+        return self.edit(lambda editor: editor.delete(editor.model.find(kind, name)), user)
 
     async def diff(self, user="ann", **options):
         rows = await self.staging.diff(self.site.site, user, **options)
