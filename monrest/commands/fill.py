@@ -43,10 +43,7 @@ def orders(
 
 def check_target(target: Target) -> None:
     """Raise BadRequest unless the names can stand in a line and name something."""
-    names = {} if target.kind == "sites" else {singular(target.kind): target.name}
-    if target.kind == "services":
-        names = {"host": target.name, "service": target.service}
-    for word, text in names.items():
+    for word, text in _names(target).items():
         if not text:
             raise BadRequest(f"missing argument: {word}", f"{word} is a required argument")
         texts.check(word, text)

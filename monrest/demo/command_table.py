@@ -358,7 +358,7 @@ def _restart(given: GivenCommand) -> None:
     core.tell("program")
 
 
-def _nothing(_order: GivenCommand) -> None:
+def _nothing(_given: GivenCommand) -> None:
     """Saving state has nothing to save here; stopping is for who started the simulation."""
 
 

@@ -283,7 +283,7 @@ class ObjectRecord:
         return frozenset(found)
 
     def wrong(self, text: str, attribute: str = "") -> None:
-        """ReportProblem a problem at the attribute's line."""
+        """Report a problem at the attribute's line."""
         self.report(self.source.problem(text, attribute))
 
     def _declared(self, attribute: str) -> Attribute:

@@ -65,7 +65,7 @@ def _ends(a: Sequence[H], b: Sequence[H]) -> tuple[int, int]:
 def _definitions(
     a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: list[CommonLines]
 ) -> None:
-    """CommonLines whole definitions, and lines between those that match."""
+    """Match whole definitions, and lines between those that match."""
     first, second = _chunks(a), _chunks(b)
     starts, others = _starts(first, at), _starts(second, bt)
     i = j = 0
@@ -104,7 +104,7 @@ def _starts(chunks: Sequence[tuple[bytes, ...]], start: int) -> list[int]:
 def _between(
     a: Sequence[bytes], b: Sequence[bytes], at: int, bt: int, found: list[CommonLines]
 ) -> None:
-    """CommonLines lines: those at the ends, those that occur once, and all where little is left."""
+    """Match lines: those at the ends, those that occur once, and all where little is left."""
     if not a or not b:
         return
     head, tail = _ends(a, b)
@@ -130,14 +130,14 @@ def _between(
 
 
 def _fixed(a: Sequence[bytes], b: Sequence[bytes], width: int) -> list[CommonLines]:
-    """CommonLines the first lines of ``width`` lines that occur once."""
+    """Match the first lines of ``width`` lines that occur once."""
     return _once(
         *(list(zip(*(side[start:] for start in range(width)), strict=False)) for side in (a, b))
     )
 
 
 def _once(a: Sequence[H], b: Sequence[H]) -> list[CommonLines]:
-    """CommonLines what occurs exactly once on each side, as much of it as is in the same order."""
+    """Match what occurs exactly once on each side, as much of it as is in the same order."""
     left, right = Counter(a), Counter(b)
     where = {item: index for index, item in enumerate(b) if right[item] == 1}
     pairs = [
