@@ -376,17 +376,29 @@ class GroupCounts:
 
 @define(eq=False)
 class CoreRows:
-    """The rows by name; of an object that several sites have, those of the first site count."""
+    """The rows by name; of an object that several sites have, those of the first site count.
 
-    hosts: dict[str, Row] = field(factory=dict)
+    What ``questions`` ask for has its place in a row also where no site answers.
+    """
+
+    questions: Sequence[CoreQuestion] = ()
     services: Services = field(factory=Services)
+    hosts: dict[str, Row] = field(factory=dict)
     by_host: dict[str, list[Row]] = field(factory=dict)
     hostgroups: dict[str, GroupCounts] = field(factory=dict)
     servicegroups: dict[str, GroupCounts] = field(factory=dict)
-    host_index: dict[str, int] = field(factory=dict)
-    service_index: dict[str, int] = field(factory=dict)
+    host_index: Mapping[str, int] = field(init=False)
+    service_index: Mapping[str, int] = field(init=False)
     places: dict[str, set[str]] = field(factory=dict)
     """Hosts by name to the sites that have one of it."""
+
+    def __attrs_post_init__(self) -> None:
+        index = {
+            one.table: {name: at for at, (name, _) in enumerate(one.layout)}
+            for one in self.questions
+        }
+        self.host_index = index.get("hosts", {})
+        self.service_index = index.get("services", {})
 
     def take(
         self, question: CoreQuestion, site: str, rows: Sequence[Row], wanted: frozenset[str]
@@ -398,7 +410,6 @@ class CoreRows:
         """
         width = len(question.layout)
         if question.table == "hosts":
-            self.host_index = _index(question.layout)
             for at in range(0, len(rows), _SLICE):
                 for row in rows[at : at + _SLICE]:
                     if len(row) == width:
@@ -407,7 +418,6 @@ class CoreRows:
                     self.places.setdefault(row[HOST], set()).add(site)
                 yield
         elif question.table == "services":
-            self.service_index = _index(question.layout)
             yield from self._services(site, rows, width, wanted)
         else:
             groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
@@ -435,10 +445,6 @@ class CoreRows:
             names = {row[SERVICE] for row in mine}
             others = self.by_host.get(host, ())
             self.by_host[host] = mine + [row for row in others if row[SERVICE] not in names]
-
-
-def _index(layout: RowTypes) -> dict[str, int]:
-    return {name: at for at, (name, _) in enumerate(layout)}
 
 
 Slices: TypeAlias = Iterable[list[Row]]

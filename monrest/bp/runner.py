@@ -82,7 +82,7 @@ async def gather(
     it is all that there is, whoever asks.
     """
     questions = needs.questions()
-    live = CoreRows(services=Services(memory.places if memory else NOWHERE))
+    live = CoreRows(questions, Services(memory.places if memory else NOWHERE))
     problems: dict[str, SiteProblem] = {}
     if not sites or not questions:
         return Answers(live)

@@ -297,6 +297,17 @@ def test_without_any_site_nothing_is_found(setting):
         assert (result.status, result.nodes["a"].status_text) == (3, "no such service")
 
 
+def test_without_any_site_searches_find_nothing(setting):
+    """Those that look at columns too which nobody asks for otherwise."""
+    text = {"type": "host", "op": "~", "value": "web"}
+    search = {"text_filter": [text], "hostprops": 1, "serviceprops": 4, "hoststatustypes": 2}
+    nodes = [{"label": "r", "function": ["statusfilter", "worst", "both", [search]]}]
+    live = setting.alive({"name": "P", "nodes": nodes})
+    result = setting.wait(setting.service.refresh(live)).process.result
+    assert result.status_text.startswith("OK - 0/0 hosts up, 0/0 services up")
+    assert setting.wait(setting.service.objects(live)) == set()
+
+
 def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads, tmp_path):
     site = town.site("a", up=False)
     town.pass_time(30, 1)

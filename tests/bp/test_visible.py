@@ -22,8 +22,8 @@ def live(made, hosts=(), services=()):
     """What the cores say of these (site, host) and (site, host, service)."""
     needs = Needs()
     add_needs(needs, made, (), members=True)
-    found = CoreRows()
-    for question in needs.questions():
+    found = CoreRows(needs.questions())
+    for question in found.questions:
         for site in ("s2", "s1"):  # the first site is taken last
             rows = {
                 "hosts": [

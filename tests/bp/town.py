@@ -61,9 +61,9 @@ class Town:
         )
         needs = Needs()
         needs.add(made.needs)
-        live = CoreRows()
+        live = CoreRows(needs.questions())
         rows = {"hosts": self.hosts, "services": self.services, "hostgroups": self.hostgroups}
-        for question in needs.questions():
+        for question in live.questions:
             for site in ("s2", "s1"):  # the first site is taken last
                 found = [
                     row(question.layout, **one)
