@@ -30,11 +30,10 @@ from monrest.api.lists import select as select_rows
 from monrest.base.audit import audited
 from monrest.base.errors import Conflict, NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.store.database import Work
 from monrest.store.merge import merged
 
 T = TypeVar("T")
-V = TypeVar("V")
-Work: TypeAlias = Callable[[Connection], V]
 Key: TypeAlias = str | int
 
 _MERGED = (

@@ -40,7 +40,7 @@ from monrest.config import BpConfig
 from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
-from monrest.store.database import Database
+from monrest.store.database import Database, Work
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.store.merge import merged
 
@@ -363,7 +363,7 @@ class BusinessProcesses(Service):
     async def _store(
         self,
         done: Sequence[tuple[StoredProcess, ProcessResult]],
-        change: Callable[[Callable[[Connection], None]], Any],
+        change: Callable[[Work[None]], Any],
         figures: Mapping[str, float] | None = None,
     ) -> None:
         rows: list[Calculated] = []

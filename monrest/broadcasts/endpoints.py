@@ -8,11 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from monrest.api.endpoint import Context, Endpoint, Parameter
-from monrest.api.records import Records, Save, StoredRecords, Work
+from monrest.api.records import Records, Save, StoredRecords
 from monrest.base.errors import Conflict
 from monrest.base.values import Answer, Column, RestRequest, Rows
 from monrest.broadcasts import markdown, model
 from monrest.broadcasts.model import FIELDS, Broadcast
+from monrest.store.database import Work
 from monrest.store.tables import broadcasts
 
 ROLE = "authorized_for_broadcasts"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Sequence
 
 from attrs import asdict
 from sqlalchemy import Connection, delete, insert, select, update
 
 from monrest.cluster.model import OPEN, SKIPPED, WAITING, Member, Own, RestartStep
+from monrest.store.database import Work
 from monrest.store.tables import cluster_nodes as nodes
 from monrest.store.tables import cluster_restarts as restarts
-
-T = TypeVar("T")
-ClusterTransaction: TypeAlias = Callable[[Connection], T]
 
 
 def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]:
@@ -23,7 +20,7 @@ def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]
     return members, [RestartStep(**row._mapping) for row in found]
 
 
-def enter(own: Own) -> ClusterTransaction[None]:
+def enter(own: Own) -> Work[None]:
     """Enter a node, or what is new of it; its url and its maintenance stay."""
 
     def work(connection: Connection) -> None:
@@ -35,7 +32,7 @@ def enter(own: Own) -> ClusterTransaction[None]:
     return work
 
 
-def reached_at(own: Own, url: str) -> ClusterTransaction[None]:
+def reached_at(own: Own, url: str) -> Work[None]:
     """Note where a node is reached; whoever was there before is gone."""
 
     def work(connection: Connection) -> None:
@@ -45,7 +42,7 @@ def reached_at(own: Own, url: str) -> ClusterTransaction[None]:
     return work
 
 
-def maintain(number: int, since: int) -> ClusterTransaction[bool]:
+def maintain(number: int, since: int) -> Work[bool]:
     """Note since when a node is in maintenance, 0 for none; False when there is no such node.
 
     One that is in maintenance already keeps its time.
@@ -64,7 +61,7 @@ def maintain(number: int, since: int) -> ClusterTransaction[bool]:
     return work
 
 
-def begin(steps: Sequence[RestartStep]) -> ClusterTransaction[bool]:
+def begin(steps: Sequence[RestartStep]) -> Work[bool]:
     """Note a restart of all nodes; False while another one goes on."""
 
     def work(connection: Connection) -> bool:
@@ -78,7 +75,7 @@ def begin(steps: Sequence[RestartStep]) -> ClusterTransaction[bool]:
     return work
 
 
-def advance(step: RestartStep, to: str, message: str, now: float) -> ClusterTransaction[bool]:
+def advance(step: RestartStep, to: str, message: str, now: float) -> Work[bool]:
     """Bring a step from the state in which it was seen to another; False if it is not there."""
 
     def work(connection: Connection) -> bool:
@@ -97,7 +94,7 @@ def advance(step: RestartStep, to: str, message: str, now: float) -> ClusterTran
     return work
 
 
-def give_up(message: str, now: float) -> ClusterTransaction[None]:
+def give_up(message: str, now: float) -> Work[None]:
     """Leave out all nodes whose turn has not come."""
 
     def work(connection: Connection) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from monrest.api.records import StoredRecords, Work
+from monrest.api.records import StoredRecords
 from monrest.base.schedule import between, following
 from monrest.downtimes.model import Downtime
 from monrest.store import recurring
+from monrest.store.database import Work
 from monrest.store.tables import downtime_occurrences as occurrences
 from monrest.store.tables import recurring_downtimes as downtimes
 

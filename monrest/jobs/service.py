@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from attrs import define, field
-from sqlalchemy import Connection
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -36,7 +35,7 @@ from monrest.jobs.fair_queue import Slots
 from monrest.jobs.model import Job, new_id, storable
 from monrest.jobs.run import LAST_TRIES, Doer, JobWork, RunningJob, Told, discard, note
 from monrest.store.beats import Beats, boot_time
-from monrest.store.database import Database
+from monrest.store.database import Database, Work
 
 _FILE = "node.id"
 _BITS = 52  # exact as a JSON number
@@ -199,7 +198,7 @@ class Care:
         except Unavailable:
             self._beats.missed()
 
-    async def _lose(self, work: Callable[[Connection], list[Job]]) -> None:
+    async def _lose(self, work: Work[list[Job]]) -> None:
         for job in await self.database.change(work):
             self.log.warn(
                 "job {id} of process {pid} on {host} has failed: {reason}",

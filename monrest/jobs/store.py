@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from monrest.jobs.model import Job, JobEnd, values_of
+from monrest.store.database import Work
 from monrest.store.space import require_space
 from monrest.store.tables import job_daemons, job_output, jobs
-
-T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 _PLAIN = (
     *("id", "user", "run", "host_id", "host_name", "pid", "cmd", "created", "started", "ended"),

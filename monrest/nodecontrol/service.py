@@ -33,10 +33,10 @@ from monrest.nodecontrol import store as statements
 from monrest.nodecontrol.gather import CommandGatherer, Gatherer
 from monrest.nodecontrol.local import LocalGatherer, LocalHost
 from monrest.nodecontrol.model import BROKEN, WHATS, GatherError, Log, Node, What, outcome, steps
-from monrest.nodecontrol.store import StoredNodes, Work
+from monrest.nodecontrol.store import StoredNodes
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
-from monrest.store.database import Database
+from monrest.store.database import Database, Work
 from monrest.store.duties import Duties, DutyLostError, Token
 
 DUTY = "nodecontrol"

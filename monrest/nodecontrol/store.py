@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from attrs import frozen
 from sqlalchemy import Connection, Update, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from monrest.nodecontrol.model import Log, Node
+from monrest.store.database import Work
 from monrest.store.tables import controlled_nodes as nodes
 from monrest.store.tables import node_logs as logs
-
-T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 
 @frozen

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from monrest.panorama.model import NEW_TITLE, Dashboard
+from monrest.store.database import Work
 from monrest.store.tables import dashboard_backups as backups
 from monrest.store.tables import dashboard_maintenance as maintenances
 from monrest.store.tables import dashboard_runtime as runtimes
 from monrest.store.tables import dashboards
-
-T = TypeVar("T")
-Work = Callable[[Connection], T]
 
 MOST_BACKUPS = 5
 BACKUP_EVERY = 600

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from monrest.api.records import Work
 from monrest.reports.files import File
 from monrest.reports.model import Report
+from monrest.store.database import Work
 from monrest.store.tables import report_files as files
 from monrest.store.tables import reports
 

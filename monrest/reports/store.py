@@ -9,11 +9,12 @@ from typing import Any
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from monrest.api.records import StoredRecords, Work
+from monrest.api.records import StoredRecords
 from monrest.base.schedule import between, following
 from monrest.reports.letter import Letter
 from monrest.reports.model import Report
 from monrest.store import recurring
+from monrest.store.database import Work
 from monrest.store.tables import report_runs as runs
 from monrest.store.tables import reports
 

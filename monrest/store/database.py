@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 from attrs import define, field
 from sqlalchemy import URL, Connection, Engine
@@ -29,9 +29,11 @@ from monrest.store.door import Door, GivenUpError, TransactionAttempt
 from monrest.store.failures import Meaning, StoreError, meaning_of, told
 from monrest.store.pulse import Pulse
 
-__all__ = ["Database", "StoreError"]
+__all__ = ["Database", "StoreError", "Work"]
 
 T = TypeVar("T")
+Work: TypeAlias = Callable[[Connection], T]
+"""What one transaction does; it may be done again."""
 
 _READERS = 4
 _WRITERS = 4
@@ -171,7 +173,7 @@ class Database(Service):
         with suppress(DeferredTimeout):
             await closing.addTimeout(_CLOSING, self.clock)
 
-    def run(self, work: Callable[[Connection], T]) -> Deferred[T]:
+    def run(self, work: Work[T]) -> Deferred[T]:
         """Read: the result of ``work`` with a connection that sees one state and changes nothing.
 
         ``work`` runs in a thread, perhaps more than once. Cancelling ends the wait. Unavailable
@@ -181,7 +183,7 @@ class Database(Service):
             self._counted(self._until_done(self._readers, work, "cannot read what is stored"))
         )
 
-    def change(self, work: Callable[[Connection], T]) -> Deferred[T]:
+    def change(self, work: Work[T]) -> Deferred[T]:
         """Write: ``work`` as one transaction, which is on the disk before the Deferred fires.
 
         ``work`` runs in a thread, and again when another transaction was in the way: it must
@@ -204,9 +206,7 @@ class Database(Service):
             self._open.discard(ended)
             ended.callback(None)
 
-    async def _until_done(
-        self, door: Door | None, work: Callable[[Connection], T], message: str
-    ) -> T:
+    async def _until_done(self, door: Door | None, work: Work[T], message: str) -> T:
         if door is None:
             raise Unavailable(message, "the service does not run")
         began = self.clock.seconds()

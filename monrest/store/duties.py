@@ -24,7 +24,7 @@ from twisted.logger import Logger
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import LostError, Unavailable
 from monrest.store.beats import Beats, boot_time
-from monrest.store.database import Database
+from monrest.store.database import Database, Work
 from monrest.store.tables import duties, duty_daemons
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class Duties(Service):
             return None
         return self._held.get(name)
 
-    async def change(self, token: Token, work: Callable[[Connection], T]) -> T:
+    async def change(self, token: Token, work: Work[T]) -> T:
         """``Database.change``, but DutyLostError and no change where ``token`` is void."""
 
         def fenced(connection: Connection) -> T:
@@ -231,7 +231,7 @@ def _tokens(connection: Connection, run: int) -> list[Token]:
     return [Token(row.name, row.number) for row in connection.execute(query)]
 
 
-def _beat(run: int) -> Callable[[Connection], list[Token]]:
+def _beat(run: int) -> Work[list[Token]]:
     """Say that a daemon lives; what it holds, which is nothing after it was given up."""
 
     def work(connection: Connection) -> list[Token]:
@@ -246,9 +246,7 @@ def _beat(run: int) -> Callable[[Connection], list[Token]]:
     return work
 
 
-def _take(
-    run: int, owner: str, names: list[str], gone: Mapping[int, int]
-) -> Callable[[Connection], list[Token]]:
+def _take(run: int, owner: str, names: list[str], gone: Mapping[int, int]) -> Work[list[Token]]:
     """Take the duties of these names that nobody holds; ``gone`` with the beats they stopped at."""
 
     def work(connection: Connection) -> list[Token]:
@@ -275,7 +273,7 @@ def _take(
     return work
 
 
-def _give(run: int, name: str) -> Callable[[Connection], None]:
+def _give(run: int, name: str) -> Work[None]:
     """Make one duty of a daemon everybody's."""
 
     def work(connection: Connection) -> None:
@@ -288,7 +286,7 @@ def _give(run: int, name: str) -> Callable[[Connection], None]:
     return work
 
 
-def _leave(run: int) -> Callable[[Connection], None]:
+def _leave(run: int) -> Work[None]:
     """Forget a daemon, whose duties are everybody's then."""
 
     def work(connection: Connection) -> None:

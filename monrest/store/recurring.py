@@ -12,9 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, select, update
 
 from monrest.base.schedule import following
+from monrest.store.database import Work
 
 
-def is_due(table: Table, now: float) -> Callable[[Connection], bool]:
+def is_due(table: Table, now: float) -> Work[bool]:
     """Whether the time of any row has come."""
     query = select(table.c.number).where(table.c.next_at <= int(now)).limit(1)
     return lambda connection: connection.execute(query).first() is not None
@@ -22,7 +23,7 @@ def is_due(table: Table, now: float) -> Callable[[Connection], bool]:
 
 def plan_again(
     table: Table, crons: Callable[[Row[*tuple[Any, ...]]], Sequence[str]], now: float, zone: tzinfo
-) -> Callable[[Connection], None]:
+) -> Work[None]:
     """Work out anew when everything comes next that has not come: the clocks may be others.
 
     ``crons`` gives the expressions of a row.
