@@ -15,7 +15,7 @@ from monrest.accounts.rights import is_read_only, submits
 from monrest.accounts.roles import RoleTable
 from monrest.accounts.users import Profile, zone_called
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.fields import fields_of
+from monrest.api.fields import fields_of, require_only
 from monrest.api.lists import local_schema, own_columns, reselect, select
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
@@ -32,7 +32,6 @@ from monrest.base.values import (
     RestRequest,
 )
 from monrest.config import AuthConfig
-from monrest.query.parse import RESERVED
 from monrest.query.schema import TableSchema
 
 COLUMNS = (
@@ -166,9 +165,7 @@ async def unlock(context: Context, request: RestRequest, where: tuple[str, ...])
 
 async def _change(context: Context, request: RestRequest, name: str, word: str) -> Answer:
     with audited(request, f"user {word}", name):
-        unknown = next((one for one, _ in request.parameters if one not in RESERVED), None)
-        if unknown is not None:
-            raise BadRequest("unknown parameter", f"{unknown[:80]!r}: expected none")
+        require_only(request)
         if await is_read_only(request.identity, context.contacts, context.config):
             raise Forbidden(f"no permission to {word} users", f"{READ_ONLY} is held")
         if word == "lock":

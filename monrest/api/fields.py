@@ -359,6 +359,14 @@ def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {name: one[0] if len(one) == 1 else one for name, one in found.items()}
 
 
+def require_only(request: RestRequest, *names: str) -> None:
+    """Raise BadRequest for a parameter that has another name and does not say how to answer."""
+    for name, _ in request.parameters:
+        if name not in names and name not in RESERVED:
+            expected = f"only {' and '.join(names)}" if names else "none"
+            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected {expected}")
+
+
 def named_sites(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Give the sites that fields of a body name; BadRequest for what is no list of them."""
     found: list[str] = []

@@ -24,7 +24,6 @@ from monrest.query.scalars import number_of
 from monrest.query.schema import CoreType
 from monrest.query.times import parse_duration, parse_time
 
-AGGREGATIONS = ("worst", "best", "threshold")
 TYPES = ("hosts", "services", "both")
 _MOST_SEARCHES = 50
 _MOST_TEXT_FILTERS = 50

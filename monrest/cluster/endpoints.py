@@ -7,6 +7,7 @@ from typing import Any
 from attrs import evolve
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.fields import require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.api.visibility import SYSTEM
 from monrest.base.audit import audit, audited
@@ -19,7 +20,6 @@ from monrest.base.errors import (
 )
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.cluster.model import RestartStep
-from monrest.query.parse import RESERVED
 
 COLUMNS = (
     Column("hostname", "string", "", "its host, empty until that is known"),
@@ -153,12 +153,6 @@ async def ping(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
 # -------------------------------------------------------------------- changing
 
 
-def _no_parameters(request: RestRequest) -> None:
-    for name, _ in request.parameters:
-        if name not in RESERVED:
-            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected none")
-
-
 async def no_heartbeat(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /mon/cluster/heartbeat, which is not to be used."""
     del request
@@ -169,7 +163,7 @@ async def no_heartbeat(context: Context, request: RestRequest, _: tuple[str, ...
 async def heartbeat(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /mon/cluster/heartbeat: call all other nodes now."""
     _require(context)
-    _no_parameters(request)
+    require_only(request)
     found = await context.cluster.heartbeat()
     shown = {name: None if pong is None else pong.shown for name, pong in found.items()}
     return Document(value={"message": "heartbeat send", "nodes": shown})
@@ -179,7 +173,7 @@ async def restart(context: Context, request: RestRequest, _: tuple[str, ...]) ->
     """Answer POST /mon/cluster/restart."""
     with audited(request, "cluster restart"):
         _require(context)
-        _no_parameters(request)
+        require_only(request)
         steps = await context.cluster.restart_all()
         if steps is None:
             raise Conflict(
@@ -193,7 +187,7 @@ async def restart(context: Context, request: RestRequest, _: tuple[str, ...]) ->
 async def maintain(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
     """Answer POST and DELETE /mon/cluster/<id>/maintenance."""
     on = request.method != "DELETE"
-    _no_parameters(request)
+    require_only(request)
     url = _url_of(context, where[0])
     name = context.cluster.name_of(url)
     if not (name.isdigit() and await context.cluster.maintain(int(name), on=on)):

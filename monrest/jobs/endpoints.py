@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from attrs import evolve
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.fields import require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audit
 from monrest.base.concurrency import sliced
@@ -29,7 +30,6 @@ from monrest.base.values import (
 )
 from monrest.jobs.model import Job, id_of, visible
 from monrest.jobs.run import JobWork
-from monrest.query.parse import RESERVED
 from monrest.render.formats import RenderOptions, shows_headers
 
 _NAME = "background"
@@ -279,13 +279,12 @@ def _wait(context: Context, request: RestRequest) -> float:
     """Read ``wait``, the seconds for which to wait; BadRequest for what is no number."""
     longest = min(_LONGEST_WAIT, max(0.0, context.config.server.request_timeout - _MARGIN))
     seconds = longest
+    require_only(request, "wait")
     for name, value in request.parameters:
         if name == "wait":
             if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
                 raise BadRequest("invalid wait", f"wait: expected 0 to {_LONGEST_WAIT:g} seconds")
             seconds = min(float(value), longest)
-        elif name not in RESERVED:
-            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected only wait")
     return seconds
 
 

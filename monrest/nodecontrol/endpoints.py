@@ -11,17 +11,17 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.fields import require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audited
 from monrest.base.concurrency import shielded
-from monrest.base.errors import BadRequest, NotFound, error_value
+from monrest.base.errors import NotFound, error_value
 from monrest.base.names import Names
 from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.endpoints import result_url
 from monrest.jobs.run import JobWork
 from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
 from monrest.nodecontrol.store import StoredNodes
-from monrest.query.parse import RESERVED
 from monrest.query.schema import TableSchema
 from monrest.sites.site import Site
 
@@ -163,9 +163,7 @@ async def start(context: Context, request: RestRequest, where: tuple[str, ...]) 
     with audited(request, f"node {operation[:_LONGEST_NAME]}", site.id):
         if operation not in _OPERATIONS:
             raise NotFound("no such operation", f"expected one of {', '.join(_OPERATIONS)}")
-        unknown = next((one for one, _ in request.parameters if one not in RESERVED), None)
-        if unknown is not None:
-            raise BadRequest("unknown parameter", f"{unknown[:80]!r}: expected none")
+        require_only(request)
         # To its end also when the client leaves, so that nothing stays claimed.
         number = await shielded(_start(context, request, site, operation))
     return Document(
@@ -181,10 +179,7 @@ async def start(context: Context, request: RestRequest, where: tuple[str, ...]) 
 async def _start(context: Context, request: RestRequest, site: Site, operation: str) -> int:
     control = context.nodecontrol
     if operation == GATHER:
-        if not control.can_gather(site):
-            raise BadRequest(
-                "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
-            )
+        control.require_gatherer(site)
 
         async def gathered(_: Progress) -> Answer:
             problem = await control.gather(site, "facts")

@@ -1,6 +1,6 @@
 """How facts about a node are gathered: by a command, or on this host itself.
 
-A gatherer is anything that has ``gather``; ``gatherer_of`` chooses one for a site. A command is
+A gatherer is anything that has ``gather``; ``NodeControl`` chooses one for a site. A command is
 told by ``MON_GATHER`` what is wanted, ``runtime`` (what changes by the minute) or ``facts``
 (everything), and by ``MON_NODE`` of which node. It prints one JSON object with as many of the
 documented keys as it knows and with whatever else there is to tell, and ends with status 0.

@@ -111,6 +111,15 @@ class NodeControl(Service):
         """Whether a node can be asked."""
         return self.gatherer(site, self._host()) is not None
 
+    def require_gatherer(self, site: Site, host: LocalHost | None = None) -> Gatherer:
+        """Who learns about a node; BadRequest for a node that cannot be asked."""
+        found = self.gatherer(site, host or self._host())
+        if found is None:
+            raise BadRequest(
+                "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
+            )
+        return found
+
     def _host(self) -> LocalHost:
         """Make what one gathering learns of this host."""
         return LocalHost(
@@ -228,11 +237,7 @@ class NodeControl(Service):
         *,
         alone: bool = True,
     ) -> str:
-        gatherer = self.gatherer(site, host)
-        if gatherer is None:
-            raise BadRequest(
-                "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
-            )
+        gatherer = self.require_gatherer(site, host)
         now = self.wall.now()
         until = now + 4 * self.config.gather_timeout + _SPARE
         if not await change(statements.begin_gathering(site.id, now, until, alone=alone)):

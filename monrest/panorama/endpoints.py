@@ -39,7 +39,6 @@ COLUMNS = (
 )
 _PANEL = Column("panlet_<nr>", "object", "", "a panel each: what it shows, in `xdata`")
 _SHOWN = (*COLUMNS[:6], _PANEL, *COLUMNS[6:])
-_TOLD = (Column("message", "string", "", "what was done"),)
 BACKUP_COLUMNS = (
     Column("dashboard", "object", "", "`tab`, `user` and panels, as a POST takes them"),
     Column("objects", "number", "", "number of panels"),
