@@ -60,25 +60,6 @@ async def find(
         return _Silent({problem.site: problem for problem in error.problems})
 
 
-def chosen(downtime: Downtime, sites: Sequence[Site]) -> tuple[list[Site], list[str]]:
-    """The sites that a downtime is for, and what is none any more.
-
-    A site whose id was changed is known by its name.
-    """
-    if not downtime.sites:
-        return list(sites), []
-    by_id, by_name = {site.id: site for site in sites}, {site.name: site for site in sites}
-    found: dict[str, Site] = {}
-    unknown: list[str] = []
-    for key, name in downtime.sites.items():
-        site = by_id.get(key) or by_name.get(name)
-        if site is None:
-            unknown.append(key)
-        else:
-            found[site.id] = site
-    return [site for site in sites if site.id in found], unknown
-
-
 # -------------------------------------------------------------------- what is wrong
 
 

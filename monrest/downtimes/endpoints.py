@@ -10,12 +10,12 @@ from monrest.api.fields import SITES, named_sites, selected_sites
 from monrest.api.records import Records, Save, first_number, number_of
 from monrest.base.values import Column, RestRequest
 from monrest.commands.permissions import refused_to_all
-from monrest.downtimes import cores
 from monrest.downtimes import store as statements
 from monrest.downtimes.downtime_commands import command_of
 from monrest.downtimes.entitlement import require_commands, visible
 from monrest.downtimes.model import FIELDS, TARGETS, Downtime, checked
 from monrest.downtimes.store import STORED
+from monrest.sites.registry import remembered_sites
 
 COLUMNS = (
     Column("backends", "array_of_strings", "", "ids of the sites that it is for"),
@@ -46,7 +46,7 @@ def _order(downtime: Downtime) -> tuple[Any, ...]:
 
 
 def _ids(context: Context, downtime: Downtime) -> set[str]:
-    return {site.id for site in cores.chosen(downtime, context.sites.sites)[0]}
+    return {site.id for site in remembered_sites(downtime.sites, context.sites.sites)[0]}
 
 
 def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
@@ -92,7 +92,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
         """Give them with what is wrong and with the sites that there are."""
         rows = []
         for one in found:
-            sites, unknown = cores.chosen(one, context.sites.sites)
+            sites, unknown = remembered_sites(one.sites, context.sites.sites)
             rows.append(
                 {
                     **one.record,

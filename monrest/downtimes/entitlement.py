@@ -12,10 +12,10 @@ from monrest.base.errors import Forbidden, SitesFailed
 from monrest.base.values import Identity
 from monrest.commands.lookups import commanded, existing, seen
 from monrest.commands.permissions import Grant, grant
-from monrest.downtimes import cores
 from monrest.downtimes.model import HOST, HOSTGROUP, Downtime, targets_of
 from monrest.livestatus.catalogue import singular
 from monrest.livestatus.command import Target
+from monrest.sites.registry import remembered_sites
 
 
 async def visible(
@@ -40,7 +40,7 @@ async def visible(
     )
 
     def sees(one: Downtime) -> bool:
-        keys = {site.id for site in cores.chosen(one, context.sites.sites)[0]}
+        keys = {site.id for site in remembered_sites(one.sites, context.sites.sites)[0]}
         return all(not keys.isdisjoint(found.on(target)) for target in one.targets())
 
     return [one for one in downtimes if identity.may(_sees_all(one)) or sees(one)]
@@ -75,8 +75,7 @@ async def require_commands(
 async def _require_contact(
     context: Context, identity: Identity, targets: Collection[Target], keys: Mapping[str, str]
 ) -> None:
-    downtime = Downtime(number=0, record={}, sites=keys)
-    sites, unknown = cores.chosen(downtime, context.sites.sites)
+    sites, unknown = remembered_sites(keys, context.sites.sites)
     if not sites or unknown:
         # A site that he does not see, or none: nobody can say that he is a contact there.
         raise Forbidden("permission denied", "backends: expected sites that exist for you")

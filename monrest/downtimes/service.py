@@ -27,6 +27,7 @@ from monrest.downtimes.downtime_commands import AUTHOR, Order, orders_of
 from monrest.downtimes.model import Downtime
 from monrest.downtimes.store import STORED, Occurrence
 from monrest.sites.commands import SentToSite, send
+from monrest.sites.registry import remembered_sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
@@ -193,7 +194,7 @@ class RecurringDowntimes(Service):
 
     async def _tell(self, one: Occurrence, token: Token, tried: _Round) -> None:
         downtime = one.downtime
-        sites, unknown = cores.chosen(downtime, self.registry.sites)
+        sites, unknown = remembered_sites(downtime.sites, self.registry.sites)
         found = await cores.find(self.existing, sites, cores.wanted(downtime), self.clock)
         tried.wrong += cores.check(downtime, sites, unknown, found)
         for site in sites:
@@ -303,7 +304,7 @@ class RecurringDowntimes(Service):
         targets = {target for one in downtimes for target in cores.wanted(one)}
         found = await cores.find(self.existing, sites, targets, self.clock)
         for one in downtimes:
-            own, unknown = cores.chosen(one, sites)
+            own, unknown = remembered_sites(one.sites, sites)
             lines = cores.check(one, own, unknown, found)
             silent = any(site.id in found.problems for site in own)
             if lines or not silent:

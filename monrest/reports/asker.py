@@ -98,22 +98,3 @@ def not_connected(problems: tuple[SiteProblem, ...]) -> SitesFailed:
     error = SitesFailed(problems)
     error.message = _NOT_CONNECTED
     return error
-
-
-def chosen_sites(report: Report, sites: Sequence[Site]) -> tuple[list[Site], list[str]]:
-    """The sites that a report is about, and what is none any more.
-
-    A site whose id was changed is known by its name.
-    """
-    if not report.sites:
-        return list(sites), []
-    by_id, by_name = {site.id: site for site in sites}, {site.name: site for site in sites}
-    found: set[str] = set()
-    unknown = []
-    for key, name in report.sites.items():
-        site = by_id.get(key) or by_name.get(name)
-        if site is None:
-            unknown.append(key)
-        else:
-            found.add(site.id)
-    return [site for site in sites if site.id in found], unknown

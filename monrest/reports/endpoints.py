@@ -13,12 +13,12 @@ from monrest.api.records import Records, Save, first_number, number_of
 from monrest.base.errors import BadRequest, Conflict, Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Column, Identity, RestRequest
 from monrest.reports import store as statements
-from monrest.reports.asker import chosen_sites
 from monrest.reports.model import FIELDS, Report, checked, shown_permissions
 from monrest.reports.settings import read
 from monrest.reports.store import STORED
 from monrest.reports.templates import TEMPLATES
 from monrest.reports.url_report import check_link
+from monrest.sites.registry import remembered_sites
 
 ROLE = "authorized_for_reports"
 
@@ -76,7 +76,7 @@ async def _own(context: Context, identity: Identity, report: Report) -> bool:
 
 def _record(context: Context, report: Report, access: str) -> dict[str, Any]:
     """One report as it is shown."""
-    sites, unknown = chosen_sites(report, context.sites.sites)
+    sites, unknown = remembered_sites(report.sites, context.sites.sites)
     error = report.error(context.reports.templates)
     shown = {name: value for name, value in report.record.items() if name not in _HIDDEN}
     return {

@@ -24,7 +24,7 @@ from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, 
 from monrest.logs.state_events import Event, ObjectKey
 from monrest.query.customvars import Visibility
 from monrest.reports import build
-from monrest.reports.asker import Asking, chosen_sites, not_connected
+from monrest.reports.asker import Asking, not_connected
 from monrest.reports.figures import Measured, figures
 from monrest.reports.log_events import events_of
 from monrest.reports.model import CANCEL, Report
@@ -36,6 +36,7 @@ from monrest.reports.time_parts import TimePart, parts_of, require_room
 from monrest.reports.url_report import page_of
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch
+from monrest.sites.registry import remembered_sites
 from monrest.sites.site import Site
 
 _NO_LIMIT = 31_536_000.0
@@ -102,7 +103,7 @@ async def _sheet(asking: Asking, kind: ReportKind) -> Sheet:
 
 
 def _sites(report: Report, context: Context) -> list[Site]:
-    sites, unknown = chosen_sites(report, context.sites.sites)
+    sites, unknown = remembered_sites(report.sites, context.sites.sites)
     if unknown and (report.record["failed_backends"] == CANCEL or not sites):
         raise not_connected(
             tuple(SiteProblem(key, report.sites[key], "no such backend") for key in unknown)

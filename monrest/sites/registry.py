@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from attrs import define, field, frozen
@@ -127,6 +127,28 @@ class SiteList:
             )
         chosen = {number for item in wanted for number in meant[item]}
         return tuple(site for site in self.sites if site.id in chosen)
+
+
+def remembered_sites(
+    kept: Mapping[str, str], sites: Sequence[Site]
+) -> tuple[list[Site], list[str]]:
+    """Give those of ``sites`` that a stored record is for, and the ids that are none any more.
+
+    ``kept`` are ids with the names they had, all sites if it is empty. A site whose id was changed
+    is known by its name.
+    """
+    if not kept:
+        return list(sites), []
+    by_id, by_name = {site.id: site for site in sites}, {site.name: site for site in sites}
+    found: set[str] = set()
+    unknown: list[str] = []
+    for key, name in kept.items():
+        site = by_id.get(key) or by_name.get(name)
+        if site is None:
+            unknown.append(key)
+        else:
+            found.add(site.id)
+    return [site for site in sites if site.id in found], unknown
 
 
 @define(eq=False)
