@@ -216,10 +216,10 @@ def _function(stat: RowCondition | Aggregate) -> Callable[[list[Any]], Any]:
     if isinstance(stat, RowCondition):
         holds = stat.holds
         return lambda rows: sum(map(bool, map(holds, rows)))
-    if stat.field is None:
+    if stat.column is None:
         return lambda _rows: 0
-    base = stat.field.base
-    get = stat.field.getter()
+    base = stat.column.base
+    get = stat.column.getter()
     if base.style == "perf":
         return lambda rows: _perf(stat.function, list(map(get, rows)))
     if base.type not in ("int", "float"):
@@ -420,21 +420,21 @@ class _Neighbours:
 
 @define(eq=False)
 class CellWriter:
-    """Writes rows of a table, some at a time. ``fields`` holds None for unknown columns."""
+    """Writes rows of a table, some at a time. ``columns`` holds None for unknown ones."""
 
     format: Format
-    fields: Sequence[ShownColumn | None]
+    columns: Sequence[ShownColumn | None]
     _runs: list[_Neighbours] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._runs = []
-        for part, items in groupby(self.fields, lambda item: None if item is None else item.part):
+        for part, items in groupby(self.columns, lambda item: None if item is None else item.part):
             self._runs.append(self._run(part, list(items)))
 
-    def _run(self, part: Part | None, fields: Sequence[ShownColumn | None]) -> _Neighbours:
+    def _run(self, part: Part | None, columns: Sequence[ShownColumn | None]) -> _Neighbours:
         writers = []
         constants = []
-        for item in fields:
+        for item in columns:
             if item is None:
                 constants.append(self.format.strings(""))
                 continue

@@ -97,7 +97,7 @@ class ShownColumn:
         return through
 
     def shifted(self, seconds: int) -> ShownColumn:
-        """The field with its times moved, for the Localtime header."""
+        """The column with its times moved, for the Localtime header."""
         if self.base.style != "time" or not seconds:
             return self
         get = self.base.get
@@ -121,7 +121,7 @@ class CoreTable:
     visible: Sees | None = None
     indexes: Mapping[str, Callable[[str], TableRows]] = field(factory=dict)
     wait_object: Callable[[str], Any] | None = None
-    fields: Mapping[str, ShownColumn] = field(init=False)
+    columns: Mapping[str, ShownColumn] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         found = {
@@ -129,13 +129,13 @@ class CoreTable:
             for part in self.parts
             for base in part.columns
         }
-        object.__setattr__(self, "fields", dict(sorted(found.items())))
+        object.__setattr__(self, "columns", dict(sorted(found.items())))
 
     def find(self, name: str) -> ShownColumn | None:
-        """The field of a name, or None; the table's own prefix is accepted and cut."""
-        found = self.fields.get(name)
+        """The column of a name, or None; the table's own prefix is accepted and cut."""
+        found = self.columns.get(name)
         if found is None and self.own_prefix and name.startswith(self.own_prefix):
-            return self.fields.get(name[len(self.own_prefix) :])
+            return self.columns.get(name[len(self.own_prefix) :])
         return found
 
 
@@ -221,7 +221,7 @@ def build_tables(core: Core) -> dict[str, CoreTable]:
     pairs += (
         (table.name, one)
         for table in sorted(tables, key=attrgetter("name"))
-        for one in table.fields.values()
+        for one in table.columns.values()
     )
     return {table.name: table for table in tables}
 

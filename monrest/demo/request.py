@@ -128,21 +128,21 @@ def read_condition(line: str, table: CoreTable, shift: int = 0) -> RowCondition:
     op = word.removeprefix("!")
     if op not in _OPERATORS:
         raise RequestError(400, f"Unknown operator '{word}'")
-    field = table.find(name)
-    if field is None:
+    column = table.find(name)
+    if column is None:
         # A real core compares with whatever is in memory there; mostly that is no row.
         return RowCondition(lambda _row: False)
-    if field.base.style == "counter":
+    if column.base.style == "counter":
         raise RequestError(400, f"cannot create filter on table {table.name}")
-    if field.base.deadly is not None and field.base.deadly():
+    if column.base.deadly is not None and column.base.deadly():
         raise CoreDiedError(f"GET {table.name}, filter {line}")
     negate = word != op
-    holds = _comparison(field.shifted(shift), op, value, negate)
+    holds = _comparison(column.shifted(shift), op, value, negate)
     if negate:
-        is_misread = (op, table.name, field.name) == ("=", "services", "host_name")
+        is_misread = (op, table.name, column.name) == ("=", "services", "host_name")
         return RowCondition(holds, is_misread=is_misread)
-    lookup = table.indexes.get(field.name) if op == "=" else None
-    moment = _in_32_bits(number_of(value)) if field.name == "time" else None
+    lookup = table.indexes.get(column.name) if op == "=" else None
+    moment = _in_32_bits(number_of(value)) if column.name == "time" else None
     return RowCondition(
         holds,
         None if lookup is None else partial(lookup, value),
@@ -151,8 +151,8 @@ def read_condition(line: str, table: CoreTable, shift: int = 0) -> RowCondition:
     )
 
 
-def _comparison(field: ShownColumn, op: str, value: str, negate: bool) -> Predicate:
-    get, base = field.getter(), field.base
+def _comparison(column: ShownColumn, op: str, value: str, negate: bool) -> Predicate:
+    get, base = column.getter(), column.base
     if base.style == "bits":
         return _bits(get, op, value, negate)
     if base.type == "string":
@@ -272,10 +272,10 @@ _TRIGGERS = ("check", "state", "log", "downtime", "comment", "command", "program
 
 @frozen
 class Aggregate:
-    """A Stats function over a field, which is None when the table has no such column."""
+    """A Stats function over a column, which is None when the table has no such column."""
 
     function: str
-    field: ShownColumn | None
+    column: ShownColumn | None
 
 
 @define(eq=False)
@@ -283,7 +283,7 @@ class Request:
     """What a client asks of one of ``tables``: at the date ``now``, ``started`` by the clock.
 
     ``fixed16`` and ``keep_alive`` say how to answer, after an error too. ``columns`` pairs each
-    name with its field, None when unknown. A condition in ``stats`` counts the rows for which it
+    name with its column, None when unknown. A condition in ``stats`` counts the rows for which it
     holds. ``limit`` and ``offset`` are None when not given. ``shift`` are the seconds of
     Localtime. ``time_limit`` is in seconds, ``wait_timeout`` in milliseconds, 0 for ever.
     """
@@ -322,7 +322,7 @@ class Request:
         """The columns that a row shows: all of the table without Columns and Stats."""
         if self.columns or self.stats:
             return self.columns
-        return [(name, item.shifted(self.shift)) for name, item in self.table.fields.items()]
+        return [(name, item.shifted(self.shift)) for name, item in self.table.columns.items()]
 
     def read(self, lines: deque[str]) -> None:
         """Read ``GET table`` and its headers, taking the lines one by one.

@@ -55,8 +55,9 @@ def demo_objects() -> Path:
 class DemoCore(Service):
     """A simulated core that listens on a Unix socket, and on a TCP port if one is given.
 
-    It is a test bench and a demo. ``reactor`` must give time, threads, Unix and TCP
-    sockets, ``wall`` is its clock.
+    It is a test bench and a demo. ``reactor`` must give time, threads, Unix and TCP sockets,
+    ``wall`` is its clock.
+
     ``objects_dir`` is a folder of object files or the main file that names them, None loads the
     demo's own; the command RESTART_PROCESS and ``reload`` read them again. With ``hosts`` and
     ``services`` an invented site of that size is made instead. ``history_days`` days of log are
@@ -166,7 +167,7 @@ class DemoCore(Service):
             lambda fresh: Deferred.fromCoroutine(self._take(fresh)), self._refuse
         )
         self._reading.addErrback(lambda failure: log.failure("restart failed", failure))
-        self._reading.addBoth(self._read)
+        self._reading.addBoth(self._reading_ended)
 
     async def _take(self, fresh: Inventory) -> None:
         """Put the objects in force; meanwhile nobody can connect, as with a real core."""
@@ -189,7 +190,7 @@ class DemoCore(Service):
         if self.running:
             self._end(text)
 
-    def _read(self, _: object) -> None:
+    def _reading_ended(self, _: object) -> None:
         self._reading = None
         if self._again and self.running:
             self._again = False

@@ -30,7 +30,7 @@ def test_all_columns_of_all_tables_can_be_read(bench, table):
     bench.command("ADD_SVC_COMMENT;alpha;load;1;ann;hello")
     bench.command(f"SCHEDULE_HOST_DOWNTIME;alpha;1;{2**31};1;0;0;ann;why")
     header, *rows = bench.ask(f"GET {table}")
-    assert header == list(bench.tables[table].fields)
+    assert header == list(bench.tables[table].columns)
     assert rows
     types = dict(bench.ask("GET columns", "Columns: name type", f"Filter: table = {table}"))
     kinds = {"string": str, "int": (int, float), "float": float, "list": list, "dict": dict}
