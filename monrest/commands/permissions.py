@@ -48,7 +48,8 @@ def grant(identity: Identity, permission: str, name: str, *, may_submit: bool) -
     """What ``identity`` may do by its roles; ``name`` is that of the contact or other object.
 
     In this order: read-only users never, who may not submit commands never, administrators
-    always, then the table of the section. Raises LookupError for a permission that is none.
+    always, then whoever has the roles of the permission, then contacts. Raises LookupError for a
+    permission that is none.
     """
     if permission not in PERMISSIONS:
         raise LookupError(permission)

@@ -12,8 +12,8 @@ from monrest.commands.effects.model import (
     SERVICES_OF_HOSTGROUP,
     SERVICES_OF_SERVICEGROUP,
     WITH_CHILDREN,
+    CommandedRows,
     Effect,
-    EffectRows,
     Info,
     ReadEffect,
     RowSequence,
@@ -43,7 +43,7 @@ def _signed(info: Info, sent: SentCommand) -> bool:
 # ---------------------------------------------------------------- comments
 
 
-def _comment(place: EffectRows) -> ReadEffect:
+def _comment(place: CommandedRows) -> ReadEffect:
     def read(sent: SentCommand) -> Effect:
         def seen(before: RowSequence, after: RowSequence) -> bool:
             known = _ids(before)
@@ -66,7 +66,7 @@ def _comment(place: EffectRows) -> ReadEffect:
     return read
 
 
-def _acknowledged(place: EffectRows) -> ReadEffect:
+def _acknowledged(place: CommandedRows) -> ReadEffect:
     def read(sent: SentCommand) -> Effect:
         def seen(before: RowSequence, after: RowSequence) -> bool:
             known = _ids(before, 2)
@@ -95,7 +95,7 @@ def _acknowledged(place: EffectRows) -> ReadEffect:
     return read
 
 
-def _unacknowledged(place: EffectRows) -> ReadEffect:
+def _unacknowledged(place: CommandedRows) -> ReadEffect:
     def read(sent: SentCommand) -> Effect:
         def nothing(rows: RowSequence) -> str:
             if rows and all(row[0] == 0 for row in rows):
@@ -115,7 +115,7 @@ def _unacknowledged(place: EffectRows) -> ReadEffect:
     return read
 
 
-def _no_comments(place: EffectRows) -> ReadEffect:
+def _no_comments(place: CommandedRows) -> ReadEffect:
     def read(sent: SentCommand) -> Effect:
         def seen(before: RowSequence, after: RowSequence) -> bool:
             gone = _ids(before)
@@ -137,7 +137,7 @@ def _no_comments(place: EffectRows) -> ReadEffect:
     return read
 
 
-def _no(what: str, place: EffectRows, sent: SentCommand) -> str:
+def _no(what: str, place: CommandedRows, sent: SentCommand) -> str:
     return f"{place.called(sent.target)} has no {what}"
 
 
@@ -156,7 +156,7 @@ def comments() -> Declared:
 # ---------------------------------------------------------------- downtimes
 
 
-def _downtime(place: EffectRows) -> ReadEffect:
+def _downtime(place: CommandedRows) -> ReadEffect:
     """Every object of the place has a new downtime."""
 
     def read(sent: SentCommand) -> Effect:
@@ -264,7 +264,7 @@ def _matching(sent: SentCommand) -> Effect:
 
 def downtimes() -> Declared:
     """schedule_…_downtime and del_…downtime…."""
-    scheduled: tuple[tuple[CommandKind, str, EffectRows], ...] = (
+    scheduled: tuple[tuple[CommandKind, str, CommandedRows], ...] = (
         ("hosts", "host", HOST),
         ("hosts", "host_svc", SERVICES_OF_HOST),
         ("hosts", "and_propagate_host", WITH_CHILDREN),

@@ -11,8 +11,8 @@ from monrest.commands.effects.model import (
     KINDS,
     SERVICE,
     SERVICES_OF_HOST,
+    CommandedRows,
     Effect,
-    EffectRows,
     ReadEffect,
     RowSequence,
     SentCommand,
@@ -33,7 +33,7 @@ _DAY = 86400
 # ---------------------------------------------------------------- checks
 
 
-def _checked(place: EffectRows, *, forced: bool) -> ReadEffect:
+def _checked(place: CommandedRows, *, forced: bool) -> ReadEffect:
     """Every object was checked since, or will be at the time that was asked for.
 
     Times of checks are whole seconds: a check in the second of the request counts.
@@ -75,7 +75,7 @@ def _checked(place: EffectRows, *, forced: bool) -> ReadEffect:
     return read
 
 
-def _result(place: EffectRows) -> ReadEffect:
+def _result(place: CommandedRows) -> ReadEffect:
     def read(sent: SentCommand) -> Effect:
         output = re.split(r"\||\\n", sent.arguments["plugin_output"], maxsplit=1)[0]
         state = int(sent.arguments["plugin_state"])
@@ -159,7 +159,7 @@ def _ends_in(message: str, text: str) -> bool:
     return alike(tail[max(0, len(tail) - len(wanted)) :], wanted)
 
 
-def _custom_notification(place: EffectRows) -> ReadEffect:
+def _custom_notification(place: CommandedRows) -> ReadEffect:
     """The line names contact, object, reason, command, output, author and comment.
 
     By its text only: one core has no host and service in the columns of its log.

@@ -81,7 +81,7 @@ ReadEffect: TypeAlias = Callable[[SentCommand], Effect | Unseen]
 
 
 @frozen(kw_only=True)
-class EffectRows:
+class CommandedRows:
     """The rows on which a command acts: ``prefix`` goes before the columns that are its own.
 
     ``one``: it is a single object.
@@ -107,74 +107,74 @@ def _and_children(target: Target) -> CoreFilter:
     return Any_((Test("name", "=", target.name), Test("parents", ">=", target.name)))
 
 
-HOST = EffectRows(
+HOST = CommandedRows(
     table="hosts", limit=_test("name"), called=lambda one: f"host {one.name}", one=True
 )
-SERVICE = EffectRows(
+SERVICE = CommandedRows(
     table="services",
     limit=_one_service,
     called=lambda one: f"service {one.service} on host {one.name}",
     key="description",
     one=True,
 )
-SERVICES_OF_HOST = EffectRows(
+SERVICES_OF_HOST = CommandedRows(
     table="services",
     limit=_test("host_name"),
     called=lambda one: f"services of host {one.name}",
     key="description",
 )
-WITH_CHILDREN = EffectRows(
+WITH_CHILDREN = CommandedRows(
     table="hosts", limit=_and_children, called=lambda one: f"host {one.name} and its children"
 )
-BEYOND = EffectRows(
+BEYOND = CommandedRows(
     table="hosts", limit=_test("parents", ">="), called=lambda one: f"hosts behind {one.name}"
 )
-HOSTS_OF_HOSTGROUP = EffectRows(
+HOSTS_OF_HOSTGROUP = CommandedRows(
     table="hosts",
     limit=_test("groups", ">="),
     called=lambda one: f"hosts of host group {one.name}",
 )
-SERVICES_OF_HOSTGROUP = EffectRows(
+SERVICES_OF_HOSTGROUP = CommandedRows(
     table="services",
     limit=_test("host_groups", ">="),
     called=lambda one: f"services of host group {one.name}",
 )
-HOSTS_OF_SERVICEGROUP = EffectRows(
+HOSTS_OF_SERVICEGROUP = CommandedRows(
     table="services",
     limit=_test("groups", ">="),
     called=lambda one: f"hosts of service group {one.name}",
     prefix="host_",
 )
-SERVICES_OF_SERVICEGROUP = EffectRows(
+SERVICES_OF_SERVICEGROUP = CommandedRows(
     table="services",
     limit=_test("groups", ">="),
     called=lambda one: f"services of service group {one.name}",
 )
-CONTACT = EffectRows(
+CONTACT = CommandedRows(
     table="contacts", limit=_test("name"), called=lambda one: f"contact {one.name}", one=True
 )
-CONTACTS_OF_GROUP = EffectRows(
+CONTACTS_OF_GROUP = CommandedRows(
     table="contacts",
     limit=_test("groups", ">="),
     called=lambda one: f"contacts of contact group {one.name}",
 )
-CORE = EffectRows(table="status", limit=lambda _target: None, called=lambda _target: "the core")
+CORE = CommandedRows(table="status", limit=lambda _target: None, called=lambda _target: "the core")
 
-KINDS: tuple[tuple[CommandKind, str, EffectRows], ...] = (
+KINDS: tuple[tuple[CommandKind, str, CommandedRows], ...] = (
     ("hosts", "host", HOST),
     ("services", "svc", SERVICE),
 )
 """Kind of a command, the word for it in names of commands, the place that is commanded."""
 
 
-def none_of(place: EffectRows, target: Target) -> Callable[[RowSequence], str]:
+def none_of(place: CommandedRows, target: Target) -> Callable[[RowSequence], str]:
     """The reason when a place has no rows at all."""
     text = f"there {'is' if place.one else 'are'} no {place.called(target)}"
     return lambda rows: "" if rows else text
 
 
 def states(
-    place: EffectRows, column: str, holds: Callable[[object], bool], text: str
+    place: CommandedRows, column: str, holds: Callable[[object], bool], text: str
 ) -> ReadEffect:
     """Every row of a place has the right value in one column; ``text`` says which."""
 

@@ -19,8 +19,8 @@ from monrest.commands.effects.model import (
     SERVICES_OF_HOSTGROUP,
     SERVICES_OF_SERVICEGROUP,
     WITH_CHILDREN,
+    CommandedRows,
     Effect,
-    EffectRows,
     ReadEffect,
     RowSequence,
     SentCommand,
@@ -65,7 +65,7 @@ def _is(value: float) -> Callable[[object], bool]:
     return lambda found: isinstance(found, (int, float)) and found == value
 
 
-def _switched(place: EffectRows, column: str, value: int) -> ReadEffect:
+def _switched(place: CommandedRows, column: str, value: int) -> ReadEffect:
     return states(place, column, _is(value), f"= {value}")
 
 
@@ -99,7 +99,7 @@ def switches() -> Declared:
 
 
 def _of_groups(verb: str, value: int) -> Declared:
-    places: tuple[tuple[CommandKind, str, str, EffectRows], ...] = (
+    places: tuple[tuple[CommandKind, str, str, CommandedRows], ...] = (
         ("hostgroups", "hostgroup", "host", HOSTS_OF_HOSTGROUP),
         ("hostgroups", "hostgroup", "svc", SERVICES_OF_HOSTGROUP),
         ("servicegroups", "servicegroup", "host", HOSTS_OF_SERVICEGROUP),
@@ -124,7 +124,7 @@ def _of_contacts(verb: str, value: int) -> Declared:
 # ---------------------------------------------------------------- settings
 
 
-def _set(place: EffectRows, column: str, argument: str) -> ReadEffect:
+def _set(place: CommandedRows, column: str, argument: str) -> ReadEffect:
     """The column is the number of an argument."""
 
     def read(sent: SentCommand) -> Effect | Unseen:
@@ -134,7 +134,7 @@ def _set(place: EffectRows, column: str, argument: str) -> ReadEffect:
     return read
 
 
-def _named(place: EffectRows, column: str, argument: str) -> ReadEffect:
+def _named(place: CommandedRows, column: str, argument: str) -> ReadEffect:
     """The column is the text of an argument."""
 
     def read(sent: SentCommand) -> Effect | Unseen:
@@ -144,7 +144,7 @@ def _named(place: EffectRows, column: str, argument: str) -> ReadEffect:
     return read
 
 
-def _variable(place: EffectRows) -> ReadEffect:
+def _variable(place: CommandedRows) -> ReadEffect:
     """A custom variable; cores with upper-case names have no new ones at run time."""
 
     def read(sent: SentCommand) -> Effect:
@@ -181,7 +181,7 @@ def _same(found: object, value: str) -> bool:
 
 def settings() -> Declared:
     """change_…, set_…_notification_number and delay_…_notification."""
-    kinds: tuple[tuple[CommandKind, str, EffectRows], ...] = (
+    kinds: tuple[tuple[CommandKind, str, CommandedRows], ...] = (
         ("hosts", "host", HOST),
         ("services", "svc", SERVICE),
     )
