@@ -188,8 +188,8 @@ class LogCache(Service):
     ) -> LinesWritten:
         """Bring a site up to date; the numbers of lines that came and went.
 
-        ``back``, ``again``, ``progress``: see ``SiteImport``. Raises BusyError, LeaseLostError,
-        LivestatusError and Unavailable.
+        ``back``, ``again``, ``progress``: see ``SiteImport``. Raises UpdateRunningError,
+        LeaseLostError, LivestatusError and Unavailable.
         """
         if site.id in self._running:
             raise UpdateRunningError(site.id)

@@ -115,7 +115,7 @@ class SiteImport:
         """Bring the site up to date; the numbers of lines that came and went.
 
         ``back``: go on with the first import, compare days, and compact and remove what is old
-        enough. ``again``: import a time once more. Raises BusyError, LeaseLostError,
+        enough. ``again``: import a time once more. Raises UpdateRunningError, LeaseLostError,
         LivestatusError and Unavailable; what was imported until then is kept.
         """
         date, began = self.wall.now(), self.clock.seconds()

@@ -65,7 +65,7 @@ async def together(
 class Imports:
     """The first imports of several sites, and whatever is new since, for one who follows them.
 
-    ``update`` brings a site up to date, and raises BusyError while somebody else does.
+    ``update`` brings a site up to date, and raises UpdateRunningError while somebody else does.
     ``record`` tells how far that is, ``busy`` whether who does it lives.
     """
 

@@ -19,6 +19,7 @@ from monrest.objectconfig.attributes import (
     ObjectType,
     core_text,
     elements,
+    is_null,
     is_registered,
     number_of,
 )
@@ -148,14 +149,13 @@ def resolve(definitions: Iterable[ObjectDefinition]) -> tuple[list[Resolved], li
 
 
 def _own(definition: ObjectDefinition) -> Resolved:
-    kind = OBJECT_TYPES[definition.type]
     values: dict[str, str | None] = {}
     custom: dict[str, str] = {}
     for name, written in definition.block.attributes.items():
         text = core_text(written)
         if name.startswith("_"):
             custom[name[1:].upper()] = text
-        elif text == "null" and name in kind.attributes and kind.attributes[name].nullable:
+        elif is_null(definition.type, name, text):
             values[name] = None
         else:
             values[name] = text

@@ -129,7 +129,7 @@ def excel(
 
     The whole workbook is made before this returns, in a temporary file, which takes seconds
     for large answers: to be called in a thread. Raises ``BadRequest`` naming ``limit`` or
-    ``columns`` when there are more than a sheet can hold, GivenUpError soon after ``given_up``
+    ``columns`` when there are more than a sheet can hold, NobodyWaitsError soon after ``given_up``
     has become true.
     """
     table = table_of(answer)

@@ -56,7 +56,7 @@ class File:
 
 
 def rendered(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> list[File]:
-    """All forms of a report; takes seconds, so in a thread. GivenUpError when told to."""
+    """All forms of a report; takes seconds, so in a thread. NobodyWaitsError when told to."""
     found = []
     for name, (_, _, render) in FORMATS.items():
         data = sheet.kept.get(name)

@@ -95,7 +95,7 @@ def _template() -> Template:
 
 
 def page(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
-    """The file; raises GivenUpError when told to."""
+    """The file; raises NobodyWaitsError when told to."""
     language = sheet.spelling.language
     text = _template().render(
         sheet=sheet,

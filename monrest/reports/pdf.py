@@ -316,7 +316,7 @@ class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
 
 
 def pdf(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
-    """The file; takes seconds for thousands of rows, and raises GivenUpError when told to."""
+    """The file; takes seconds for thousands of rows, and raises NobodyWaitsError when told to."""
     font, bold = fonts()
     target = io.BytesIO()
     canvas = _Numbered(target, pagesize=_PAGE, pageCompression=1)
