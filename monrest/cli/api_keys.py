@@ -10,18 +10,18 @@ from urllib.parse import quote
 
 from monrest.cli import data, output
 from monrest.cli.client import Client, Reply
+from monrest.cli.client_errors import ClientError, UsageError, plain
 from monrest.cli.client_settings import ClientSettings, settings
-from monrest.cli.complaints import ClientError, UsageError, plain
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
 from monrest.cli.options import CONNECTION, KEY
-from monrest.cli.tokens import Given, Pairs
 
 _SHOWN_OF_ID = 16
 _SHORTEST_ID = 6
 _TITLES = ("ID", "OWNER", "ROLES", "CREATED", "LAST USED", "FROM", "COMMENT")
 
 
-def create(parts: Sequence[Given], given: Pairs) -> int:
+def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     """Make a key: the key alone goes to standard output, what it is to standard error."""
     own = _options("create", parts)
     named = dict(own)
@@ -59,7 +59,7 @@ def create(parts: Sequence[Given], given: Pairs) -> int:
     return 0
 
 
-def show(parts: Sequence[Given], given: Pairs) -> int:
+def show(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     """Print a table of keys."""
     own = _options("list", parts)
     client, path = _client((*given, *own))
@@ -71,7 +71,7 @@ def show(parts: Sequence[Given], given: Pairs) -> int:
     return 0
 
 
-def revoke(parts: Sequence[Given], given: Pairs) -> int:
+def revoke(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     """Delete keys by their ids or the unique beginnings of them; nothing when one is unknown."""
     own = _options("revoke", parts)
     identifiers = [part.argument for part in parts if part.argument is not None]
@@ -146,7 +146,7 @@ def _number(value: Any) -> float:
 # -------------------------------------------------------------------- common
 
 
-def _options(name: str, parts: Sequence[Given]) -> tuple[tuple[str, str], ...]:
+def _options(name: str, parts: Sequence[ArgumentWithOptions]) -> tuple[tuple[str, str], ...]:
     """All options; UsageError for an argument that ``name`` does not take."""
     command = next(command for command in KEY.commands if command.name == name)
     if command.argument is None and parts[0].argument is not None:

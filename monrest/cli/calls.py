@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from monrest.cli import data
-from monrest.cli.complaints import UsageError
+from monrest.cli.client_errors import UsageError
+from monrest.cli.command_line import ArgumentWithOptions
 from monrest.cli.options import CHECK, REQUEST
 from monrest.cli.plugin_perfdata import Unit, label_filter, unit
 from monrest.cli.thresholds import LEVELS, Threshold, threshold
-from monrest.cli.tokens import Given
 
 Kind = Literal["api", "url", "file", "json"]
 
@@ -61,11 +61,11 @@ class Invocation(NamedTuple):
         return any(call.thresholds for call in self.calls)
 
 
-def read(parts: Sequence[Given]) -> Invocation:
+def read(parts: Sequence[ArgumentWithOptions]) -> Invocation:
     """Read what follows ``monrest r``, with at least one URL; raises UsageError."""
     *given, last = parts
     shared = tuple(pair for one in (*given, last) for pair in one.options if pair[0] not in _OWN)
-    given[-1] = Given((*given[-1].options, *last.options), given[-1].argument)
+    given[-1] = ArgumentWithOptions((*given[-1].options, *last.options), given[-1].argument)
     templates = [value for name, value in shared if name == "output"]
     if len(templates) > 1:
         raise UsageError(MULTIPLE)
@@ -78,7 +78,7 @@ def read(parts: Sequence[Given]) -> Invocation:
     )
 
 
-def _call(given: Given) -> UrlCall:
+def _call(given: ArgumentWithOptions) -> UrlCall:
     own = tuple(pair for pair in given.options if pair[0] in _OWN)
     names = {name for name, _ in own}
     source = given.argument or ""

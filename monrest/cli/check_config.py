@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from monrest.cli.complaints import UsageError
-from monrest.cli.tokens import Given, Pairs
+from monrest.cli.client_errors import UsageError
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
 
 
-def run(parts: Sequence[Given], _: Pairs) -> int:
+def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     """Check the one file that the command line names."""
     files = [part.argument for part in parts if part.argument is not None]
     if len(files) != 1:

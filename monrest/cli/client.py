@@ -22,8 +22,8 @@ from zlib import MAX_WBITS, decompressobj
 from zlib import error as CompressionError  # noqa: N812  a class by another module's rules
 
 from monrest import __version__
+from monrest.cli.client_errors import ClientError, plain
 from monrest.cli.client_settings import ClientSettings
-from monrest.cli.complaints import ClientError, plain
 from monrest.cli.options import DEFAULT_URL
 from monrest.cli.server import ServerAddress
 

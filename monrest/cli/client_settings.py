@@ -12,11 +12,11 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monrest.cli.complaints import ClientError, UsageError
+from monrest.cli.client_errors import ClientError, UsageError
+from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_URL, SYSTEM_FILE
 from monrest.cli.output import note
 from monrest.cli.server import ServerAddress, parse
-from monrest.cli.tokens import Pairs
 
 _TIMEOUT = 60.0
 _LONGEST = 1e6

@@ -14,10 +14,10 @@ from typing import Any
 import shtab
 
 from monrest.cli import output
-from monrest.cli.complaints import UsageError
+from monrest.cli.client_errors import UsageError
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.options import COMPLETION
 from monrest.cli.parsers import parser
-from monrest.cli.tokens import Given, Pairs
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -41,7 +41,7 @@ _monrest_paths() {{
 _TCSH = "set monrest_paths=({paths})"
 
 
-def run(parts: Sequence[Given], _: Pairs) -> int:
+def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     """Print the script for the shell that the command line names."""
     assert COMPLETION.argument is not None, "it is declared with one"
     shells = COMPLETION.argument.choices

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
-from monrest.cli.complaints import UsageError
+from monrest.cli.client_errors import UsageError
 
 
 def parameters(given: Iterable[tuple[str, str]]) -> dict[str, Any] | list[Any]:

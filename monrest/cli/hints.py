@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from monrest.cli.complaints import ClientError, plain
+from monrest.cli.client_errors import ClientError, plain
 
 if TYPE_CHECKING:
     from monrest.cli.client import Client, Reply

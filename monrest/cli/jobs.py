@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from monrest.cli.client import Client, Reply, UnreachableError
-from monrest.cli.complaints import ClientError, plain
+from monrest.cli.client_errors import ClientError, plain
 from monrest.cli.output import note
 
 _FIRST_PAUSE = 0.2

@@ -9,9 +9,9 @@ from importlib import import_module
 
 from monrest import __version__
 from monrest.cli import output
-from monrest.cli.complaints import USAGE, ClientError, OutputClosedError, UsageError
+from monrest.cli.client_errors import USAGE, ClientError, OutputClosedError, UsageError
+from monrest.cli.command_line import Pairs, leading, scan
 from monrest.cli.options import HELP, MONREST, VERSION, Option, Subcommand
-from monrest.cli.tokens import Pairs, leading, scan
 
 _UNKNOWN_COMMAND = 1
 _INTERRUPTED = 130

@@ -150,7 +150,7 @@ _TEMPLATES = (
 R = Subcommand(
     "r",
     "send requests to the REST API",
-    "monrest.cli.sending:run",
+    "monrest.cli.rest_command:run",
     text=(
         "URL is a path of the API such as /hosts or /csv/services?q=state>0 (characters that a "
         "URL cannot hold are encoded, a + is meant literally), a whole http:// or https:// URL, "

@@ -10,7 +10,7 @@ import os
 import sys
 from io import TextIOWrapper
 
-from monrest.cli.complaints import ClientError, OutputClosedError
+from monrest.cli.client_errors import ClientError, OutputClosedError
 
 
 def prepare() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from monrest.cli.complaints import UsageError
+from monrest.cli.client_errors import UsageError
 from monrest.cli.lookup import is_number
 from monrest.cli.template import spelled
 from monrest.cli.thresholds import LEVELS, Threshold

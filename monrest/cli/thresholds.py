@@ -6,7 +6,7 @@ import re
 from math import inf
 from typing import Any, NamedTuple
 
-from monrest.cli.complaints import ClientError
+from monrest.cli.client_errors import ClientError
 from monrest.cli.lookup import MISSING, is_number, look_up
 
 _NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"

@@ -327,7 +327,7 @@ def test_internal_errors_are_unknown_and_not_a_warning(monkeypatch, capsys):
     def broken(*_words):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("monrest.cli.sending.run", broken)
+    monkeypatch.setattr("monrest.cli.rest_command.run", broken)
     assert main(["r", "/x"]) == 3
     told = capsys.readouterr().err
     assert "internal error: RuntimeError('boom')" in told

@@ -2,8 +2,8 @@
 
 import pytest
 
+from monrest.cli.client_errors import ClientError
 from monrest.cli.client_settings import settings
-from monrest.cli.complaints import ClientError
 from monrest.cli.options import DEFAULT_URL
 from monrest.cli.server import ServerAddress, parse
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.cli.complaints import UsageError
+from monrest.cli.client_errors import UsageError
 from monrest.cli.lookup import MISSING, look_up, summed
 from monrest.cli.plugin_perfdata import label_filter, performance_data, unit
 from monrest.cli.template import Fetched, render

@@ -10,14 +10,14 @@ from typing import Any
 from monrest.cli import data, output
 from monrest.cli.calls import Invocation, UrlCall, read
 from monrest.cli.client import Client, Reply
+from monrest.cli.client_errors import USAGE, ClientError, UsageError
 from monrest.cli.client_settings import settings
-from monrest.cli.complaints import USAGE, ClientError, UsageError
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
 from monrest.cli.lookup import summed
 from monrest.cli.plugin_perfdata import performance_data
 from monrest.cli.template import Fetched, render
 from monrest.cli.thresholds import ThresholdError, state
-from monrest.cli.tokens import Given, Pairs
 
 _BODILESS = frozenset({"GET", "HEAD"})
 
@@ -30,7 +30,7 @@ class _RefusedError(Exception):
         self.body = body
 
 
-def run(parts: Sequence[Given], given: Pairs) -> int:
+def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     """Do what follows ``monrest r`` and return the exit status.
 
     ``given`` are options of the connection in front of the subcommand. Raises ClientError.

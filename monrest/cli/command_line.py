@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from getopt import GetoptError, getopt
 from typing import NamedTuple, TypeAlias
 
-from monrest.cli.complaints import UsageError
+from monrest.cli.client_errors import UsageError
 from monrest.cli.options import Option
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
 """Options as (long name without dashes, value), in their order; flags have an empty value."""
 
 
-class Given(NamedTuple):
+class ArgumentWithOptions(NamedTuple):
     """Options and the argument behind them.
 
     The last one of a command line has the options that follow the last argument; its ``argument``
@@ -24,7 +24,7 @@ class Given(NamedTuple):
     argument: str | None
 
 
-def scan(options: Sequence[Option], words: Sequence[str]) -> list[Given]:
+def scan(options: Sequence[Option], words: Sequence[str]) -> list[ArgumentWithOptions]:
     """Split all ``words``; a word ``--`` makes everything behind it an argument.
 
     Long names may be shortened as long as they are unique. Raises UsageError for an unknown
@@ -34,12 +34,12 @@ def scan(options: Sequence[Option], words: Sequence[str]) -> list[Given]:
     while True:
         given, rest, plain = _options(options, rest)
         if not rest or plain:
-            found.append(Given(given, rest[0] if rest else None))
-            found += [Given((), word) for word in rest[1:]]
+            found.append(ArgumentWithOptions(given, rest[0] if rest else None))
+            found += [ArgumentWithOptions((), word) for word in rest[1:]]
             if found[-1].argument is not None:
-                found.append(Given((), None))
+                found.append(ArgumentWithOptions((), None))
             return found
-        found.append(Given(given, rest.pop(0)))
+        found.append(ArgumentWithOptions(given, rest.pop(0)))
 
 
 def leading(
