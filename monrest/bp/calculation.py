@@ -1,7 +1,7 @@
 """One calculation of a process: every node once, children first.
 
-A run evaluates tens of thousands of nodes. ``Plan`` is what a definition means for calculations,
-worked out once. Rules: docs/spec/bp.md, "Calculation".
+A run evaluates tens of thousands of nodes. ``CalculationPlan`` is what a definition means for
+calculations, worked out once. Rules: docs/spec/bp.md, "Calculation".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 from monrest.bp import node_functions as functions
-from monrest.bp.core_rows import PEER, CoreRows, Needs, RowKey, Services
+from monrest.bp.core_rows import PEER, CoreRows, Needs, ObjectName, Services
 from monrest.bp.custom import EMPTY, Extensions, NodeContext
 from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
 from monrest.bp.node_functions import NONE, Filters, Leaf, NodeOutcome, failed, filters_of
@@ -68,7 +68,7 @@ class CalculationPlan:
     ids: tuple[str, ...] = field(init=False)
     last: Mapping[str, NodeState] | None = field(default=None, init=False)
     peers: frozenset[str] = field(default=frozenset(), init=False)
-    _known: Mapping[RowKey, int] | None = field(default=None, init=False)
+    _known: Mapping[ObjectName, int] | None = field(default=None, init=False)
     _places: Sequence[int] = field(default=(), init=False)
 
     @ids.default

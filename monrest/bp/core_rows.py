@@ -23,7 +23,7 @@ from monrest.query.model import Any_, CoreFilter, Pushed, Test
 from monrest.query.schema import CoreType
 from monrest.sites.normalise import RowTypes
 
-RowKey: TypeAlias = tuple[str, str]
+ObjectName: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""
 
 _SLICE = 2000
@@ -43,7 +43,7 @@ class Places:
     rows: Sequence[Row] = ()
     hosts: Sequence[str] = ()
     descriptions: Sequence[str] = ()
-    of: Mapping[RowKey, int] = MappingProxyType({})
+    of: Mapping[ObjectName, int] = MappingProxyType({})
     sites: Sequence[tuple[str, int]] = ()
     states: list[NodeState | None] = field(factory=lambda: [None])
 
@@ -123,7 +123,7 @@ class Services:
         """Find out where everything stands, unless that is known."""
         hosts, descriptions, of = self._hosts, self._descriptions, self.known.of
         if not self._same or self._sites != self.known.sites:
-            found: dict[RowKey, int] = {}
+            found: dict[ObjectName, int] = {}
             for at in range(0, len(hosts), _SLICE):
                 part = slice(at, at + _SLICE)
                 found.update(zip(zip(hosts[part], descriptions[part], strict=True), count(at + 1)))
@@ -132,7 +132,7 @@ class Services:
         rows = cast("list[Row]", self.table[1:])
         self.places = Places(rows, hosts, descriptions, of, self._sites, self.states)
 
-    def get(self, pair: RowKey) -> Row | None:
+    def get(self, pair: ObjectName) -> Row | None:
         """Give the row of a service, if there is one."""
         return self.table[self.places.of.get(pair, 0)]
 
@@ -141,7 +141,7 @@ class Services:
         table = self.table
         return (row for at in self.places.of.values() if (row := table[at]) is not None)
 
-    def __contains__(self, pair: RowKey) -> bool:
+    def __contains__(self, pair: ObjectName) -> bool:
         return pair in self.places.of
 
 

@@ -32,7 +32,7 @@ from monrest.base.values import (
     Rows,
     SiteProblem,
 )
-from monrest.bp.core_rows import RowKey
+from monrest.bp.core_rows import ObjectName
 from monrest.bp.node_state import runtime_of
 from monrest.bp.store import StoredProcess, number_of
 from monrest.commands.lookups import commanded
@@ -352,15 +352,15 @@ async def recursive(context: Context, request: RestRequest, where: tuple[str, ..
 
 async def _linked(
     context: Context, process: StoredProcess, visible: Callable[[StoredProcess], bool]
-) -> set[RowKey]:
+) -> set[ObjectName]:
     """Give what the process and all linked ones refer to; each process is looked at once."""
     sites = context.sites.select()
-    numbers: dict[RowKey, set[str]] = {}
+    numbers: dict[ObjectName, set[str]] = {}
     for table in ("hosts", "services"):
         for (_, host, service), number in (await context.bp.carriers(table, sites, None)).items():
             numbers.setdefault((host, service), set()).add(number)
     known = {one.id: one for one in await context.bp.several() if visible(one)}
-    result: set[RowKey] = set()
+    result: set[ObjectName] = set()
     seen, waiting = {process.id}, [process]
     while waiting:
         keys = await context.bp.objects(waiting.pop())
@@ -378,7 +378,7 @@ async def _linked(
     return result
 
 
-async def _answer(context: Context, request: RestRequest, keys: set[RowKey]) -> Answer:
+async def _answer(context: Context, request: RestRequest, keys: set[ObjectName]) -> Answer:
     """Give the rows of these objects that the asker may see."""
     query = parse_query(request.parameters)
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
@@ -412,7 +412,7 @@ def _hosts(names: set[str]) -> tuple[FilterTree, ...]:
     return (Group("or", tuple(Condition("name", "=", name, "path") for name in sorted(names))),)
 
 
-def _services(keys: set[RowKey]) -> tuple[FilterTree, ...]:
+def _services(keys: set[ObjectName]) -> tuple[FilterTree, ...]:
     if len(keys) > _FEW:
         return ()
     each = (

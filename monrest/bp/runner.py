@@ -34,7 +34,7 @@ from monrest.bp.core_rows import (
     CoreQuestion,
     CoreRows,
     Needs,
-    RowKey,
+    ObjectName,
     RowMemory,
     Services,
 )
@@ -65,7 +65,7 @@ class Answers:
     problems: tuple[SiteProblem, ...] = ()
 
 
-NodeRule: TypeAlias = Callable[[str], CoreFilter | None]
+TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
 """What somebody may see of a table of the cores; None for all of it."""
 
 
@@ -74,7 +74,7 @@ async def gather(
     needs: Needs,
     clock: IReactorTime,
     memory: RowMemory | None = None,
-    rule: NodeRule = lambda _: None,
+    rule: TableVisibility = lambda _: None,
 ) -> Answers:
     """Ask all sites at once; those that fail or lie are told as problems.
 
@@ -294,7 +294,7 @@ class Runner:
         except TooLate:
             batch.late(process, f"not done within {_EXTENSION_SECONDS:g} s")
 
-    async def objects(self, process: StoredProcess) -> set[RowKey]:
+    async def objects(self, process: StoredProcess) -> set[ObjectName]:
         """Give the hosts and services that a process refers to."""
         answers = await gather(self.sites.select(), self._needs([process]), self.clock)
         moment = Moment(self.wall.now(), self.zone)
@@ -304,8 +304,8 @@ class Runner:
         self,
         processes: Sequence[StoredProcess],
         sites: Sequence[Site],
-        rule: NodeRule,
-        services: Mapping[str, Collection[RowKey]],
+        rule: TableVisibility,
+        services: Mapping[str, Collection[ObjectName]],
     ) -> tuple[dict[int, frozenset[str]], tuple[SiteProblem, ...]]:
         """Give the nodes of each process that somebody may see who sees so much of these sites.
 

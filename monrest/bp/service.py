@@ -29,11 +29,11 @@ from monrest.base.values import SiteProblem
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter, Exports
-from monrest.bp.core_rows import RowKey
+from monrest.bp.core_rows import ObjectName
 from monrest.bp.delivery import ResultDelivery
 from monrest.bp.model import NEW_NAME, read
 from monrest.bp.node_state import ProcessResult, stored
-from monrest.bp.runner import Answers, CalculationFailedError, NodeRule, Runner, carriers
+from monrest.bp.runner import Answers, CalculationFailedError, Runner, TableVisibility, carriers
 from monrest.bp.store import Calculated, ProcessChange, StoredProcess
 from monrest.bp.visible import masked
 from monrest.config import BpConfig
@@ -165,18 +165,18 @@ class BusinessProcesses(Service):
         self._known = dict(found)
         return found
 
-    async def objects(self, process: StoredProcess) -> set[RowKey]:
+    async def objects(self, process: StoredProcess) -> set[ObjectName]:
         """Give the hosts and services that a process refers to, whoever asks."""
         return await self._runner.objects(process)
 
     async def visible(
-        self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: NodeRule
+        self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: TableVisibility
     ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
         """Give processes without what is not to be seen by who sees so much of these sites.
 
         The second value are the sites that could not say what they see.
         """
-        services: dict[str, set[RowKey]] = {}
+        services: dict[str, set[ObjectName]] = {}
         with suppress(SitesFailed):  # then nothing is seen, and all sites are told below
             carried = await self.carriers("services", sites, rule("services"))
             for (_, host, service), number in carried.items():

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from monrest.bp.core_rows import HOST, PEER, SERVICE, CoreRows, NodeRows, RowKey, members
+from monrest.bp.core_rows import HOST, PEER, SERVICE, CoreRows, NodeRows, ObjectName, members
 from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
 from monrest.bp.node_functions import matched
 from monrest.bp.node_state import PENDING, NodeState
@@ -26,12 +26,12 @@ ObjectPlace: TypeAlias = tuple[str, str, str]
 
 def references(
     definition: ProcessDefinition, live: CoreRows, moment: Moment
-) -> Generator[None, None, set[RowKey]]:
+) -> Generator[None, None, set[ObjectName]]:
     """Give everything that the nodes refer to and that is there.
 
     ``live`` has what ``add_needs`` adds with members.
     """
-    found: set[RowKey] = set()
+    found: set[ObjectName] = set()
     for node in definition.nodes:
         yield
         places = yield from places_of(node, live, moment)
@@ -85,7 +85,7 @@ def visible_nodes(
     definition: ProcessDefinition,
     everything: CoreRows,
     theirs: CoreRows,
-    services: Collection[RowKey],
+    services: Collection[ObjectName],
     now: Moment,
 ) -> Generator[None, None, frozenset[str]]:
     """Give the ids of the nodes that may be seen by who gets ``theirs`` of ``everything``.

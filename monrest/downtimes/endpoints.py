@@ -12,7 +12,7 @@ from monrest.base.values import Column, RestRequest
 from monrest.commands.permissions import refused_to_all
 from monrest.downtimes import store as statements
 from monrest.downtimes.downtime_commands import command_of
-from monrest.downtimes.entitlement import require_commands, visible
+from monrest.downtimes.downtime_rights import require_commands, visible
 from monrest.downtimes.model import FIELDS, TARGETS, Downtime, checked
 from monrest.downtimes.store import STORED
 from monrest.sites.registry import remembered_sites

@@ -10,8 +10,8 @@ from monrest.base.values import Rows
 from monrest.logs.ask import ask
 from monrest.query.model import Condition, FilterTree
 from monrest.reports import build
-from monrest.reports.asker import Asking, any_of
 from monrest.reports.build import MOST_EVENTS
+from monrest.reports.report_asking import Asking, any_of
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Sheet
 from monrest.rows.columns import LOGS

@@ -24,12 +24,12 @@ from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, 
 from monrest.logs.state_events import Event, ObjectKey
 from monrest.query.customvars import Visibility
 from monrest.reports import build
-from monrest.reports.asker import Asking, not_connected
 from monrest.reports.figures import Measured, figures
 from monrest.reports.log_events import events_of
 from monrest.reports.model import CANCEL, Report
 from monrest.reports.own import written
 from monrest.reports.problems import problems_of
+from monrest.reports.report_asking import Asking, not_connected
 from monrest.reports.sheet import Sheet, Spelling
 from monrest.reports.templates import ReportKind
 from monrest.reports.time_parts import TimePart, parts_of, require_room

@@ -13,8 +13,8 @@ from monrest.availability.chosen_objects import about_services, for_hosts, for_s
 from monrest.base.values import RowList, Rows, SiteProblem
 from monrest.query.schema import TableSchema
 from monrest.reports import present
-from monrest.reports.asker import Asking
 from monrest.reports.present import ObjectProblem
+from monrest.reports.report_asking import Asking
 from monrest.reports.sheet import Sheet
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch

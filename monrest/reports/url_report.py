@@ -17,8 +17,8 @@ from monrest.base.truth import flag
 from monrest.base.values import Document, RestRequest, Rows, nobody_follows
 from monrest.render.formats import RenderOptions, render, shows_headers
 from monrest.reports import answer_sheet as answers
-from monrest.reports.asker import Asking
 from monrest.reports.link import Link
+from monrest.reports.report_asking import Asking
 from monrest.reports.sheet import Sheet
 
 _SWITCHES = frozenset({"background", "pretty", "headers"})

@@ -49,7 +49,7 @@ def _always() -> bool:
 
 @define(eq=False)
 class RestOrders:
-    """See ``sites.transport.Orders``; ``path`` gives the path of the site on the other side."""
+    """See ``CommandSender``; ``path`` gives the path of the site on the other side."""
 
     remote: Remote
     path: Callable[[], str]
