@@ -165,7 +165,6 @@ class Records(ABC, Generic[T]):
 
     noun: str
     title: str
-    parts: str = "fields"
     path: str
     key: str
     summary: str
@@ -349,6 +348,6 @@ class Records(ABC, Generic[T]):
             ),
             item,
             writing("POST", "replace", self.put),
-            writing("PATCH", f"change {self.parts} of", self.patch),
+            writing("PATCH", "change fields of", self.patch),
             writing("DELETE", "remove", self.delete, parameters=(), structured=False),
         )

@@ -389,7 +389,7 @@ class CoreRows:
     servicegroups: dict[str, GroupCounts] = field(factory=dict)
     host_index: Mapping[str, int] = field(init=False)
     service_index: Mapping[str, int] = field(init=False)
-    places: dict[str, set[str]] = field(factory=dict)
+    sites_of: dict[str, set[str]] = field(factory=dict)
     """Hosts by name to the sites that have one of it."""
 
     def __attrs_post_init__(self) -> None:
@@ -415,7 +415,7 @@ class CoreRows:
                     if len(row) == width:
                         row.append(site)
                     self.hosts[row[HOST]] = row
-                    self.places.setdefault(row[HOST], set()).add(site)
+                    self.sites_of.setdefault(row[HOST], set()).add(site)
                 yield
         elif question.table == "services":
             yield from self._services(site, rows, width, wanted)

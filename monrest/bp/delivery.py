@@ -296,8 +296,8 @@ def _known(found: Iterable[CoreCommand], live: CoreRows, site: str) -> Iterable[
     Without a ``site`` it is enough that any of them has it.
     """
     for one in found:
-        places = live.places.get(one.fields[0], ())
-        if site in places or (places and not site):
+        sites = live.sites_of.get(one.fields[0], ())
+        if site in sites or (sites and not site):
             yield one
 
 

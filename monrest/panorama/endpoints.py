@@ -221,7 +221,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
 DASHBOARDS = DashboardRecords(
     noun="dashboard",
     title="dashboard",
-    parts="parts",
     path="/mon/panorama",
     key="nr",
     summary="dashboards",
