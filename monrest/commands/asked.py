@@ -75,10 +75,10 @@ class Manner:
 
 def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """Parameters by name; those that repeat with all of their values."""
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, list[str]] = {}
     for name, value in pairs:
-        found[name] = (*found.get(name, ()), value)
-    return found
+        found.setdefault(name, []).append(value)
+    return {name: tuple(values) for name, values in found.items()}
 
 
 def manner(given: Given, server: ServerConfig) -> Manner:
