@@ -102,7 +102,7 @@ class Preparation:
         await self._locate(granted)
         await self._resolve()
 
-    # ------------------------------------------------------------ who may (1.9)
+    # ------------------------------------------------------------ who may
 
     async def _permitted(self, asked: Sequence[AskedCommand]) -> dict[int, FoundTargets | None]:
         """The commands that are allowed; with where, if that is for a contact to say."""
@@ -165,7 +165,7 @@ class Preparation:
             error.problems = tuple(failed)
         return error
 
-    # ------------------------------------------------------------ what is meant (1.4 to 1.6)
+    # ------------------------------------------------------------ what is meant
 
     def _read(self, asked: Iterable[AskedCommand], zone: tzinfo) -> Generator[None]:
         defaults = Defaults(
@@ -205,7 +205,7 @@ class Preparation:
         error.extra = {**error.extra, "help": job.help}
         self.problems.setdefault(job.asked.index, error)
 
-    # ------------------------------------------------------------ where (1.10)
+    # ------------------------------------------------------------ where
 
     async def _locate(self, granted: Mapping[int, FoundTargets | None]) -> None:
         """Say to which sites each command goes: those where its object is, and what it names."""
@@ -295,7 +295,7 @@ class Preparation:
     def _good(self) -> Iterable[PreparedCommand]:
         return (job for job in self.jobs if job.asked.index not in self.problems)
 
-    # ------------------------------------------------------------ which entries (1.7, 1.8)
+    # ------------------------------------------------------------ which entries
 
     async def _resolve(self) -> None:
         """Fill the orders; ids of comments and downtimes are those of each site."""

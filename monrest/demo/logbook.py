@@ -47,7 +47,10 @@ _PROGRAM_WORDS = (
 
 @define(eq=False)
 class LogEntry:
-    """A line of the log with the fields that the module finds in it; ``class_`` as in 7.2."""
+    """A line of the log with the fields that the module finds in it.
+
+    ``class_`` is one of the numbers above.
+    """
 
     time: int
     lineno: int
