@@ -65,10 +65,8 @@ class CallCounter:
             self.calls[code.co_filename.removeprefix(_OURS), code.co_qualname] += 1
 
 
-def count(path: str, folder: Path, processes: Processes) -> Counter[tuple[str, str]]:
+def count(path: str, folder: Path, processes: Processes, reactor: Any) -> Counter[tuple[str, str]]:
     """Calls of our functions in one request, by file and name; the median run of several."""
-    from twisted.internet import reactor
-
     from monrest.config.load import loads
     from monrest.daemon.service import build
 
@@ -91,7 +89,7 @@ def count(path: str, folder: Path, processes: Processes) -> Counter[tuple[str, s
                     sys.setprofile(counter)
                     ready.set()
 
-                reactor.callFromThread(begin)  # type: ignore[attr-defined]  # zope's stub
+                reactor.callFromThread(begin)
                 ready.wait()
                 http.body(path)
                 ready.clear()
@@ -100,21 +98,21 @@ def count(path: str, folder: Path, processes: Processes) -> Counter[tuple[str, s
                     sys.setprofile(None)
                     ready.set()
 
-                reactor.callFromThread(end)  # type: ignore[attr-defined]
+                reactor.callFromThread(end)
                 ready.wait()
                 found.append(counter.calls)
                 time.sleep(0.01)
         except BaseException as error:
             failed.append(error)
         finally:
-            reactor.callFromThread(reactor.stop)  # type: ignore[attr-defined]
+            reactor.callFromThread(reactor.stop)
 
     (folder / "var").mkdir(mode=0o700)
     daemon = build(loads(text), reactor)
     daemon.startService()
-    reactor.callWhenRunning(threading.Thread(target=ask, daemon=True).start)  # type: ignore[attr-defined]
-    reactor.addSystemEventTrigger("before", "shutdown", daemon.stopService)  # type: ignore[attr-defined]
-    reactor.run()  # type: ignore[attr-defined]
+    reactor.callWhenRunning(threading.Thread(target=ask, daemon=True).start)
+    reactor.addSystemEventTrigger("before", "shutdown", daemon.stopService)
+    reactor.run()
     if failed:
         raise failed[0]
     return sorted(found, key=lambda one: one.total())[len(found) // 2]
@@ -180,7 +178,9 @@ def main() -> None:
                 line = cpu(processes, options.path)
                 print(f"{line.what}: {line.ours} / {line.limit} = {line.ratio}")
                 return
-            calls = count(options.path, Path(folder), processes)
+            from twisted.internet import reactor
+
+            calls = count(options.path, Path(folder), processes, reactor)
         finally:
             processes.stop()
     modules = {file for file, _ in calls}

@@ -1,6 +1,7 @@
 """Tables of cases as one test."""
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from tests.table import each
 
@@ -34,3 +35,14 @@ def test_fixtures_are_asked_for_and_cases_are_not():
 def test_an_empty_table_is_an_error():
     with pytest.raises(AssertionError, match="asserts nothing"):
         each("case", [])
+
+
+def test_a_case_that_skips_or_is_not_waited_for_fails():
+    @each("case", ["skip", "later", "well"])
+    def mixed(case):
+        if case == "skip":
+            pytest.skip("not here")
+        return Deferred() if case == "later" else None
+
+    with pytest.raises(BaseExceptionGroup, match="2 of 3 cases"):
+        mixed()

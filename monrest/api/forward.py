@@ -23,9 +23,8 @@ from monrest.base.errors import (
     Forbidden,
     NotFound,
     RestError,
-    SitesFailed,
-    SitesTimedOut,
     TooLarge,
+    all_sites_failed,
 )
 from monrest.base.values import Parameters, RestRequest, SiteProblem
 from monrest.livestatus.core_errors import ConnectError, LivestatusError, first_line
@@ -90,8 +89,7 @@ async def listed(
     if alone and failed and len(failed) == len(far):
         if len(refused) == len(far):
             raise refused[0]
-        late = all(one.timed_out for one in failed)
-        raise (SitesTimedOut if late else SitesFailed)(failed)
+        raise all_sites_failed(failed)
     return Listed(records=tuple(found), problems=tuple(problems))
 
 
@@ -136,7 +134,7 @@ async def changed(
         if reached and not isinstance(error, ConnectError):
             reason = f"{problem.reason}: {_CHANGED_MAYBE}"
             problem = SiteProblem(problem.site, problem.name, reason, problem.timed_out)
-        raise (SitesTimedOut if problem.timed_out else SitesFailed)((problem,)) from error
+        raise all_sites_failed((problem,)) from error
 
 
 def check_reachable(sites: Sequence[Site]) -> None:
@@ -147,16 +145,14 @@ def check_reachable(sites: Sequence[Site]) -> None:
         if site.breaker.error is not None
     ]
     if problems:
-        late = all(one.timed_out for one in problems)
-        raise (SitesTimedOut if late else SitesFailed)(problems)
+        raise all_sites_failed(problems)
 
 
 def error_of(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
     """Say here what the other side refused, with the name of the site."""
     kind = _SAME.get(error.status)
     if kind is None:
-        problem = site.problem(error)
-        return (SitesTimedOut if problem.timed_out else SitesFailed)((problem,))
+        return all_sites_failed((site.problem(error),))
     words = [error.document.get(name) for name in ("message", "description")]
     message, description = (
         site.shown(first_line(word)) if isinstance(word, str) else "" for word in words

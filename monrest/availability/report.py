@@ -22,7 +22,7 @@ from monrest.availability.period import PeriodUnreadableError, period_of
 from monrest.availability.progress import LogProgress
 from monrest.availability.report_arguments import CURRENT, ReportArguments
 from monrest.base.concurrency import sliced
-from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.values import RestRequest, SiteProblem
 from monrest.logs.ask import wants_cache
 from monrest.logs.patience import asked_in_time
@@ -218,6 +218,6 @@ async def made(
         if len(unknown) == len(sites):
             reasons = ", ".join(dict.fromkeys(unknown))
             raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
-        raise (SitesTimedOut if all(one.timed_out for one in failed) else SitesFailed)(failed)
+        raise all_sites_failed(failed)
     records = await sliced(_merged(parts), context.clock)
     return MadeAccount(records, failed, context.clock.seconds() - began)

@@ -138,6 +138,12 @@ class SitesTimedOut(SitesFailed):
     code = 504
 
 
+def all_sites_failed(problems: Sequence[SiteProblem]) -> SitesFailed:
+    """The error for who has asked only sites that failed, each with its problem."""
+    late = all(one.timed_out for one in problems)
+    return (SitesTimedOut if late else SitesFailed)(problems)
+
+
 class Unavailable(RestError):
     """The service itself cannot answer now, for example while it stops.
 

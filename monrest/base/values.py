@@ -107,6 +107,11 @@ class Progress(Protocol):
         """``percent`` of 100 are done; ``remaining`` seconds, None to have them estimated."""
 
 
+def always() -> bool:
+    """Nothing ever speaks against it."""
+    return True
+
+
 def nobody_follows(percent: float, remaining: float | None = None, message: str = "") -> None:
     """Take the progress of a request that is no job."""
     del percent, remaining, message

@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from monrest.base.concurrency import after
+from monrest.base.values import always
 from monrest.livestatus.connection import ConnectionFactory, write_now
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
@@ -61,10 +62,6 @@ class TransmissionOutcome:
     verdicts: tuple[Verdict, ...]
     written: int
     error: LivestatusError | None = None
-
-
-def _always() -> bool:
-    return True
 
 
 @define(eq=False)
@@ -176,7 +173,7 @@ class CommandChannel:
         lines: Sequence[str],
         kind: str,
         timeout: float,
-        allowed: Callable[[], bool] = _always,
+        allowed: Callable[[], bool] = always,
     ) -> Deferred[TransmissionOutcome]:
         """Send ``lines`` to a core of this kind, after those that were given earlier.
 

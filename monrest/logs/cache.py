@@ -17,7 +17,7 @@ from twisted.logger import Logger
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
-from monrest.base.values import Progress, nobody_follows
+from monrest.base.values import Progress, always, nobody_follows
 from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs import cache_records as records
@@ -51,10 +51,6 @@ _LOOK = 2.0
 """Seconds after which it is noticed that this daemon is to update, or that nobody else does."""
 
 
-def _always() -> bool:
-    return True
-
-
 @define(eq=False)
 class LogCache(Service):
     """Updates the cache of all ``sites`` and reads from it; does neither unless enabled.
@@ -72,7 +68,7 @@ class LogCache(Service):
     config: LogcacheConfig
     sites: Sequence[Site]
     owner: str = field(factory=lambda: f"{secrets.token_hex(8)}:{os.getpid()}")
-    duty: Callable[[], bool] = _always
+    duty: Callable[[], bool] = always
     timer: Callable[[], float] = boot_time
     _leases: Leases = field(init=False)
     _looking: Periodic = field(init=False)

@@ -11,7 +11,7 @@ from monrest.api.lists import local_schema, select
 from monrest.api.visibility import SYSTEM
 from monrest.api.zones import zone_of
 from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.truth import flag
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.cache_records import CachedSite
@@ -121,8 +121,7 @@ async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     target = ",".join(site.id for site in sites)
     audit(request.identity, request.caller, "logcache update", target=target, result=result)
     if sites and len(done.failed) == len(sites):
-        late = all(one.timed_out for one in done.failed)
-        raise (SitesTimedOut if late else SitesFailed)(done.failed)
+        raise all_sites_failed(done.failed)
     doubts = []
     for site in sites if again is not None else ():
         known = await context.logcache.record(site)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredList, FirstError
 from twisted.internet.defer import TimeoutError as TooLate
 
 from monrest.api.endpoint import Context
-from monrest.base.errors import SitesFailed, SitesTimedOut
+from monrest.base.errors import all_sites_failed
 from monrest.base.values import RestRequest, SiteProblem, nobody_follows
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.sites.site import Site
@@ -28,7 +28,7 @@ async def asked_in_time(
     context: Context,
     request: RestRequest,
     sites: Sequence[Site],
-    ask: Callable[[Site], Awaitable[T]],
+    ask: Callable[[Site], Coroutine[Any, Any, T]],
 ) -> list[tuple[Site, T | SiteProblem]]:
     """Ask all sites at once; the answer or the problem of each, in their order.
 
@@ -38,7 +38,7 @@ async def asked_in_time(
 
     async def one(site: Site) -> T | SiteProblem:
         try:
-            return await Deferred.fromCoroutine(_of(ask(site))).addTimeout(seconds, context.clock)
+            return await Deferred.fromCoroutine(ask(site)).addTimeout(seconds, context.clock)
         except LivestatusError as error:
             return site.problem(error)
         except TooLate:
@@ -56,11 +56,7 @@ async def asked_in_time(
     return [(site, value) for site, (_, value) in zip(sites, outcomes, strict=True)]
 
 
-async def _of(work: Awaitable[T]) -> T:
-    return await work
-
-
 def require_answers(sites: Sequence[Site], problems: Sequence[SiteProblem]) -> None:
     """Raise SitesFailed, or SitesTimedOut, where no site has answered."""
     if sites and len(problems) == len(sites):
-        raise (SitesTimedOut if all(one.timed_out for one in problems) else SitesFailed)(problems)
+        raise all_sites_failed(problems)

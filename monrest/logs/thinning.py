@@ -23,7 +23,7 @@ from monrest.store.tables import logcache_sites as sites
 AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""
 
-ThinningKey: TypeAlias = tuple[int, int]
+LineKey: TypeAlias = tuple[int, int]
 """Time and number of a line."""
 
 _BOUNDS = ("covered_from", "covered_until", "wanted_from")
@@ -70,10 +70,10 @@ async def compact_day(database: Database, wall: WallClock, lease: UpdateLease, d
         await database.change(drop(lease, wall.now(), part, day + DAY))
 
 
-def repeated(site: int, first: int, end: int) -> LogTransaction[list[ThinningKey]]:
+def repeated(site: int, first: int, end: int) -> LogTransaction[list[LineKey]]:
     """What tells nothing new among the lines of a site with ``first <= time < end``."""
 
-    def work(connection: Connection) -> list[ThinningKey]:
+    def work(connection: Connection) -> list[LineKey]:
         found = connection.execution_options(yield_per=AT_ONCE).execute(
             select(*_WEIGHED)
             .where(lines.c.site == site, lines.c.time >= first, lines.c.time < end)
@@ -85,7 +85,7 @@ def repeated(site: int, first: int, end: int) -> LogTransaction[list[ThinningKey
 
 
 def drop(
-    lease: UpdateLease, now: float, doomed: Sequence[ThinningKey], until: int
+    lease: UpdateLease, now: float, doomed: Sequence[LineKey], until: int
 ) -> LogTransaction[int]:
     """Remove these lines, and note that before ``until`` not all are there; count them."""
 

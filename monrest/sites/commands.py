@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import shielded, sliced
-from monrest.base.values import SiteProblem
+from monrest.base.values import SiteProblem, always
 from monrest.livestatus.command import CoreCommand
 from monrest.livestatus.core_errors import (
     ConnectError,
@@ -59,15 +59,11 @@ class SentToSite:
 SiteCommands: TypeAlias = Sequence[tuple[Site, tuple[CoreCommand, ...]]]
 
 
-def _always() -> bool:
-    return True
-
-
 async def send(
     orders: SiteCommands,
     clock: IReactorTime,
     wall: WallClock,
-    allowed: Callable[[], bool] = _always,
+    allowed: Callable[[], bool] = always,
 ) -> tuple[SentToSite, ...]:
     """Send to all sites at once, to each in order, and give what became of it in the same order.
 

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.framing import PackedRows
@@ -202,8 +202,7 @@ class _Gathering:
         self.ended = True
         problems = tuple(map(self.problems.__getitem__, sorted(self.problems)))
         if len(problems) == len(self.sites) and not self.answers:
-            kind = SitesTimedOut if all(one.timed_out for one in problems) else SitesFailed
-            self.done.errback(kind(problems))
+            self.done.errback(all_sites_failed(problems))
             return
         answers = tuple(map(self.answers.__getitem__, sorted(self.answers)))
         self.done.callback(Gathered(answers, problems, self.clock.seconds() - self.began))

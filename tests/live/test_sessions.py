@@ -14,7 +14,6 @@ from harness.waiting import until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PASSWORD = "pässword; with = and &"
-PEER_SECONDS = 5.0
 
 
 def sha(password):

@@ -10,25 +10,25 @@ YES = ["1", "true", "YES", "On"]
 NO = ["0", "False", "no", "OFF", ""]
 
 
-def each(pairs):
+def assert_each(pairs):
     """The cases that fail, so that one test tells all of them."""
     wrong = [(case, got) for case, got in pairs if got is not True]
     assert not wrong, wrong
 
 
 def test_pretty(client):
-    each((word, b"\n " in client.get("/hosts", {"pretty": word}).body) for word in YES)
-    each((word, b"\n " not in client.get("/hosts", {"pretty": word}).body) for word in NO)
+    assert_each((word, b"\n " in client.get("/hosts", {"pretty": word}).body) for word in YES)
+    assert_each((word, b"\n " not in client.get("/hosts", {"pretty": word}).body) for word in NO)
 
 
 def test_headers_of_csv(client):
-    each((word, client.get("/csv/hosts", {"headers": word}).text[0] == "#") for word in YES)
-    each((word, client.get("/csv/hosts", {"headers": word}).text[0] != "#") for word in NO)
+    assert_each((word, client.get("/csv/hosts", {"headers": word}).text[0] == "#") for word in YES)
+    assert_each((word, client.get("/csv/hosts", {"headers": word}).text[0] != "#") for word in NO)
 
 
 def test_background(client):
-    each((word, "job_id" in client.rows("/mon", {"background": word})) for word in YES)
-    each((word, "job_id" not in client.rows("/mon", {"background": word})) for word in NO)
+    assert_each((word, "job_id" in client.rows("/mon", {"background": word})) for word in YES)
+    assert_each((word, "job_id" not in client.rows("/mon", {"background": word})) for word in NO)
 
 
 def test_test_only(client):
@@ -37,12 +37,12 @@ def test_test_only(client):
     def sent(word):
         return client.post_form(path, {"test_only": word}).json.get("message", "")
 
-    each((word, "no" in sent(word) or "not" in sent(word)) for word in YES)
+    assert_each((word, "no" in sent(word) or "not" in sent(word)) for word in YES)
 
 
 def test_flags_of_reports_over_the_log(client):
     for name in ("withdowntimes", "includesoftstates", "assumeinitialstates"):
-        each(
+        assert_each(
             ((name, word), client.get("/hosts/outages", {name: word}).status == 200)
             for word in YES + NO
         )

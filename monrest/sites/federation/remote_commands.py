@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.concurrency import sliced
+from monrest.base.values import always
 from monrest.livestatus.catalogue import COMMANDS, Command
 from monrest.livestatus.command_channel import TransmissionOutcome
 from monrest.livestatus.core_errors import (
@@ -43,13 +44,9 @@ _SERVER = 500
 _UNREACHED = (502, 503, 504)
 
 
-def _always() -> bool:
-    return True
-
-
 @define(eq=False)
 class RestOrders:
-    """See ``CommandSender``; ``path`` gives the path of the site on the other side."""
+    """A ``CommandSender``; ``path`` gives the path of the site on the other side."""
 
     remote: Remote
     path: Callable[[], str]
@@ -71,7 +68,7 @@ class RestOrders:
         lines: Sequence[str],
         kind: str,
         timeout: float,
-        allowed: Callable[[], bool] = _always,
+        allowed: Callable[[], bool] = always,
     ) -> Deferred[TransmissionOutcome]:
         """Send lines; ``allowed`` is asked right before each request."""
         del kind
