@@ -173,7 +173,7 @@ class LogReading:
             with suppress(LivestatusError):
                 await site.verdict()
         part = await self.context.logcache.part(site, self.question, self.seen)
-        if part is not None and not part.piece.whole:
+        if part is not None and not part.complete:
             await site.verdict()
         return part
 

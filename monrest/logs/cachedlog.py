@@ -17,9 +17,10 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.clock import WallClock
 from monrest.base.errors import Unavailable
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import LogTransaction
+from monrest.logs.cache_records import CachedSite, LogTransaction
+from monrest.logs.cached_piece import CachedPiece, piece_of
 from monrest.logs.importer import present
-from monrest.logs.reportlines import Slice, objects_of, piece_of, slice_of
+from monrest.logs.reportlines import Slice, objects_of, slice_of
 from monrest.logs.source import CORES, MOST_LINES, LogSource, Wanted
 from monrest.logs.state_events import ObjectKey, TimedLine
 from monrest.sites.site import Site
@@ -62,17 +63,21 @@ class CachedLog:
     async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:
         """Which hosts and services the log tells states of; None unless all of it is there."""
         known = await self.reader.read(records.known(site.id))
-        piece = piece_of(known, wanted, present(site, self.wall))
-        if known is None or piece is None or not piece.covers(wanted):
+        piece = self._piece(site, known, wanted)
+        if known is None or piece is None or not _covers(piece, wanted):
             return None
         return await self.reader.read(objects_of(site.id, piece, wanted))
+
+    def _piece(self, site: Site, known: CachedSite | None, wanted: Wanted) -> CachedPiece | None:
+        now = present(site, self.wall)
+        return piece_of(known, wanted.since, wanted.until + 1, wanted.texts, now)
 
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """See ``LogSource``. A site that is down is not asked where the cache has everything."""
         low = wanted.since
         known = await self.reader.read(records.known(site.id))
-        piece = piece_of(known, wanted, present(site, self.wall))
-        if piece is None or not piece.covers(wanted):
+        piece = self._piece(site, known, wanted)
+        if piece is None or not _covers(piece, wanted):
             await site.verdict()
         named = site.capabilities is not None and site.capabilities.kind != "icinga2"
         if piece is not None:
@@ -103,3 +108,8 @@ class CachedLog:
         if low <= wanted.until:
             async for lines in self.core.slices(site, evolve(wanted, since=low)):
                 yield lines
+
+
+def _covers(piece: CachedPiece, wanted: Wanted) -> bool:
+    """Whether nothing is wanted beside it."""
+    return piece.start <= wanted.since and wanted.until < piece.end

@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.values import Capabilities, Row
 from monrest.logs import cache_records as records
 from monrest.logs.cache_records import CachedSite, LogTransaction
-from monrest.logs.importer import DRIFT
+from monrest.logs.cached_piece import CachedPiece, piece_of
 from monrest.logs.line import COLUMNS, DAY
 from monrest.logs.sql import Builder, Visible, fetched
 from monrest.query.bind import Bound
@@ -34,25 +34,6 @@ _QUICK, _SLOW = 0.5, 2.0
 
 
 @frozen(kw_only=True)
-class CachedPiece:
-    """The time ``start <= time < end`` of a site's log, which the cache has for sure.
-
-    ``whole``: a question wants nothing beside it.
-    """
-
-    start: int
-    end: int
-    whole: bool
-
-    def still(self, known: CachedSite | None, low: int) -> bool:
-        """Whether the cache has the lines from ``low`` on after all that happened meanwhile."""
-        if known is None or known.sure_from is None or known.covered_until is None:
-            return False
-        first = max(known.sure_from, known.compacted_until)
-        return first <= low and self.end <= known.covered_until - DRIFT
-
-
-@frozen(kw_only=True)
 class CacheQuestion:
     """One question to the cache, the same for all sites.
 
@@ -66,14 +47,8 @@ class CacheQuestion:
 
     def piece(self, known: CachedSite | None, now: float) -> CachedPiece | None:
         """What the cache has of it at a site; None unless it has all from the lowest time on."""
-        if known is None or known.sure_from is None or known.covered_until is None:
-            return None
-        if self.lowest < max(known.sure_from, known.compacted_until):
-            return None
-        before = min(known.covered_until, int(now)) - DRIFT
-        whole = self.highest is not None and self.highest <= before
-        end = self.highest if whole and self.highest is not None else before
-        return CachedPiece(start=self.lowest, end=end, whole=whole) if self.lowest < end else None
+        found = piece_of(known, self.lowest, self.highest, "all", now)
+        return found if found is not None and found.start == self.lowest else None
 
     def rows(
         self, site: str, piece: CachedPiece, low: int, high: int, most: int | None, visible: Visible
@@ -166,9 +141,14 @@ class CachedPart:
                 yield rows
 
     @property
+    def complete(self) -> bool:
+        """Whether the cache has all that is wanted."""
+        return self.piece.end == self.question.highest
+
+    @property
     def whole(self) -> bool:
         """Whether all that is wanted was read."""
-        return self.piece.whole and self.reached >= self.piece.end
+        return self.complete and self.reached >= self.piece.end
 
 
 def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> CacheQuestion | None:

@@ -1,4 +1,4 @@
-"""What a report needs of the lines in the cache: which times are there, and slices of them."""
+"""What a report needs of the lines in the cache: slices of them, and what they tell of."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from attrs import frozen
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import CachedSite, LogTransaction
-from monrest.logs.days import ceil, floor
-from monrest.logs.importer import DRIFT
+from monrest.logs.cache_records import LogTransaction
+from monrest.logs.cached_piece import CachedPiece
 from monrest.logs.line import service_of
-from monrest.logs.source import FEW_HOSTS, Texts, Wanted
+from monrest.logs.source import FEW_HOSTS, Wanted
 from monrest.logs.sql import fetched
 from monrest.logs.state_events import ObjectKey, TimedLine
 from monrest.store.tables import logcache_lines as lines
@@ -27,58 +26,6 @@ _HOST_DOWNTIME = "HOST DOWNTIME ALERT"
 _TRANSITION = "TIMEPERIOD TRANSITION: "
 
 
-@frozen(kw_only=True)
-class Piece:
-    """The time ``start <= time < end`` of a site's log, which the cache has for sure.
-
-    ``texts``: see ``Wanted``.
-    """
-
-    start: int
-    end: int
-    texts: Texts
-
-    def covers(self, wanted: Wanted) -> bool:
-        """Whether nothing is wanted beside it."""
-        return self.start <= wanted.since and wanted.until < self.end
-
-    def still(self, known: CachedSite | None, low: int) -> bool:
-        """Whether it has the lines from ``low`` on after all that happened meanwhile."""
-        if known is None or known.sure_from is None or known.covered_until is None:
-            return False
-        if known.sure_from > low or known.covered_until - DRIFT < self.end:
-            return False
-        return _whole_days(self.start, self.end, known, self.texts) == (self.start, self.end)
-
-
-def piece_of(known: CachedSite | None, wanted: Wanted, now: float) -> Piece | None:
-    """What of the wanted time the cache has for sure; None for nothing."""
-    if known is None or known.sure_from is None or known.covered_until is None:
-        return None
-    start = max(wanted.since, known.sure_from)
-    end = min(min(known.covered_until, int(now)) - DRIFT, wanted.until + 1)
-    start, end = _whole_days(start, end, known, wanted.texts)
-    return Piece(start=start, end=end, texts=wanted.texts) if start < end else None
-
-
-def _whole_days(start: int, end: int, known: CachedSite, texts: Texts) -> tuple[int, int]:
-    """A time without what compaction has removed too much of.
-
-    The first of equal alerts in a day stays, so a report may begin with any day; so does the
-    latest, so that the text of an outage is there at the end of a day.
-    """
-    compacted = known.compacted_until
-    if texts == "all":
-        return max(start, compacted), end
-    if texts == "latest":
-        start = max(start, min(known.firsts_until or 0, compacted))
-        if end < compacted:
-            end = floor(end)
-    if start < compacted:
-        start = min(ceil(start), compacted)
-    return start, end
-
-
 @frozen
 class Slice:
     """Lines in the order of the log, and the second that comes after them."""
@@ -88,7 +35,7 @@ class Slice:
 
 
 def slice_of(
-    site: str, piece: Piece, wanted: Wanted, low: int, most: int, *, named: bool
+    site: str, piece: CachedPiece, wanted: Wanted, low: int, most: int, *, named: bool
 ) -> LogTransaction[Slice | None]:
     """The next lines of a piece, from ``low`` on; None when the cache has them no more.
 
@@ -119,7 +66,9 @@ def slice_of(
     return work
 
 
-def objects_of(site: str, piece: Piece, wanted: Wanted) -> LogTransaction[list[ObjectKey] | None]:
+def objects_of(
+    site: str, piece: CachedPiece, wanted: Wanted
+) -> LogTransaction[list[ObjectKey] | None]:
     """The hosts and services of which a piece tells states; None when it is there no more."""
 
     def work(connection: Connection) -> list[ObjectKey] | None:
