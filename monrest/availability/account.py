@@ -14,7 +14,7 @@ from typing import Any
 from attrs import Factory, define, field, frozen
 
 from monrest.availability.day_parts import DayParts
-from monrest.availability.downtime_spans import DowntimeFlag, Downtimes
+from monrest.availability.downtime_flags import DowntimeFlag, DowntimeFlags
 from monrest.availability.periods import Span
 from monrest.logs.state_events import DowntimeEvent, Event, ObjectKey, StateEvent
 
@@ -100,7 +100,7 @@ class Availability:
     keys: Iterable[ObjectKey]
     rules: Rules
     bounds: Sequence[int] = ()
-    _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
+    _downtimes: DowntimeFlags[_Object] = field(init=False, factory=DowntimeFlags)
     _objects: Mapping[ObjectKey, _Object] = field(init=False)
     _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
     _coming: int = field(init=False, default=0)

@@ -20,7 +20,7 @@ from monrest.api.endpoint import (
 from monrest.api.lists import reselect, select, sparse
 from monrest.api.zones import zone_of
 from monrest.availability.chosen_objects import Scope, choose, in_hostgroup, in_servicegroup
-from monrest.availability.report import AVAILABILITY, OUTAGE, AccountReport, MadeAccount, made
+from monrest.availability.report import AVAILABILITY, OUTAGE, AccountAnswer, AccountReport, made
 from monrest.availability.report_arguments import ObjectKinds, asked
 from monrest.availability.report_columns import (
     ALL_TIMES,
@@ -80,7 +80,7 @@ def _handler(
 
 
 async def _single(
-    context: Context, request: RestRequest, found: MadeAccount, columns: tuple[Column, ...]
+    context: Context, request: RestRequest, found: AccountAnswer, columns: tuple[Column, ...]
 ) -> Answer:
     """The numbers of one object; of the first site when several have it."""
     if not found.records:

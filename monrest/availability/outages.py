@@ -12,7 +12,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from monrest.availability.account import Rules, words_of
-from monrest.availability.downtime_spans import DowntimeFlag, Downtimes
+from monrest.availability.downtime_flags import DowntimeFlag, DowntimeFlags
 from monrest.logs.state_events import DowntimeEvent, Event, ObjectKey, StateEvent
 
 _HOST_OUT = frozenset({1, 2})
@@ -60,7 +60,7 @@ class Outages:
     keys: Iterable[ObjectKey]
     rules: Rules
     with_downtimes: bool = True
-    _downtimes: Downtimes[_Object] = field(init=False, factory=Downtimes)
+    _downtimes: DowntimeFlags[_Object] = field(init=False, factory=DowntimeFlags)
     _objects: Mapping[ObjectKey, _Object] = field(init=False)
 
     def __attrs_post_init__(self) -> None:

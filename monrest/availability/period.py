@@ -18,6 +18,7 @@ from monrest.availability.account import ALWAYS, Period
 from monrest.availability.periods import Span
 from monrest.base.concurrency import sliced
 from monrest.livestatus.core_errors import ProtocolError
+from monrest.logs.line import DAY
 from monrest.logs.source import LogSource, Wanted
 from monrest.logs.state_events import transition
 from monrest.objectconfig.timeperiods import Anchor, DateRule, Timeperiod, TimeRanges
@@ -36,7 +37,6 @@ _EXCEPTIONS = (
 )
 _COLUMNS = ("name", "days", "exclusions", *_EXCEPTIONS)
 _MOST_DAYS = 40_000
-_DAY = 86400
 
 
 class PeriodUnreadableError(Exception):
@@ -75,7 +75,7 @@ async def period_of(
         return Period(changes=sorted(changes, key=lambda one: one[0]))
     if "days" not in columns:
         raise PeriodUnreadableError("the core does not tell when the time period holds")
-    if span.seconds > _MOST_DAYS * _DAY:
+    if span.seconds > _MOST_DAYS * DAY:
         raise PeriodUnreadableError(f"expected at most {_MOST_DAYS} days")
     try:
         intervals = await sliced(_intervals(name, records, span, zone, {}), clock)

@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from monrest.logs.line import DAY
+
 MONDAY, SUNDAY = 1, 0
 """First days of the week, as the option ``first_day_of_week`` says them."""
 
@@ -75,8 +77,6 @@ class _Calendar:
 
 _Range: TypeAlias = Callable[[_Calendar], Span]
 
-_DAY = 86400
-
 
 def _last(seconds: int) -> _Range:
     return lambda calendar: Span(calendar.now - seconds, calendar.now)
@@ -84,13 +84,13 @@ def _last(seconds: int) -> _Range:
 
 NAMED: dict[str, _Range] = {
     "today": lambda one: one.until_now(one.today),
-    "last24hours": _last(_DAY),
+    "last24hours": _last(DAY),
     "yesterday": lambda one: one.days(one.today - timedelta(days=1), one.today),
     "thisweek": lambda one: one.until_now(one.week),
-    "last7days": _last(7 * _DAY),
+    "last7days": _last(7 * DAY),
     "lastweek": lambda one: one.days(one.week - timedelta(days=7), one.week),
     "thismonth": lambda one: one.until_now(one.month(0)),
-    "last31days": _last(31 * _DAY),
+    "last31days": _last(31 * DAY),
     "lastmonth": lambda one: one.days(one.month(1), one.month(0)),
     "thisyear": lambda one: one.until_now(one.today.replace(month=1, day=1)),
     "lastyear": lambda one: one.days(

@@ -154,7 +154,7 @@ async def _of_site(
 
 
 @frozen
-class MadeAccount:
+class AccountAnswer:
     """The records of all sites in the order of the answer, and the sites without any."""
 
     records: list[AccountRecord]
@@ -181,7 +181,7 @@ async def made(
     report: AccountReport,
     asked: ReportArguments,
     chosen: ChosenObjects,
-) -> MadeAccount:
+) -> AccountAnswer:
     """Ask all sites at once; raise SitesFailed when none of those with objects answered."""
     began = context.clock.seconds()
     states = on_sites(context, chosen)
@@ -220,4 +220,4 @@ async def made(
             raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
         raise all_sites_failed(failed)
     records = await sliced(_merged(parts), context.clock)
-    return MadeAccount(records, failed, context.clock.seconds() - began)
+    return AccountAnswer(records, failed, context.clock.seconds() - began)

@@ -20,6 +20,7 @@ from monrest.availability.periods import DEFAULT, Span, UnknownPeriodError, name
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.base.values import Parameters
+from monrest.logs.line import DAY
 from monrest.query.model import Condition, FilterTree, Group, Query, Ref
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.scan import printable
@@ -40,7 +41,6 @@ _RULES = (
 _OF_REQUEST = frozenset({"columns", "backend", "backends", "headers", "pretty", "background"})
 _WRONG = "error during request"
 _BACKTRACK = 4
-_DAY = 86400
 _ASSUMED_HOST = {0: None, -1: CURRENT, 3: 0, 4: 1, 5: 2}
 _ASSUMED_SERVICE = {0: None, -1: CURRENT, 6: 0, 7: 3, 8: 1, 9: 2}
 
@@ -110,7 +110,7 @@ def asked(
     return ReportArguments(
         kind=kind if single else reader.kind(kind),
         span=span,
-        since=max(span.start - reader.backtrack() * _DAY, 0),
+        since=max(span.start - reader.backtrack() * DAY, 0),
         with_downtimes=reader.flag("withdowntimes", default=True),
         soft=reader.flag("includesoftstates", default=False),
         not_running=not reader.flag("assumestatesduringnotrunning", default=True),

@@ -19,11 +19,19 @@ from monrest.api.endpoint import Context, Parameter
 from monrest.base.concurrency import sliced
 from monrest.base.row_store import RowStore
 from monrest.base.truth import flag
-from monrest.base.values import Document, RestRequest, Row, Rows, SiteProblem, nobody_follows
+from monrest.base.values import (
+    Capabilities,
+    Document,
+    RestRequest,
+    Row,
+    Rows,
+    SiteProblem,
+    nobody_follows,
+)
 from monrest.livestatus.core_errors import LivestatusError
-from monrest.logs.line import DAY
 from monrest.logs.patience import asked_in_time, require_answers
 from monrest.logs.reading import CachedPart, CacheQuestion
+from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
 from monrest.query.lines import FEW, Lines, SiteLines
 from monrest.query.model import CoreFilter, Every, FilterTree, Pushed, Test
@@ -189,17 +197,17 @@ class LogReading:
         self, site: Site, planned: SitePlan, lines: SiteLines, low: int | None
     ) -> None:
         """The lines from ``low`` on, None for all."""
-        pushed = planned.pushed
-        icinga = site.capabilities is not None and site.capabilities.kind == "icinga2"
+        pushed, capabilities = planned.pushed, site.capabilities
+        assert capabilities is not None
         if pushed.limit is not None and pushed.limit <= self.most:
-            asked = pushed if low is None else _between(pushed, low, None, icinga=icinga)
+            asked = pushed if low is None else _between(pushed, low, None, capabilities)
             await self._take(site, lines, planned, await site.ask(asked, self.shape.columns))
             return
         planned = evolve(planned, pushed=evolve(pushed, sort=(), limit=None))
         slices = _Slices(self.lowest if low is None else low, self.highest, self.now)
         while not slices.ended:
             limit = self.most + 1 if slices.divisible else None
-            asked = _between(planned.pushed, slices.low, slices.high, icinga=icinga)
+            asked = _between(planned.pushed, slices.low, slices.high, capabilities)
             rows = await site.ask(evolve(asked, limit=limit), self.shape.columns)
             if limit is not None and len(rows) >= limit:
                 slices.shorten(self._span(rows))
@@ -288,13 +296,8 @@ class _Slices:
             self._seconds *= 2
 
 
-def _between(pushed: Pushed, low: int, high: int | None, *, icinga: bool) -> Pushed:
+def _between(pushed: Pushed, low: int, high: int | None, capabilities: Capabilities) -> Pushed:
     """The same question for the lines with ``low <= time < high``."""
-    bounds = [Test("time", ">=", str(low))]
-    if high is not None:
-        bounds.append(Test("time", "<", str(high)))
-    if icinga:
-        # Files are chosen by their first line against the last lower bound of the query.
-        bounds.append(Test("time", ">=", str(max(0, low - DAY))))
     given = () if pushed.filter is None else (pushed.filter,)
-    return evolve(pushed, filter=Every((*given, *bounds)))
+    end = () if high is None else (Test("time", "<", str(high)),)
+    return evolve(pushed, filter=Every((*given, *lines_from(low, capabilities, *end))))

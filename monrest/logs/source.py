@@ -13,7 +13,7 @@ from attrs import frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
-from monrest.logs.line import in_order
+from monrest.logs.line import DAY, in_order
 from monrest.logs.state_events import TimedLine
 from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
 from monrest.query.portable import pushability
@@ -25,7 +25,6 @@ from monrest.sites.site import Site
 MOST_LINES = 20_000
 """Lines of a slice, unless a single second has more."""
 
-_DAY = 86400
 _LONGEST = 1 << 31
 FEW_HOSTS = 20
 """Hosts up to which a log is asked for their lines alone."""
@@ -86,7 +85,7 @@ class CoreLog:
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """See ``LogSource``."""
         # Starts and stops of the core count for whoever sees the object.
-        site, low, seconds = openly(site), wanted.since, _DAY
+        site, low, seconds = openly(site), wanted.since, DAY
         await site.verdict()
         assert site.capabilities is not None
         chosen = _chosen(wanted, site.capabilities)
@@ -108,17 +107,23 @@ CORES = CoreLog()
 """The cores themselves, without a cache."""
 
 
+def lines_from(low: int, capabilities: Capabilities, *end: Test) -> tuple[Test, ...]:
+    """The conditions for lines from ``low`` on up to an ``end``; others of the time go before."""
+    tests = (Test("time", ">=", str(low)), *end)
+    if capabilities.kind != "icinga2":
+        return tests
+    # Files are chosen by their first line against the last lower bound of the query.
+    return *tests, Test("time", ">=", str(max(0, low - DAY)))
+
+
 def _pushed(
     low: int, high: int, chosen: CoreFilter, limit: int | None, capabilities: Capabilities
 ) -> Pushed:
-    tests: list[CoreFilter] = [Test("time", ">=", str(low)), Test("time", "<=", str(high)), chosen]
-    if capabilities.kind == "icinga2":
-        # Files are chosen by their first line against the last lower bound of the query.
-        tests.append(Test("time", ">=", str(max(0, low - _DAY))))
+    times = lines_from(low, capabilities, Test("time", "<=", str(high)))
     return Pushed(
         table="log",
         columns=("time", "message"),
-        filter=Every(tuple(tests)),
+        filter=Every((*times, chosen)),
         limit=limit,
         waits_long=True,
     )

@@ -20,7 +20,7 @@ class DowntimeFlag:
 
 
 @define(eq=False)
-class Downtimes(Generic[T]):
+class DowntimeFlags(Generic[T]):
     """The flags of all objects; ``objects`` are what a report knows of each, by key."""
 
     objects: dict[ObjectKey, T] = field(init=False, factory=dict)
