@@ -3,6 +3,7 @@
 Every answer is right or names the site that has failed. Nothing is lost and nothing is done twice.
 """
 
+import contextlib
 import itertools
 import os
 import signal
@@ -297,30 +298,56 @@ def test_a_connection_that_a_living_core_drops_costs_nothing(both, mortal, kind)
             assert response.json == warm.json
 
 
+def status_of(process):
+    """The state letter and the parent of a process, as /proc/PID/stat has them."""
+    text = Path(f"/proc/{process}/stat").read_text()
+    letter, parent = text.rpartition(")")[2].split()[:2]
+    return letter, int(parent)
+
+
 def family(process):
-    """A process and all that it has started."""
-    found, left = [], [process]
-    while left:
-        one = left.pop()
-        found.append(one)
-        for children in Path(f"/proc/{one}/task").glob("*/children"):
-            left += map(int, children.read_text().split())
+    """A process and all that it has started, zombies left out."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            letter, parent = status_of(folder.name)
+            if letter != "Z":
+                parents.setdefault(parent, []).append(int(folder.name))
+    found = [process]
+    for one in found:
+        found += parents.get(one, [])
     return found
+
+
+def stand_still(process, stopped):
+    """Stop a process and all that it has started; ``stopped`` gains each before it is stopped.
+
+    A process may start another one until it stands, so that the family is looked at again.
+    """
+
+    def all_stand():
+        for one in family(process):
+            with contextlib.suppress(OSError):
+                if status_of(one)[0] not in "TZ":
+                    stopped.add(one)
+                    os.kill(one, signal.SIGSTOP)
+                    return False
+        return True
+
+    until(all_stand, "the core stands still")
 
 
 @pytest.mark.parametrize("kind", ["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)])
 def test_a_core_that_stands_still_holds_nobody(made, tmp_path, ready, other, kind):
     core = ready(CORES[kind](tmp_path))
-    stopped = []
+    stopped = set()
     try:
         daemon = made([other, site("s1", f"unix:{core.socket}", timeout=600.0)], sections=OFF)
         daemon.start()
         with daemon.client() as client:
             path = "/hosts?columns=name,peer_key"
             assert not has_failed(client.get(path))
-            stopped = family(core.process.pid)
-            for one in stopped:
-                os.kill(one, signal.SIGSTOP)
+            stand_still(core.process.pid, stopped)
             for _ in range(3):
                 found = client.get(path)
                 assert found.status == 200
