@@ -10,9 +10,9 @@ from attrs import evolve, frozen
 from monrest.accounts.keys import ApiKey, check_number
 from monrest.accounts.rights import is_read_only
 from monrest.accounts.roles import grantable
-from monrest.accounts.usernames import UserNames
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.fields import Flag, Text
+from monrest.accounts.usernames import UserField, UserNames
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.fields import Flag, NameList, Text
 from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden, NotFound
@@ -30,7 +30,16 @@ from monrest.config.check import full_role
 from monrest.query.parse import RESERVED
 from monrest.query.scan import UNPRINTABLE
 
-_MOST_ROLES = 100
+
+def _known(parameter: str, name: str) -> None:
+    if full_role(name) not in ROLES:
+        short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
+        raise BadRequest(
+            "unknown role",
+            f"{parameter}: {full_role(name)[:80]!r}: expected names out of {short}",
+        )
+
+
 _COMMENT = Text(
     "comment",
     "what the key is for",
@@ -38,8 +47,24 @@ _COMMENT = Text(
     refused=UNPRINTABLE,
     expected=("up to {longest} characters without control characters",) * 3,
 )
+_ROLES = NameList(
+    "roles",
+    "all that the key may give, repeatable or a list; roles that you do not hold are left out, and "
+    "no role at all when the list is empty",
+    most=100,
+    check=_known,
+    number="at most {most} names",
+    title="too many roles",
+)
+_USERNAME = UserField("username", "whose key it is; needs the role admin")
 _SUPERUSER = Flag("superuser", "1: a key of nobody, which acts for any user; needs the role admin")
-_LONGEST_ROLES = 10_000
+_FORCE_USER = UserField(
+    "force_user",
+    "the only user for whom a superuser key acts, with the roles of the key if it has any; needs "
+    "the role admin",
+)
+_CREATION = (_COMMENT, _ROLES, _USERNAME, _SUPERUSER, _FORCE_USER)
+_PARAMETERS = tuple(one.name for one in _CREATION)
 
 COLUMNS = (
     Column("comment", "string", "", "what the key is for"),
@@ -206,9 +231,9 @@ def _read(request: RestRequest) -> _Asked:
     return _Asked(
         comment=_COMMENT.read(_single(given, "comment")),
         superuser=bool(_SUPERUSER.read(_single(given, "superuser"))),
-        username=_single(given, "username"),
-        force_user=_single(given, "force_user"),
-        roles=_roles(given["roles"]) if "roles" in given else None,
+        username=_USERNAME.read(_single(given, "username")),
+        force_user=_FORCE_USER.read(_single(given, "force_user")),
+        roles=tuple(map(full_role, _ROLES.read(given["roles"]))) if "roles" in given else None,
     )
 
 
@@ -218,37 +243,6 @@ def _single(given: Mapping[str, list[str]], name: str) -> str:
         raise BadRequest("too many values", f"{name}: expected one value, got {len(values)}")
     return values[0].strip()
 
-
-def _roles(values: list[str]) -> tuple[str, ...]:
-    if sum(map(len, values)) > _LONGEST_ROLES or len(values) > _MOST_ROLES:
-        raise BadRequest("too many roles", f"roles: expected at most {_MOST_ROLES} names")
-    names = [name.strip() for value in values for name in value.split(",")]
-    roles = tuple(full_role(name) for name in names if name)
-    unknown = next((role for role in roles if role not in ROLES), None)
-    if unknown is not None:
-        short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
-        raise BadRequest("unknown role", f"roles: {unknown[:80]!r}: expected names out of {short}")
-    return roles
-
-
-_CREATION = (
-    _COMMENT.parameter(),
-    Parameter(
-        name="roles",
-        description="all that the key may give, repeatable or a list; roles that you do not hold "
-        "are left out, and no role at all when the list is empty",
-        type="list",
-        limit=f"{_MOST_ROLES} names",
-    ),
-    Parameter(name="username", description="whose key it is; needs the role admin"),
-    _SUPERUSER.parameter(),
-    Parameter(
-        name="force_user",
-        description="the only user for whom a superuser key acts, with the roles of the key if "
-        "it has any; needs the role admin",
-    ),
-)
-_PARAMETERS = tuple(one.name for one in _CREATION)
 
 _CREATED = (
     Column("file", "string", "", "where the key is kept: table and record in the database"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monrest.accounts.attempts import WRONG, is_right, nobody
 from monrest.accounts.sessions import Session, cookie_of, hashed_id
-from monrest.accounts.usernames import UserNames
+from monrest.accounts.usernames import UserField, UserNames
 from monrest.api.csrf import check_page
 from monrest.api.endpoint import Context, Endpoint, Parameter
 from monrest.base.audit import audit
@@ -12,7 +12,8 @@ from monrest.base.errors import BadRequest, Forbidden, TooManyRequests, Unavaila
 from monrest.base.values import Answer, Caller, Column, Document, RestRequest
 from monrest.query.parse import RESERVED
 
-_NAMES = ("login", "username")
+_LOGIN = UserField("login", "name of the user, or `username`", required=True)
+_NAMES = (_LOGIN.name, "username")
 _PASSWORD = "password"  # noqa: S105  the parameter's name
 
 
@@ -109,7 +110,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=login,
         shape="object",
         parameters=(
-            Parameter(name="login", description="name of the user, or `username`", required=True),
+            _LOGIN,
             Parameter(name=_PASSWORD, description="password of the user", required=True),
         ),
         columns=(

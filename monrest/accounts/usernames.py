@@ -11,6 +11,7 @@ from typing import Any
 import re2
 from attrs import define, field, frozen
 
+from monrest.api.fields import AS_IT_IS, Reading, Text
 from monrest.base.errors import BadRequest
 from monrest.base.values import INTERNAL
 from monrest.config import AuthConfig
@@ -27,6 +28,20 @@ class UserName:
 
     name: str
     original: str
+
+
+@frozen(kw_only=True)
+class UserField(Text):
+    """A parameter that names a user, empty for none."""
+
+    longest: int = LONGEST
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
+        """Give the value."""
+        text = str(value or "").strip()
+        if text:
+            check(text, f"{at.where}{self.name}")
+        return text
 
 
 @define(eq=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import TypeAlias
 from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint, Handler
+from monrest.api.endpoint import SITE_PARAMETERS, TIMEOUT, Context, Endpoint, Handler
 from monrest.api.instances import for_instance, selected, visited_of
 from monrest.api.router import Match, Router
 from monrest.api.visibility import visible_sites
@@ -21,9 +20,6 @@ from monrest.sites.site import Hurry
 
 _OF_SITES = SITE_PARAMETERS[0]
 _BACKGROUND = "background"
-_TIMEOUT = SITE_PARAMETERS[1].name
-_SHORTEST, _LONGEST = 0.1, 300
-_SECONDS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?")
 _MOST_WARNINGS = 10
 _PLAIN = " !\"#$&'()*+,/:<=>?@[\\]^`{|}"
 """Signs that a header shows as they are, beside letters and digits; ``;`` separates warnings."""
@@ -148,7 +144,7 @@ def waiting_for(request: RestRequest, endpoint: Endpoint) -> tuple[float | None,
     """
     reads = _OF_SITES in endpoint.parameters and not endpoint.changes
     taken = tuple(
-        pair for pair in (request.parameters if reads else request.query) if pair[0] == _TIMEOUT
+        pair for pair in (request.parameters if reads else request.query) if pair[0] == TIMEOUT.name
     )
     if not taken:
         return None, request
@@ -158,15 +154,7 @@ def waiting_for(request: RestRequest, endpoint: Endpoint) -> tuple[float | None,
         query=tuple(pair for pair in request.query if pair not in taken),
         form=tuple(pair for pair in request.form if not reads or pair not in taken),
     )
-    text = taken[-1][1].strip()
-    if not text:
-        return None, direct
-    if not _SECONDS.fullmatch(text) or not _SHORTEST <= float(text) <= _LONGEST:
-        raise BadRequest(
-            "error during request",
-            f"timeout: expected seconds from {_SHORTEST} to {_LONGEST}, such as 2 or 0.5",
-        )
-    return float(text), direct
+    return TIMEOUT.asked(taken), direct
 
 
 def spelled(warnings: Sequence[str]) -> str:

@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
+from monrest.api.fields import Field, ParameterType, Seconds
 from monrest.base.clock import WallClock
 from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, Answer, Column, Identity, RestRequest
+from monrest.query.columns import MOST_CALLS, MOST_ITEMS, MOST_NESTED, MOST_TEXT
 from monrest.query.functions import Moment
+from monrest.query.parse import MOST_DIGITS, MOST_NAME, MOST_SORT_KEYS
+from monrest.query.q import MOST_BRACKETS, MOST_CONDITIONS
+from monrest.query.q import MOST_TEXT as MOST_Q
+from monrest.query.regex import MOST_PATTERN
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
@@ -136,16 +142,11 @@ METHOD_ORDER: tuple[Method, ...] = ("GET", "POST", "PATCH", "DELETE")
 """The order of methods in listings and in the Allow header."""
 
 
-ParameterType: TypeAlias = Literal[
-    "string", "integer", "number", "boolean", "time", "list", "object"
-]
-
-
 @frozen(kw_only=True)
 class Parameter:
-    """A parameter of one endpoint beside the common ones of every list.
+    """A parameter that no ``Field`` reads, such as a part of a query.
 
-    ``limit`` says how much of it is taken: bounds, words, lengths; empty for no limit of its own.
+    ``limit`` says how much of it its reader takes; empty for no limit of its own.
     """
 
     name: str
@@ -155,31 +156,63 @@ class Parameter:
     limit: str = ""
 
 
-LIST_PARAMETERS = (
+DeclaredParameter: TypeAlias = Parameter | Field
+"""A parameter of one endpoint, or a common one."""
+
+LIST_PARAMETERS: tuple[DeclaredParameter, ...] = (
     Parameter(
         name="columns",
         description="comma list of columns, renames, calculations and functions; default: all",
+        limit=f"{MOST_ITEMS} items, {MOST_CALLS} functions, {MOST_NESTED} nested, "
+        f"{MOST_TEXT} characters",
     ),
-    Parameter(name="<column>[<op>]", description="filter, for example `state[ne]=0`; repeatable"),
-    Parameter(name="q", description="filter in the query language"),
-    Parameter(name="sort", description="comma list of columns, descending with `-` in front"),
-    Parameter(name="limit", description="maximum number of rows", type="integer"),
-    Parameter(name="offset", description="number of rows to skip", type="integer"),
-    Parameter(name="headers", description="0 leaves out the first line of CSV", type="integer"),
+    Parameter(
+        name="<column>[<op>]",
+        description="filter, for example `state[ne]=0`; repeatable",
+        limit=f"{MOST_CONDITIONS} conditions, names of {MOST_NAME} characters, "
+        f"patterns of {MOST_PATTERN} bytes",
+    ),
+    Parameter(
+        name="q",
+        description="filter in the query language",
+        limit=f"{MOST_Q} characters, {MOST_CONDITIONS} conditions, {MOST_BRACKETS} nested brackets",
+    ),
+    Parameter(
+        name="sort",
+        description="comma list of columns, descending with `-` in front",
+        limit=f"{MOST_SORT_KEYS} keys, {MOST_TEXT} characters",
+    ),
+    Parameter(
+        name="limit",
+        description="maximum number of rows",
+        type="integer",
+        limit=f"{MOST_DIGITS} digits",
+    ),
+    Parameter(
+        name="offset",
+        description="number of rows to skip",
+        type="integer",
+        limit=f"{MOST_DIGITS} digits",
+    ),
+    Parameter(name="headers", description="0 leaves out the first line of CSV", type="boolean"),
 )
 """What every list takes."""
 
 OBJECT_PARAMETERS = LIST_PARAMETERS[:1]
 """What every single object takes."""
 
-SITE_PARAMETERS = (
+TIMEOUT = Seconds(
+    "timeout",
+    "seconds; sites that have not answered by then are named as failed beside the others' rows; "
+    "default: the time-out of each site",
+    least=0.1,
+    most=300,
+    title="error during request",
+)
+
+SITE_PARAMETERS: tuple[DeclaredParameter, ...] = (
     Parameter(name="backends", description="comma list of sites by id, name or section"),
-    Parameter(
-        name="timeout",
-        description="seconds, from 0.1 to 300; sites that have not answered by then are named as "
-        "failed beside the others' rows; default: the time-out of each site",
-        type="number",
-    ),
+    TIMEOUT,
 )
 """What every resource takes that asks cores, unless the path selects sites."""
 
@@ -208,7 +241,7 @@ class Endpoint:
     methods: tuple[Method, ...] = ("GET",)
     text: str = ""
     shape: Literal["list", "object"] = "list"
-    parameters: tuple[Parameter, ...] = (*LIST_PARAMETERS, *SITE_PARAMETERS)
+    parameters: tuple[DeclaredParameter, ...] = (*LIST_PARAMETERS, *SITE_PARAMETERS)
     columns: tuple[Column, ...] = ()
     schema: TableSchema | None = field(default=None, eq=False)
     roles: tuple[str, ...] = ()

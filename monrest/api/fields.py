@@ -11,21 +11,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, tzinfo
 from math import floor, isfinite
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import orjson
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from monrest.api import csrf
-from monrest.api.endpoint import Parameter, ParameterType
 from monrest.base import truth
 from monrest.base.errors import BadRequest
-from monrest.base.values import RestRequest
+from monrest.base.values import Parameters, RestRequest
 from monrest.query.functions import Moment
 from monrest.query.parse import RESERVED
 from monrest.query.scan import printable
 from monrest.query.times import parse_time
 from monrest.store.storable import require_storable
+
+ParameterType: TypeAlias = Literal[
+    "string", "integer", "number", "boolean", "time", "list", "object"
+]
 
 SITES = ("backend", "backends")
 NUL = re.compile("\0")
@@ -41,7 +44,8 @@ _LATEST_DATE = 253_402_128_000
 _LAST_SECOND = 253_402_300_799
 """The end of the year 9999, the last that calendars know."""
 
-_MOST_DIGITS = 9
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 # -------------------------------------------------------------------- kinds of fields
 
@@ -62,16 +66,20 @@ AS_IT_IS = Reading()
 
 @frozen
 class Field(ABC):
-    """One field of a record; ``needed`` says what is expected where nothing would be wrong.
+    """A field of a record or a parameter of an endpoint, with the one reader of its values.
 
-    ``title`` is the message of errors where it does not name the field.
+    ``needed`` says what is expected where nothing would be wrong. ``title`` is the message of
+    errors where it does not name the field.
     """
 
     name: str
-    help: str
+    description: str
     type: ParameterType = field(default="string", kw_only=True)
     needed: str = field(default="", kw_only=True)
     title: str = field(default="", kw_only=True)
+    required: bool = field(
+        default=Factory(lambda one: bool(one.needed), takes_self=True), kw_only=True
+    )
 
     @abstractmethod
     def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
@@ -82,15 +90,13 @@ class Field(ABC):
         """The limit as the reference page shows it."""
         return ""
 
-    def parameter(self) -> Parameter:
-        """Give what an endpoint declares that takes the field."""
-        return Parameter(
-            name=self.name,
-            description=self.help,
-            type=self.type,
-            required=bool(self.needed),
-            limit=self.limit,
-        )
+    def asked(self, parameters: Parameters) -> Any:
+        """Give what the last parameter of this name says; one that is empty says nothing."""
+        value = None
+        for name, text in parameters:
+            if name == self.name:
+                value = text
+        return self.read(value if value and not value.isspace() else None)
 
     def wrong(self, at: Reading, expected: str) -> BadRequest:
         """Make the error that names the field and what was expected."""
@@ -176,6 +182,7 @@ class Number(Field):
     most: int
     default: int = 0
     words: bool = False
+    expected: str = "a number from {least} to {most}"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> int:
         """Give the value."""
@@ -184,20 +191,44 @@ class Number(Field):
             number = self.default
         elif isinstance(value, str):
             text = value.strip()
-            if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+            if _WHOLE.fullmatch(text):
                 number = int(text)
             elif self.words:
                 number = truth.truth(text)
         elif isinstance(value, (bool, int)) or (isinstance(value, float) and value.is_integer()):
             number = int(value)
         if number is None or not self.least <= number <= self.most:
-            raise self.wrong(at, f"a number from {self.least} to {self.most}")
+            raise self.wrong(at, self.expected.format(least=self.least, most=self.most))
         return int(number)
 
     @property
     def limit(self) -> str:
         """The bounds."""
         return f"{self.least} to {self.most}"
+
+
+@frozen(kw_only=True)
+class Seconds(Field):
+    """A number of seconds, with a fraction or without; nothing is None."""
+
+    type: ParameterType = "number"
+
+    least: float
+    most: float
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> float | None:
+        """Give the value."""
+        if value is None:
+            return None
+        text = str(value).strip()
+        if not _SECONDS.fullmatch(text) or not self.least <= float(text) <= self.most:
+            raise self.wrong(at, f"seconds from {self.limit}, such as 2 or 0.5")
+        return float(text)
+
+    @property
+    def limit(self) -> str:
+        """The bounds."""
+        return f"{self.least:g} to {self.most:g}"
 
 
 @frozen(kw_only=True)
@@ -244,17 +275,17 @@ class NameList(Field):
         items = value.split(",") if isinstance(value, str) else [] if value is None else value
         if not isinstance(items, list):
             raise self.wrong(at, self.kind)
-        if len(items) > self.most:
-            raise self.wrong(at, self.number.format(most=self.most))
-        found: dict[str, None] = {}
-        for item in items:
+        found: list[str] = []
+        for item in items if items != [""] else ():
             names = self.item(item)
             if names is None:
                 raise self.wrong(at, self.kind)
             for name in filter(None, names):
                 self.check(f"{at.where}{self.name}", name)
-                found[name] = None
-        return sorted(found) if self.ordered else list(found)
+                found.append(name)
+                if len(found) > self.most:
+                    raise self.wrong(at, self.number.format(most=self.most))
+        return sorted(set(found)) if self.ordered else list(dict.fromkeys(found))
 
     @property
     def limit(self) -> str:
@@ -325,15 +356,14 @@ class Fields:
 
     def record(self, given: Mapping[str, Any], present: Moment | None = None) -> dict[str, Any]:
         """Give a whole record as it is stored, with defaults for what was left out."""
-        at = Reading(present=present)
         record = {name: value for name, value in given.items() if name not in self.computed}
-        record |= {one.name: one.read(record.get(one.name), at) for one in self.declared}
+        record |= self.values(record, Reading(present=present))
         require_storable(record, self.longest)
         return record
 
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Give what an endpoint declares that takes all of them."""
-        return tuple(one.parameter() for one in self.declared)
+    def values(self, given: Mapping[str, Any], at: Reading = AS_IT_IS) -> dict[str, Any]:
+        """Give the value of each declared field."""
+        return {one.name: one.read(given.get(one.name), at) for one in self.declared}
 
 
 def fields_of(request: RestRequest) -> dict[str, Any]:

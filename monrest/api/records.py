@@ -19,10 +19,10 @@ from monrest.api.endpoint import (
     LIST_PARAMETERS,
     OBJECT_PARAMETERS,
     Context,
+    DeclaredParameter,
     Endpoint,
     Handler,
     Method,
-    Parameter,
 )
 from monrest.api.fields import Fields, fields_of
 from monrest.api.lists import local_schema, reselect, sparse
@@ -176,9 +176,9 @@ class Records(ABC, Generic[T]):
     created: str
     create_roles: tuple[str, ...] = ()
     write_roles: tuple[str, ...] = ()
-    list_parameters: tuple[Parameter, ...] = LIST_PARAMETERS
-    further_parameters: tuple[Parameter, ...] = ()
-    create_parameters: tuple[Parameter, ...] = ()
+    list_parameters: tuple[DeclaredParameter, ...] = LIST_PARAMETERS
+    further_parameters: tuple[DeclaredParameter, ...] = ()
+    create_parameters: tuple[DeclaredParameter, ...] = ()
     texts: Mapping[str, str] = field(factory=dict)
 
     # ---------------------------------------------------------------- what a family says
@@ -306,7 +306,7 @@ class Records(ABC, Generic[T]):
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Declare the six of them."""
         columns = self.shown or self.columns
-        parameters = (*self.fields.parameters(), *self.further_parameters)
+        parameters = (*self.fields.declared, *self.further_parameters)
         everything = Endpoint(
             path=self.path,
             description=self.summary,

@@ -13,8 +13,8 @@ from monrest.api.endpoint import (
     OBJECT_PARAMETERS,
     SITE_PARAMETERS,
     STATISTICS_PARAMETERS,
+    DeclaredParameter,
     Endpoint,
-    Parameter,
 )
 from monrest.base.values import Column
 from monrest.commands.describe import INTRODUCTION, arguments_text, marked
@@ -181,7 +181,7 @@ def _command(one: Command) -> tuple[str, ...]:
     return marked(one), arguments_text(one), one.description, needed(one.permission, kind)
 
 
-def _parameters(parameters: Sequence[Parameter]) -> str:
+def _parameters(parameters: Sequence[DeclaredParameter]) -> str:
     limits = any(one.limit for one in parameters)
     return _table(
         ("Parameter", "Type", *(("Limit",) if limits else ()), "Meaning"),

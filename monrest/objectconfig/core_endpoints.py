@@ -17,9 +17,9 @@ from monrest.api.endpoint import (
     OBJECT_PARAMETERS,
     SITE_PARAMETERS,
     Context,
+    DeclaredParameter,
     Endpoint,
     Handler,
-    Parameter,
 )
 from monrest.api.lists import local_schema, select
 from monrest.base.concurrency import shielded
@@ -322,7 +322,7 @@ def _endpoint(
     handler: Handler,
     columns: tuple[Column, ...],
     text: str,
-    parameters: tuple[Parameter, ...] = (),
+    parameters: tuple[DeclaredParameter, ...] = (),
 ) -> Endpoint:
     return Endpoint(
         path=path,

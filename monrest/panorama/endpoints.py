@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from monrest.accounts.rights import is_read_only
 from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint, Parameter
@@ -21,7 +21,7 @@ from monrest.panorama.model import Dashboard, Level
 
 _WIDTH = 100
 _TEXT = records.free_text(
-    "text", "what is told instead of its panels, may be empty", longest=100_000
+    "text", "what is told instead of its panels, may be empty", longest=100_000, required=True
 )
 
 COLUMNS = (
@@ -308,7 +308,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text="Needs read-write access. Again: with another text.",
         handler=halt,
         shape="object",
-        parameters=(evolve(_TEXT.parameter(), required=True),),
+        parameters=(_TEXT,),
         columns=_TOLD,
         structured=True,
     ),

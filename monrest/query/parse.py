@@ -41,8 +41,13 @@ MOST_SORT_KEYS = 500
 MOST_PARAMETER_TEXT = 1_048_576
 """Characters of all names and values of a request together."""
 
-_MOST_NAME = 4096
-_COUNT = re.compile(r"[0-9]{1,18}")
+MOST_NAME = 4096
+"""Characters of the name of a filter."""
+
+MOST_DIGITS = 18
+"""Digits of ``limit`` and ``offset``."""
+
+_COUNT = re.compile(rf"[0-9]{{1,{MOST_DIGITS}}}")
 _UNPRINTABLE_IN_Q = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -91,8 +96,8 @@ class _Options:
             if name == "q":
                 self._hold(name, parse_q(value))
             return
-        if len(name) > _MOST_NAME:
-            raise _wrong(name, f"at most {_MOST_NAME} characters are accepted in a name")
+        if len(name) > MOST_NAME:
+            raise _wrong(name, f"at most {MOST_NAME} characters are accepted in a name")
         condition = parse_parameter(name, value)
         if condition is not None:
             self._hold(name, condition)
@@ -116,7 +121,7 @@ class _Options:
         if not _COUNT.fullmatch(text):
             raise BadRequest(
                 "error during request",
-                f"{name} must be a non-negative integer of at most 18 digits"
+                f"{name} must be a non-negative integer of at most {MOST_DIGITS} digits"
                 if text.isascii() and text.isdigit()
                 else f"{name} must be a non-negative integer",
             )

@@ -2,44 +2,175 @@
 
 from __future__ import annotations
 
+import pkgutil
+import re
+from importlib import import_module
+
 import pytest
 
-from monrest.api.fields import NameList, Number, Reading, Text
+import monrest
+from monrest.api.endpoint import Parameter
+from monrest.api.fields import (
+    Choice,
+    Field,
+    Fields,
+    NameList,
+    Number,
+    Reading,
+    Ruled,
+    Seconds,
+    Text,
+)
 from monrest.base.errors import BadRequest
-from monrest.broadcasts.model import FIELDS as BROADCASTS
+from monrest.daemon.families import ENDPOINTS
 from monrest.daemon.reference import reference
-from monrest.downtimes.model import FIELDS as DOWNTIMES
-from monrest.reports.model import FIELDS as REPORTS
+from monrest.query.parse import parse_query
+from monrest.query.regex import compile_pattern
 from tests.table import each
 
-DECLARED = [one for family in (BROADCASTS, DOWNTIMES, REPORTS) for one in family.declared]
+
+def of_modules():
+    """All fields that a module declares, also those that no endpoint takes alone."""
+    for module in pkgutil.walk_packages(monrest.__path__, "monrest."):
+        if ".migrations" in module.name or module.name.endswith("__main__"):
+            continue
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, Field):
+                yield value
+            elif isinstance(value, Fields):
+                yield from value.declared
+
+
+TAKEN = list(dict.fromkeys(one for endpoint in ENDPOINTS for one in endpoint.parameters))
+FIELDS = [one for one in dict.fromkeys((*TAKEN, *of_modules())) if isinstance(one, Field)]
+LIMITED = [one for one in FIELDS if one.limit]
+
+
+# -------------------------------------------------------------------- fields
+
+
+def entries(number):
+    return [{"type": "day", "hour": 1, "minute": 1}] * number
+
+
+def rights(number):
+    return [{"type": "user", "name": ["x"], "perm": "ro"}] * number
+
+
+def addresses(number):
+    return ",".join(f"a{at}@example.org" for at in range(number))
+
+
+def names_of(number):
+    return [f"n{at}" for at in range(number)]
+
+
+MADE = {
+    "roles": lambda number: ["admin"] * number,
+    "comment": lambda number: "x" * number,
+    "schedule": entries,
+    "send_types": entries,
+    "permissions": rights,
+    "to": addresses,
+    "cc": addresses,
+}
+"""Values of fields that do not take everything, with as much in them as is asked for."""
 
 
 def bounds(one):
     """Values of a field that are just within its limit, and just beyond."""
-    if isinstance(one, Text):
-        return ["x" * one.longest], ["x" * (one.longest + 1)]
-    if isinstance(one, Number):
-        return [one.least, one.most], [one.least - 1, one.most + 1]
-    if isinstance(one, NameList):
-        names = [f"n{at}" for at in range(one.most + 1)]
-        return [names[1:], ",".join(names[1:])], [names, ",".join(names)]
-    return [], []
+    match one:
+        case Text():
+            return ["x" * one.longest], ["x" * (one.longest + 1)]
+        case Number():
+            return [one.least, one.most], [one.least - 1, one.most + 1]
+        case Seconds():
+            return [one.least, str(one.most)], [one.least - 0.01, one.most + 0.01]
+        case NameList():
+            names = MADE.get(one.name, names_of)(one.most + 1)
+            return [names[1:], ",".join(names[1:])], [names, ",".join(names)]
+        case Choice():
+            return list(one.words), [f"{one.words[0]}x", 1]
+        case Ruled():
+            most = int(one.most.split()[0])
+            return [MADE[one.name](most)], [MADE[one.name](most + 1)]
+    raise AssertionError(f"{one.name}: nothing is known of the limit of such a field")
 
 
-@each(("one",), [(one,) for one in DECLARED])
-def test_limits(one):
+@each("one", LIMITED, ids=lambda one: one.name)
+def test_fields(one):
     within, beyond = bounds(one)
     for value in within:
         one.read(value)
+    where = "" if isinstance(one, Ruled) else "in."
     for value in beyond:
         with pytest.raises(BadRequest) as caught:
-            one.read(value, Reading("in."))
-        assert caught.value.description.startswith(f"in.{one.name}: expected ")
+            one.read(value, Reading(where))
+        assert caught.value.description.startswith(f"{where}{one.name}: expected ")
+
+
+# -------------------------------------------------------------------- queries
+
+
+def functions(number):
+    return ",".join("lower(" * depth + "a" + ")" * depth for depth in spread(number, 400))
+
+
+def spread(number, over):
+    return [number // over + (at < number % over) for at in range(over)]
+
+
+QUERIES = {
+    ("columns", "items"): lambda number: [("columns", ",".join(names_of(number)))],
+    ("columns", "functions"): lambda number: [("columns", functions(number))],
+    ("columns", "nested"): lambda number: [("columns", f"{'lower(' * number}a{')' * number}")],
+    ("columns", "characters"): lambda number: [("columns", "a" * number)],
+    ("<column>[<op>]", "conditions"): lambda number: [(f"c{at}", "1") for at in range(number)],
+    ("<column>[<op>]", "names of characters"): lambda number: [("c" * number, "1")],
+    ("q", "characters"): lambda number: [("q", f"a = {'x' * (number - 4)}")],
+    ("q", "conditions"): lambda number: [("q", " and ".join(["a = 1"] * number))],
+    ("q", "nested brackets"): lambda number: [("q", f"{'(' * number}a = 1{')' * number}")],
+    ("sort", "keys"): lambda number: [("sort", ",".join(names_of(number)))],
+    ("sort", "characters"): lambda number: [("sort", "a" * number)],
+    ("limit", "digits"): lambda number: [("limit", "1" * number)],
+    ("offset", "digits"): lambda number: [("offset", "1" * number)],
+}
+"""Parameters of a query with as much in them as is asked for."""
+
+
+def read(name, what, number):
+    if what == "patterns of bytes":
+        compile_pattern("x" * number, ignore_case=True, parameter=f"{name}:")
+    else:
+        parse_query(tuple(QUERIES[name, what](number)))
+
+
+def of_queries():
+    for one in TAKEN:
+        if (
+            isinstance(one, Parameter)
+            and one.limit
+            and not one.name.startswith((":", "<attribute"))
+        ):
+            for part in one.limit.split(", "):
+                number = re.search("[0-9]+", part)[0]
+                yield one.name, " ".join(part.replace(number, "").split()), int(number)
+
+
+@each(("name", "what", "number"), sorted(set(of_queries())))
+def test_queries(name, what, number):
+    read(name, what, number)
+    with pytest.raises(BadRequest) as caught:
+        read(name, what, number + 1)
+    named = "c" if name == "<column>[<op>]" else name
+    assert caught.value.description.startswith(named) or what == "patterns of bytes"
+
+
+# -------------------------------------------------------------------- the page
 
 
 def test_the_reference_page_has_them():
     page = reference()
-    for one in DECLARED:
+    for one in TAKEN:
         if one.limit:
-            assert f"| `{one.name}` | {one.type} | {one.limit} |" in page
+            assert f"| `{one.name}` | {one.type} | {one.limit} |" in page, one
