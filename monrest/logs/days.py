@@ -117,13 +117,15 @@ def known(site: int) -> LogTransaction[dict[int, Day]]:
     return work
 
 
-def note(lease: UpdateLease, now: float, noted: Day) -> LogTransaction[None]:
-    """Note what became of a day."""
+def note(lease: UpdateLease, now: float, noted: Sequence[Day]) -> LogTransaction[None]:
+    """Note what became of some days."""
+    which = [one.day for one in noted]
+    values = [{"site": lease.id, **asdict(one)} for one in noted]
 
     def work(connection: Connection) -> None:
         records.hold(connection, lease, now)
-        connection.execute(delete(days).where(days.c.site == lease.id, days.c.day == noted.day))
-        connection.execute(days.insert().values(site=lease.id, **asdict(noted)))
+        connection.execute(delete(days).where(days.c.site == lease.id, days.c.day.in_(which)))
+        connection.execute(days.insert(), values)
 
     return work
 

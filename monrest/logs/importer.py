@@ -300,8 +300,7 @@ class _Run:
             else:
                 await self._store(found)
                 if low == wanted or low % DAY == 0:
-                    for day in range(floor(first - 1), floor(low) - DAY, -DAY):
-                        await self._compare(day, max(day, low))
+                    await self._close(low, first, silent=not found)
                     await self._write((), covered_from=low)
                     self.first = first = low
         if low < began:
@@ -325,6 +324,17 @@ class _Run:
         for day in due[:MOST_COMPARED]:
             await self._compare(day, max(day, known.covered_from), found.get(day))
 
+    async def _close(self, start: int, end: int, *, silent: bool) -> None:
+        """Compare days for the first time, newest first; ``silent`` ones are counted together."""
+        closed = range(floor(end - 1), floor(start) - DAY, -DAY)
+        if silent and len(closed) > 1:
+            told, had = await self._told(start, end), await self._counted(start, end)
+            if told is not None and not told and not had:
+                await self._note([self._day(day, told, had) for day in closed])
+                return
+        for day in closed:
+            await self._compare(day, max(day, start))
+
     async def _compare(self, day: int, start: int, before: Day | None = None) -> None:
         """Compare a day from ``start`` on; import it again where the core has more, and note it."""
         end = day + DAY
@@ -332,8 +342,12 @@ class _Run:
         if told is not None and told - had:
             await self._import(start, end)
             told, had = await self._told(start, end), await self._counted(start, end)
+        await self._note([self._day(day, told, had, before)])
+
+    def _day(self, day: int, told: Count | None, had: Count, before: Day | None = None) -> Day:
+        """What is known of a day: the lines that the core has told, those the cache ``had``."""
         since = self._since()
-        noted = Day(
+        return Day(
             day=day,
             lines=had.total(),
             missing=0 if told is None else (told - had).total(),
@@ -342,6 +356,8 @@ class _Run:
             since=since,
             settled=told is None or (before is not None and before.since != since),
         )
+
+    async def _note(self, noted: Sequence[Day]) -> None:
         await self.of.database.change(days.note(self.lease, self._now(), noted))
 
     async def _told(self, start: int, end: int) -> Count | None:

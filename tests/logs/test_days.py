@@ -82,6 +82,34 @@ def test_every_closed_day_is_compared_before_it_is_covered(core, database, clock
     assert not any(one.stats for one in core.asked[asked:])
 
 
+def test_silent_days_are_counted_together(core, database, clock):
+    """A year without lines is a question for each slice, and still every day of it is known."""
+    core.rows = [one for one in core.rows if one["time"] >= floor(NOW)]
+    old = floor(NOW) - 200 * DAY
+    core.write(old, ALERT)
+    done(importer(core, database, clock, first=365 * DAY).update())
+    found = known(database)
+    assert sorted(found) == list(range(floor(NOW) - 365 * DAY, floor(NOW), DAY))
+    assert {day for day, one in found.items() if one.lines} == {old}
+    assert {(one.missing, one.gone, one.since, one.settled) for one in found.values()} == {
+        (0, 0, 1, False)
+    }
+    assert len([one for one in core.asked if one.stats]) < 50
+    assert stored(database) == sorted(core.told())
+
+
+def test_a_silent_day_that_is_not_given(core, database, clock):
+    """The core counts lines among days for which it gives none: that one is doubted, no other."""
+    bad = floor(NOW) - 200 * DAY
+    core.rows = [one for one in core.rows if one["time"] >= floor(NOW)]
+    core.write(bad, ALERT)
+    core.unread = of_day(bad)
+    done(importer(core, database, clock, first=365 * DAY).update())
+    assert {day for day, one in known(database).items() if one.missing} == {bad}
+    doubt = record(database).doubt
+    assert (doubt.first, doubt.until, doubt.lines) == (bad, bad + DAY, 1)
+
+
 def test_a_day_closes(core, database, clock, update_):
     update_()
     clock.advance(DAY)
