@@ -8,7 +8,7 @@ Rules: docs/spec/objectconfig.md, "Templates".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from attrs import define, field
@@ -16,7 +16,6 @@ from attrs import define, field
 from monrest.objectconfig.attributes import (
     OBJECT_TYPES,
     Attribute,
-    ObjectType,
     core_text,
     elements,
     is_null,
@@ -24,6 +23,7 @@ from monrest.objectconfig.attributes import (
     number_of,
 )
 from monrest.objectconfig.document import Block, ConfigFile, FileProblem
+from monrest.objectconfig.inheritance import Resolver, uses
 from monrest.objectconfig.site_files import find_in
 
 # -------------------------------------------------------------------- files
@@ -54,9 +54,23 @@ class ObjectDefinition:
         """The line of ``define``."""
         return self.block.line
 
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """Its own attributes as the file writes them."""
+        return self.block.attributes
+
+    @property
+    def disabled(self) -> bool:
+        """Whether it is commented out."""
+        return self.block.disabled
+
     def line_of(self, name: str) -> int:
         """The line of an attribute, that of the definition when it is not set."""
         return self.block.places().get(name, self.line)
+
+    def problem(self, text: str, attribute: str = "") -> FileProblem:
+        """A problem at the line of an attribute, or of the definition."""
+        return FileProblem(self.file, self.line_of(attribute), text)
 
 
 @define(eq=False)
@@ -125,33 +139,32 @@ class Resolved:
 
     def problem(self, text: str, attribute: str = "") -> FileProblem:
         """A problem at the line of an attribute, or of the definition."""
-        return FileProblem(self.definition.file, self.definition.line_of(attribute), text)
+        return self.definition.problem(text, attribute)
 
 
 def resolve(definitions: Iterable[ObjectDefinition]) -> tuple[list[Resolved], list[FileProblem]]:
     """Resolve all templates; disabled definitions are left out. Order is kept."""
-    objects = [_own(item) for item in definitions if not item.block.disabled]
+    enabled = [item for item in definitions if not item.disabled]
     problems: list[FileProblem] = []
-    templates: dict[tuple[str, str], Resolved] = {}
-    for item in objects:
-        name = item.values.get("name")
+    templates: dict[tuple[str, str], ObjectDefinition] = {}
+    for item in enabled:
+        # Without a name of its own no core finds a template.
+        name = core_text(item.attributes.get("name", ""))
         if name and templates.setdefault((item.type, name), item) is not item:
             problems.append(item.problem(f"duplicate template name {name}", "name"))
-    done: set[int] = set()
-    for item in objects:
-        _inherit(item, templates, done, problems)
-    for item in objects:
-        additive = OBJECT_TYPES[item.type].attributes
-        for name, value in item.values.items():
-            if value and value[0] == "+" and name in additive and additive[name].additive:
-                item.values[name] = value[1:].lstrip()
-    return objects, problems
+    for item in enabled:
+        for name in uses(item.attributes):
+            if (item.type, name) not in templates:
+                text = f"template {name} of type {item.type} not found"
+                problems.append(item.problem(text, "use"))
+    resolver = Resolver(lambda kind, name: templates.get((kind, name)), most=len(enabled) + 1)
+    return [_resolved(item, resolver.values(item)) for item in enabled], problems
 
 
-def _own(definition: ObjectDefinition) -> Resolved:
+def _resolved(definition: ObjectDefinition, texts: Mapping[str, str]) -> Resolved:
     values: dict[str, str | None] = {}
     custom: dict[str, str] = {}
-    for name, written in definition.block.attributes.items():
+    for name, written in texts.items():
         text = core_text(written)
         if name.startswith("_"):
             custom[name[1:].upper()] = text
@@ -160,56 +173,6 @@ def _own(definition: ObjectDefinition) -> Resolved:
         else:
             values[name] = text
     return Resolved(definition, values, custom)
-
-
-def _inherit(
-    item: Resolved,
-    templates: Mapping[tuple[str, str], Resolved],
-    done: set[int],
-    problems: list[FileProblem],
-) -> None:
-    """Give an object what its templates have, after theirs; chains may be of any length."""
-    if id(item) in done:
-        return
-    done.add(id(item))
-    kind = OBJECT_TYPES[item.type]
-    path = [(item, _used(item))]
-    while path:
-        current, names = path[-1]
-        name = next(names, None)
-        if name is None:
-            path.pop()
-            if path:
-                _merge(path[-1][0], current, kind)
-            continue
-        template = templates.get((item.type, name))
-        if template is None:
-            text = f"template {name} of type {item.type} not found"
-            problems.append(current.problem(text, "use"))
-        elif id(template) in done:
-            _merge(current, template, kind)
-        else:
-            done.add(id(template))
-            path.append((template, _used(template)))
-
-
-def _used(item: Resolved) -> Iterator[str]:
-    return iter(elements(item.values.get("use") or ""))
-
-
-def _merge(item: Resolved, template: Resolved, kind: ObjectType) -> None:
-    for name, value in template.values.items():
-        if name in ("name", "register", "use"):
-            continue
-        attribute = kind.attributes.get(name)
-        own = item.values.get(name)
-        if name not in item.values:
-            item.values[name] = value
-        elif attribute is not None and attribute.additive and own and own.startswith("+"):
-            # A template's null ends the chain just as an empty list does.
-            item.values[name] = f"{value},{own[1:].lstrip()}" if value else own[1:].lstrip()
-    for name, value in template.custom.items():
-        item.custom.setdefault(name, value)
 
 
 # -------------------------------------------------------------------- values

@@ -1,7 +1,6 @@
 """What an object is called, and what its templates give it, in the words of its file.
 
-``definitions.resolve`` does the same for the core's values; here the texts stay as written,
-``null`` stays visible, and every object is asked for by itself.
+The texts stay as written, and ``null`` stays visible.
 
 Rules: docs/spec/objectconfig.md, "Records and ids" and "Templates".
 """
@@ -126,6 +125,10 @@ class NameIndex(Generic[AnyObject]):
         """Templates of that name; the first one counts."""
         return self._templates_of(kind).get(name, [])
 
+    def template(self, kind: str, name: str) -> AnyObject | None:
+        """The template of that name."""
+        return next(iter(self.templates(kind, name)), None)
+
     def real_names(self, kind: str) -> Collection[str]:
         """The names of all registered objects of a type."""
         return self._real_of(kind).keys()
@@ -160,7 +163,8 @@ class NameIndex(Generic[AnyObject]):
             if name in seen:
                 continue
             seen.add(name)
-            for template in self.templates(kind, name)[:1]:
+            template = self.template(kind, name)
+            if template is not None:
                 if found := key_of(kind, template.attributes):
                     return found
                 waiting += reversed(uses(template.attributes))
@@ -184,11 +188,54 @@ _DEPTH = 50
 
 
 @define(eq=False)
-class Resolver(Generic[AnyObject]):
-    """Resolves templates by name; what a template gives is kept. Threads may share it."""
+class _Inheriting(Generic[AnyObject]):
+    """An object that takes over what its templates give; ``waiting`` are those to come."""
 
-    names: NameIndex[AnyObject]
-    _merged: dict[AnyObject, dict[str, str]] = field(init=False, factory=dict)
+    item: AnyObject
+    values: dict[str, str] = field(init=False)
+    custom: set[str] = field(init=False)
+    """Its custom variables in upper case."""
+    waiting: Iterator[str] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.values = dict(self.item.attributes)
+        self.custom = {name.upper() for name in self.values if name.startswith("_")}
+        self.waiting = iter(uses(self.item.attributes))
+
+    def inherit(self, template: Mapping[str, str]) -> None:
+        """Add what a template gives."""
+        kind, values = self.item.type, self.values
+        attributes = OBJECT_TYPES[kind].attributes
+        for name, text in template.items():
+            if name in _NOT_INHERITED:
+                continue
+            if name.startswith("_"):
+                if name.upper() not in self.custom:
+                    self.custom.add(name.upper())
+                    values[name] = text
+                continue
+            own = values.get(name)
+            attribute = attributes.get(name)
+            if own is None:
+                values[name] = text
+            elif attribute is not None and attribute.additive and own.startswith("+"):
+                own = own[1:].lstrip()
+                # A template's null or empty list ends the chain.
+                values[name] = f"{text},{own}" if text.strip() not in ("", "+", NULL) else own
+            elif kind == "service" and name == "check_command" and text.startswith("!"):
+                values[name] = text[1:].lstrip()
+
+
+@define(eq=False)
+class Resolver(Generic[AnyObject]):
+    """Resolves templates; what a template gives is kept. Threads may share it.
+
+    ``template`` finds one by type and name; ``most`` are looked at above an object.
+    """
+
+    template: Callable[[str, str], AnyObject | None]
+    most: int = MOST_TEMPLATES
+    _merged: dict[AnyObject, Mapping[str, str]] = field(init=False, factory=dict)
 
     def templates(self, item: AnyObject) -> tuple[str, ...]:
         """The names of all templates that an object uses, missing ones too, depth first."""
@@ -198,7 +245,7 @@ class Resolver(Generic[AnyObject]):
         """Texts of an object's own and inherited attributes by name, without leading plus."""
         attributes = OBJECT_TYPES[item.type].attributes
         found: dict[str, str] = {}
-        for name, text in self._merge(item, {}).items():
+        for name, text in self._merge(item).items():
             if name == "use":
                 continue
             attribute = attributes.get(name)
@@ -210,24 +257,36 @@ class Resolver(Generic[AnyObject]):
             found[name] = text
         return found
 
-    def _merge(self, item: AnyObject, entered: dict[AnyObject, dict[str, str]]) -> dict[str, str]:
-        """Own and inherited texts; ``entered`` are the objects whose templates are on the way."""
-        done = self._merged.get(item) or entered.get(item)
-        if done is not None:
-            # In a loop of templates that is what there is so far, as in the core.
-            return done
-        found = dict(item.attributes)
-        if len(entered) >= MOST_TEMPLATES:
-            return found
-        entered[item] = found
-        custom = {name.upper() for name in found if name.startswith("_")}
-        for name in uses(item.attributes):
-            for template in self.names.templates(item.type, name)[:1]:
-                inherit(item.type, found, self._merge(template, entered), custom)
-        del entered[item]
-        if entered:
-            self._merged[item] = found
-        return found
+    def _merge(self, item: AnyObject) -> Mapping[str, str]:
+        """Own and inherited texts; a chain of templates may be of any length."""
+        known = self._merged.get(item)
+        if known is not None:
+            return known
+        path = [_Inheriting(item)]
+        entered = {item: path[0].values}
+        while True:
+            current = path[-1]
+            name = next(current.waiting, None)
+            if name is not None:
+                template = self.template(item.type, name)
+                if template is None:
+                    continue
+                # In a loop of templates that is what there is so far, as in the core.
+                known = self._merged.get(template) or entered.get(template)
+                if known is not None:
+                    current.inherit(known)
+                elif len(path) >= self.most:
+                    current.inherit(template.attributes)
+                else:
+                    path.append(_Inheriting(template))
+                    entered[template] = path[-1].values
+                continue
+            path.pop()
+            if not path:
+                return current.values
+            del entered[current.item]
+            self._merged[current.item] = current.values
+            path[-1].inherit(current.values)
 
     def _used(self, item: AnyObject, depth: int, entered: set[int]) -> Iterator[str]:
         if depth >= _DEPTH or id(item) in entered:
@@ -235,30 +294,6 @@ class Resolver(Generic[AnyObject]):
         entered.add(id(item))
         for name in uses(item.attributes):
             yield name
-            for template in self.names.templates(item.type, name)[:1]:
+            template = self.template(item.type, name)
+            if template is not None:
                 yield from self._used(template, depth + 1, entered)
-
-
-def inherit(
-    kind: str, values: dict[str, str], template: Mapping[str, str], custom: set[str]
-) -> None:
-    """Add what a template gives; ``custom`` are the upper-case custom variables there are."""
-    attributes = OBJECT_TYPES[kind].attributes
-    for name, text in template.items():
-        if name in _NOT_INHERITED:
-            continue
-        if name.startswith("_"):
-            if name.upper() not in custom:
-                custom.add(name.upper())
-                values[name] = text
-            continue
-        own = values.get(name)
-        attribute = attributes.get(name)
-        if own is None:
-            values[name] = text
-        elif attribute is not None and attribute.additive and own.startswith("+"):
-            own = own[1:].lstrip()
-            # A template's null or empty list ends the chain.
-            values[name] = f"{text},{own}" if text.strip() not in ("", "+", NULL) else own
-        elif kind == "service" and name == "check_command" and text.startswith("!"):
-            values[name] = text[1:].lstrip()

@@ -265,7 +265,7 @@ class SiteModel:
     @cached_property
     def resolver(self) -> Resolver[ConfigObject]:
         """What templates give to objects."""
-        return Resolver(self.names)
+        return Resolver(self.names.template)
 
     @cached_property
     def service_hosts(self) -> ServiceHosts[ConfigObject]:
