@@ -419,6 +419,11 @@ def elements(text: str) -> list[str]:
     return [part for part in map(str.strip, text.split(",")) if part]
 
 
+def listed_names(text: str) -> list[tuple[str, bool]]:
+    """The names of a list, and whether each is taken out of it."""
+    return [(part.removeprefix("!").strip(), part.startswith("!")) for part in elements(text)]
+
+
 def core_text(value: str) -> str:
     r"""The value as the core keeps it: ``\;`` has become ``;``."""
     return value.replace("\\;", ";")

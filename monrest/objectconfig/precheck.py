@@ -18,6 +18,7 @@ from monrest.objectconfig.attributes import (
     core_text,
     elements,
     is_null,
+    listed_names,
     number_of,
 )
 from monrest.objectconfig.inheritance import NAMED, own_names
@@ -202,9 +203,9 @@ class _Precheck:
             return
         name = _JOINED.get(item.type, "")
         values = self.model.resolver.values(item) if name in item.attributes else {}
-        names = elements(values.get(name, ""))
-        rejected = {one[1:].strip() for one in names if one.startswith("!")}
-        if rejected and all(one.startswith("!") or one in rejected for one in names):
+        names = listed_names(values.get(name, ""))
+        rejected = {one for one, reject in names if reject}
+        if rejected and all(one in rejected for one, _ in names):
             yield f"{name} of {item.type} names nothing but what it rejects"
         if item.type == "servicegroup":
             pairs = elements(item.attributes.get("members", ""))
@@ -218,9 +219,9 @@ class _Precheck:
         values = self.model.resolver.values(item)
         if any(values.get(name) for name in (*_DEPENDENT_HOSTS, _GROUPS[1])):
             return
-        for name in elements(values.get("dependent_service_description", "")):
+        for name, reject in listed_names(values.get("dependent_service_description", "")):
             description = core_text(name)
-            if name[0] == "!" or "*" in name:
+            if reject or "*" in name:
                 continue
             for host in sorted(self.model.service_hosts.covered(values)):
                 yield from self._not_on_host(host, description)
@@ -272,7 +273,8 @@ class _Precheck:
         text = values.get(_SIDES[attribute], "")
         if is_null(item.type, _SIDES[attribute], text):
             return []
-        return [core_text(name) for name in elements(text) if name[0] != "!" and "*" not in name]
+        listed = listed_names(text)
+        return [core_text(name) for name, reject in listed if not reject and "*" not in name]
 
     def _not_on_host(self, host: str, description: str) -> Iterator[str]:
         services = self.model.service_hosts

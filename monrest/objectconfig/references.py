@@ -5,9 +5,10 @@ Rules: docs/spec/objectconfig.md, "Changes" and "Expansion".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Generic
+from typing import Generic, TypeVar
 
 from attrs import define, field, frozen
 
@@ -15,9 +16,9 @@ from monrest.objectconfig.attributes import (
     NULL,
     OBJECT_TYPES,
     core_text,
-    elements,
     is_null,
     is_registered,
+    listed_names,
 )
 from monrest.objectconfig.inheritance import AnyObject, Resolver
 
@@ -125,6 +126,68 @@ def _part(attribute: str, ref: str, piece: str, host: str = "") -> _NamePiece:
     return _NamePiece(reference, piece, piece[:start], piece[end:])
 
 
+# -------------------------------------------------------------------- lists and groups
+
+Member = TypeVar("Member", bound=Hashable)
+
+
+@define(eq=False)
+class Selection:
+    """What lists name: what they take in and what they take out."""
+
+    wanted: dict[str, None] = field(factory=dict)
+    rejected: set[str] = field(factory=set)
+
+    def take(self, text: str, members: Callable[[str], Iterable[str] | None]) -> list[str]:
+        """Read a list; ``members`` gives what one of its elements stands for.
+
+        Gives the elements that stand for nothing, of which ``members`` gives None.
+        """
+        unknown: list[str] = []
+        for name, reject in listed_names(text):
+            found = members(name)
+            if found is None:
+                unknown.append(name)
+            elif reject:
+                self.rejected.update(found)
+            else:
+                self.wanted.update(dict.fromkeys(found))
+        return unknown
+
+    def result(self) -> list[str]:
+        """The names, first mention first, without the rejected ones."""
+        return [name for name in self.wanted if name not in self.rejected]
+
+
+def members_of_groups(
+    direct: Mapping[str, AbstractSet[Member]],
+    rejected: Mapping[str, AbstractSet[Member]],
+    subgroups: Mapping[str, Iterable[str]],
+) -> dict[str, set[Member]]:
+    """Members of each group: they go up into the groups around it until nothing changes.
+
+    ``direct`` and ``rejected`` are what a group itself takes in and takes out.
+    """
+    around: dict[str, list[str]] = {}
+    for name, below in subgroups.items():
+        for sub in below:
+            around.setdefault(sub, []).append(name)
+    none: set[Member] = set()
+    found = {
+        name: set(direct.get(name, none)).difference(rejected.get(name, none))
+        for name in {**direct, **subgroups}
+    }
+    waiting = list(found)
+    while waiting:
+        name = waiting.pop()
+        for outer in around.get(name, ()):
+            more = found.get(name, none) - found[outer] - rejected.get(outer, none)
+            if more:
+                found[outer] |= more
+                waiting.append(outer)
+    return found
+
+
 # -------------------------------------------------------------------- the hosts of services
 
 
@@ -197,7 +260,7 @@ class ServiceHosts(Generic[AnyObject]):
         groups = self.groups_of.get(host, set())
         wanted = False
         for attribute in ("host_name", "hostgroup_name"):
-            for name, reject in _names(values.get(attribute)):
+            for name, reject in listed_names(_list(values, attribute)):
                 matches = matcher(name)
                 if any(map(matches, groups if attribute == "hostgroup_name" else (host,))):
                     if reject:
@@ -212,47 +275,45 @@ class ServiceHosts(Generic[AnyObject]):
         hostgroup_name: str = "hostgroup_name",
     ) -> set[str]:
         """The known hosts that two attributes name together."""
-        wanted: set[str] = set()
-        rejected: set[str] = set()
-        for attribute, groups in ((host_name, False), (hostgroup_name, True)):
-            for name, reject in _names(values.get(attribute)):
-                (rejected if reject else wanted).update(self._hosts_of(name, groups=groups))
-        return wanted - rejected
+        found = Selection()
+        found.take(_list(values, host_name), self._hosts_named)
+        found.take(_list(values, hostgroup_name), self._hosts_in)
+        return set(found.result())
 
-    def _hosts_of(self, name: str, *, groups: bool) -> Collection[str]:
-        if groups:
-            if "*" not in name:
-                return self.members.get(name, ())
-            matches = matcher(name)
-            return {
-                host for group, hosts in self.members.items() if matches(group) for host in hosts
-            }
+    def _hosts_named(self, name: str) -> Collection[str]:
         if "*" not in name:
             return (name,) if name in self.groups_of else ()
-        return [host for host in self.groups_of if matcher(name)(host)]
+        return list(filter(matcher(name), self.groups_of))
+
+    def _hosts_in(self, group: str) -> Collection[str]:
+        if "*" not in group:
+            return self.members.get(group, ())
+        matches = matcher(group)
+        return {host for name, hosts in self.members.items() if matches(name) for host in hosts}
 
     def _host(self, values: Mapping[str, str]) -> None:
         name = core_text(values.get("host_name", ""))
         if name:
-            own = self.groups_of.setdefault(name, set())
-            groups = _names(values.get("hostgroups"))
-            rejected = {group for group, reject in groups if reject}
-            own.update(group for group, reject in groups if not reject and group not in rejected)
+            groups = Selection()
+            groups.take(_list(values, "hostgroups"), lambda group: (group,))
+            self.groups_of.setdefault(name, set()).update(groups.result())
 
     def _groups(self, groups: Iterable[Mapping[str, str]]) -> None:
-        direct: dict[str, set[str]] = {}
-        rejected: dict[str, set[str]] = {}
+        own: dict[str, Selection] = {}
         subgroups: dict[str, list[str]] = {}
         for host, names in self.groups_of.items():
             for name in names:
-                direct.setdefault(name, set()).add(host)
+                own.setdefault(name, Selection()).wanted[host] = None
         for values in groups:
             name = core_text(values.get("hostgroup_name", ""))
-            for member, reject in _names(values.get("members")):
-                place = rejected if reject else direct
-                place.setdefault(name, set()).update(self._hosts_of(member, groups=False))
-            subgroups[name] = [sub for sub, _ in _names(values.get("hostgroup_members"))]
-        self.members |= _members(direct, rejected, subgroups)
+            members = own.setdefault(name, Selection())
+            members.take(_list(values, "members"), self._hosts_named)
+            subgroups[name] = [sub for sub, _ in listed_names(_list(values, "hostgroup_members"))]
+        self.members |= members_of_groups(
+            {name: one.wanted.keys() for name, one in own.items()},
+            {name: one.rejected for name, one in own.items()},
+            subgroups,
+        )
         for names in self.groups_of.values():
             names.clear()
         for name, hosts in self.members.items():
@@ -260,38 +321,10 @@ class ServiceHosts(Generic[AnyObject]):
                 self.groups_of[host].add(name)
 
 
-def _members(
-    direct: Mapping[str, set[str]],
-    rejected: Mapping[str, set[str]],
-    subgroups: Mapping[str, list[str]],
-) -> dict[str, set[str]]:
-    """The hosts of each group: members go up into the groups around it until nothing changes."""
-    around: dict[str, list[str]] = {}
-    for name, below in subgroups.items():
-        for sub in below:
-            around.setdefault(sub, []).append(name)
-    none: set[str] = set()
-    found = {
-        name: direct.get(name, none) - rejected.get(name, none) for name in {**direct, **subgroups}
-    }
-    waiting = list(found)
-    while waiting:
-        name = waiting.pop()
-        for outer in around.get(name, ()):
-            more = found.get(name, none) - found[outer] - rejected.get(outer, none)
-            if more:
-                found[outer] |= more
-                waiting.append(outer)
-    return found
-
-
-def _names(text: str | None) -> list[tuple[str, bool]]:
-    """Elements of a list and whether each takes out."""
-    if text is None or text == NULL:
-        return []
-    return [
-        (core_text(part.removeprefix("!").strip()), part.startswith("!")) for part in elements(text)
-    ]
+def _list(values: Mapping[str, str], attribute: str) -> str:
+    """The text of a list as the core keeps it; nothing for ``null``."""
+    text = values.get(attribute, "")
+    return "" if text == NULL else core_text(text)
 
 
 def matcher(name: str) -> Callable[[str], bool]:

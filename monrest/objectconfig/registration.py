@@ -5,13 +5,14 @@ Rules: docs/spec/objectconfig.md, "Expansion".
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.attributes import OBJECT_TYPES
+from monrest.objectconfig.attributes import OBJECT_TYPES, listed_names
 from monrest.objectconfig.definitions import (
     ObjectConfigError,
     ObjectDefinition,
@@ -23,6 +24,7 @@ from monrest.objectconfig.definitions import (
     unreadable,
 )
 from monrest.objectconfig.document import FileProblem
+from monrest.objectconfig.references import Selection, members_of_groups
 from monrest.objectconfig.timeperiods import Timeperiod, TimeperiodError, timeperiod
 
 # -------------------------------------------------------------------- lists of members
@@ -31,18 +33,6 @@ ServiceKey = tuple[str, str]
 """Host name and service description."""
 
 ObjectKey = TypeVar("ObjectKey", str, ServiceKey)
-
-
-@define(eq=False)
-class Selection:
-    """What a list names: what it takes in and what it takes out."""
-
-    wanted: dict[str, None] = field(factory=dict)
-    rejected: set[str] = field(factory=set)
-
-    def result(self) -> list[str]:
-        """The names, first mention first, without the rejected ones."""
-        return [name for name in self.wanted if name not in self.rejected]
 
 
 def select(
@@ -57,29 +47,19 @@ def select(
 
     Elements that match nothing are reported, rejected ones too.
     """
+
+    def named(name: str) -> Iterable[str] | None:
+        if name == "*":
+            return known
+        return (name,) if name in known else None
+
+    def grouped(name: str) -> Iterable[str] | None:
+        assert groups is not None
+        return itertools.chain(*groups.values()) if name == "*" else groups.get(name)
+
     found = Selection() if into is None else into
-    for element in record.names(attribute):
-        reject = element.startswith("!")
-        name = element[1:].strip() if reject else element
-        if groups is not None:
-            if name == "*":
-                members: Iterable[str] = (item for group in groups.values() for item in group)
-            elif name in groups:
-                members = groups[name]
-            else:
-                record.wrong(f"{attribute}: {name} is not known", attribute)
-                continue
-        elif name == "*":
-            members = known
-        elif name in known:
-            members = (name,)
-        else:
-            record.wrong(f"{attribute}: {name} is not known", attribute)
-            continue
-        if reject:
-            found.rejected.update(members)
-        else:
-            found.wanted.update(dict.fromkeys(members))
+    for name in found.take(record.text(attribute), named if groups is None else grouped):
+        record.wrong(f"{attribute}: {name} is not known", attribute)
     return found
 
 
@@ -125,25 +105,34 @@ def _with_subgroups(
     subgroups: str,
 ) -> dict[str, tuple[ObjectKey, ...]]:
     """Members by group name, sorted; ``own`` gives what a group itself takes in and takes out."""
-    done: dict[str, tuple[ObjectKey, ...]] = {}
-
-    def members(name: str, open_groups: tuple[str, ...]) -> tuple[ObjectKey, ...]:
-        if name in done:
-            return done[name]
-        record = groups[name]
-        if name in open_groups:
-            record.wrong(f"{subgroups}: the group contains itself", subgroups)
-            return ()
-        wanted, rejected = own(name, record)
+    direct: dict[str, set[ObjectKey]] = {}
+    rejected: dict[str, set[ObjectKey]] = {}
+    below: dict[str, list[str]] = {}
+    for name, record in groups.items():
+        direct[name], rejected[name] = own(name, record)
+        below[name] = [other for other in record.names(subgroups) if other in groups]
         for other in record.names(subgroups):
-            if other in groups:
-                wanted.update(members(other, (*open_groups, name)))
-            else:
+            if other not in groups:
                 record.wrong(f"{subgroups}: {other} is not known", subgroups)
-        done[name] = tuple(sorted(wanted - rejected))
-        return done[name]
+    for name, record in groups.items():
+        if _leads_back(name, below):
+            record.wrong(f"{subgroups}: the group contains itself", subgroups)
+    found = members_of_groups(direct, rejected, below)
+    return {name: tuple(sorted(found[name])) for name in groups}
 
-    return {name: members(name, ()) for name in groups}
+
+def _leads_back(name: str, steps: Mapping[str, Iterable[str]]) -> bool:
+    """Whether a way of these steps leads from a name back to itself."""
+    seen: set[str] = set()
+    waiting = list(steps[name])
+    while waiting:
+        current = waiting.pop()
+        if current == name:
+            return True
+        if current not in seen:
+            seen.add(current)
+            waiting += steps.get(current, ())
+    return False
 
 
 def _joined(
@@ -169,8 +158,7 @@ def _pairs(
     wanted: set[ServiceKey] = set()
     rejected: set[ServiceKey] = set()
     for host, element in zip(parts[::2], parts[1::2], strict=False):
-        reject = element.startswith("!")
-        description = element[1:].strip() if reject else element
+        ((description, reject),) = listed_names(element)
         known = on_host.get(host)
         if known is None or (description not in known and description != "*"):
             record.wrong(f"members: {host},{description} is not known", "members")
@@ -295,11 +283,11 @@ class _Relations:
         """Services by descriptions on hosts, and members of service groups."""
         description, group = f"{prefix}service_description", f"{prefix}servicegroup_name"
         wanted: dict[ServiceKey, None] = {}
-        elements = record.names(description)
-        rejected = {item[1:].strip() for item in elements if item.startswith("!")}
+        listed = listed_names(record.text(description))
+        rejected = {item for item, reject in listed if reject}
         for host in names:
-            for item in elements:
-                if item.startswith("!"):
+            for item, reject in listed:
+                if reject:
                     continue
                 if item != "*" and item not in self.on_host[host]:
                     record.wrong(f"{description}: {host},{item} is not known", description)
@@ -516,26 +504,15 @@ class _Registration:
                 if parent not in site.hosts or parent == name:
                     record.wrong(f"parents: {parent} cannot be a parent of {name}", "parents")
             site.host_parents[name] = parents
-        for name in site.hosts:
-            self._refuse_loop(name)
+        for name, record in site.hosts.items():
+            if _leads_back(name, site.host_parents):
+                record.wrong(f"parents: {name} is its own ancestor", "parents")
         for key, record in site.services.items():
             above = service_parents(record, key[0]) if record.is_set("parents") else ()
             for pair in above:
                 if pair not in site.services:
                     record.wrong(f"parents: {','.join(pair)} is not known", "parents")
             site.service_parents[key] = above
-
-    def _refuse_loop(self, name: str) -> None:
-        seen: set[str] = set()
-        open_names = list(self.site.host_parents[name])
-        while open_names:
-            above = open_names.pop()
-            if above == name:
-                self.site.hosts[name].wrong(f"parents: {name} is its own ancestor", "parents")
-                return
-            if above not in seen:
-                seen.add(above)
-                open_names += self.site.host_parents.get(above, ())
 
     def _check(self) -> None:
         site = self.site
