@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from monrest.base.values import ADMIN, INTERNAL, Identity
 from monrest.query.customvars import Visibility
-from monrest.query.model import Any_, CoreFilter, Every, Test
+from monrest.query.model import CoreFilter, Group, Test
 from monrest.query.resolve import View
 from monrest.sites.federation.remote import Whom
 
@@ -70,7 +70,7 @@ def _services(identity: Identity, strict: bool) -> CoreFilter | None:
     if identity.may(SERVICES):
         return None
     own = _contact("contacts", identity)
-    return own if strict else Any_((own, _contact("host_contacts", identity)))
+    return own if strict else Group("or", (own, _contact("host_contacts", identity)))
 
 
 def _contacts(identity: Identity, _strict: bool) -> CoreFilter | None:
@@ -85,15 +85,17 @@ def _entries(identity: Identity, strict: bool) -> CoreFilter | None:
     of_host, of_service = Test("is_service", "=", "0"), Test("is_service", "=", "1")
     by_host = _contact("host_contacts", identity)
     seen: list[CoreFilter] = [
-        of_service if all_services else Every((of_service, _contact("service_contacts", identity)))
+        of_service
+        if all_services
+        else Group("and", (of_service, _contact("service_contacts", identity)))
     ]
     if all_hosts:
         seen.append(of_host)
     elif strict:
-        seen.append(Every((of_host, by_host)))
+        seen.append(Group("and", (of_host, by_host)))
     if not strict:
         seen.append(by_host)
-    return Any_(tuple(seen))
+    return Group("or", tuple(seen))
 
 
 def _log(identity: Identity, strict: bool) -> CoreFilter | None:
@@ -104,23 +106,23 @@ def _log(identity: Identity, strict: bool) -> CoreFilter | None:
         return None
     with_service = Test("service_description", "!=", "")
     # Icinga 2 has no host_name in the lines of hosts, other cores no current one of what is gone.
-    named = Any_((Test("host_name", "!=", ""), Test("current_host_name", "!=", "")))
-    of_host = Every((named, Test("service_description", "=", "")))
+    named = Group("or", (Test("host_name", "!=", ""), Test("current_host_name", "!=", "")))
+    of_host = Group("and", (named, Test("service_description", "=", "")))
     by_host = _contact("current_host_contacts", identity)
     seen: list[CoreFilter] = [
         with_service
         if all_services
-        else Every((with_service, _contact("current_service_contacts", identity)))
+        else Group("and", (with_service, _contact("current_service_contacts", identity)))
     ]
     if all_hosts:
         seen.append(of_host)
     elif strict:
-        seen.append(Every((of_host, by_host)))
+        seen.append(Group("and", (of_host, by_host)))
     if not strict:
-        seen.append(Every((named, by_host)))
+        seen.append(Group("and", (named, by_host)))
     if system:
-        seen.append(Every((Test("host_name", "=", ""), Test("current_host_name", "=", ""))))
-    return Any_(tuple(seen))
+        seen.append(Group("and", (Test("host_name", "=", ""), Test("current_host_name", "=", ""))))
+    return Group("or", tuple(seen))
 
 
 _RULES: dict[str, VisibilityRule] = {

@@ -18,13 +18,13 @@ from monrest.api.endpoint import Context
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import HOSTS as ALL_HOSTS
 from monrest.api.visibility import SERVICES as ALL_SERVICES
-from monrest.availability.report_arguments import ObjectKinds, ReportArguments, conditions_of
+from monrest.availability.report_arguments import ObjectKinds, ReportArguments
 from monrest.base.errors import Forbidden, NotFound, SitesFailed
 from monrest.base.values import Column, RestRequest, RowList, Rows, SiteProblem
 from monrest.logs.ask import wants_cache
 from monrest.logs.source import Wanted
 from monrest.logs.state_events import ObjectKey
-from monrest.query.model import Condition, FilterTree, Group, Operator
+from monrest.query.model import Condition, FilterTree, Operator, leaves, rewritten
 from monrest.query.schema import TableSchema
 from monrest.rows.columns import HOSTGROUPS, HOSTS, SERVICEGROUPS, SERVICES
 from monrest.rows.fetch import fetch
@@ -212,16 +212,14 @@ async def _rows(
 
 def about_services(tree: FilterTree) -> bool:
     """Whether a condition is about services, also where hosts are chosen by it."""
-    if isinstance(tree, Group):
-        return any(map(about_services, tree.items))
-    return tree.column in _SERVICE_NAMES or tree.column == "service_groups"
+    return any(
+        one.column in _SERVICE_NAMES or one.column == "service_groups" for one in leaves([tree])
+    )
 
 
 def _renamed(tree: FilterTree, names: Mapping[str, str]) -> FilterTree:
     """The same conditions with the columns of another collection."""
-    if isinstance(tree, Group):
-        return Group(tree.connector, tuple(_renamed(one, names) for one in tree.items))
-    return evolve(tree, column=names.get(tree.column, tree.column))
+    return rewritten(tree, lambda one: evolve(one, column=names.get(one.column, one.column)))
 
 
 # -------------------------------------------------------------------- sites that are down
@@ -255,7 +253,7 @@ async def _choose_by_log(
     if (
         not wants_cache(context, request)
         or not (identity.may(ALL_HOSTS) and identity.may(ALL_SERVICES))
-        or not all(one.column in _NAMES for tree in trees for one in conditions_of(tree))
+        or not all(one.column in _NAMES for one in leaves(trees))
     ):
         return
     wanted = Wanted(

@@ -21,7 +21,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.base.values import Parameters
 from monrest.logs.line import DAY
-from monrest.query.model import Condition, FilterTree, Group, Query, Ref
+from monrest.query.model import Condition, FilterTree, Query, Ref, conjuncts, leaves
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.scan import printable
 
@@ -100,7 +100,7 @@ def asked(
     query = parse_query(tuple(left))
     reader.sort_out(query, fields)
     if single and (reader.objects or reader.rows):
-        names = [one.column for one in conditions_of(query.filter)]
+        names = [one.column for one in leaves(query.filter.items)]
         raise BadRequest(
             "possible typo in filter",
             f"{printable(', '.join(names))}: a single object cannot be filtered",
@@ -143,11 +143,11 @@ class _Reader:
     def sort_out(self, query: Query, fields: Set[str]) -> None:
         """Take the conditions apart, those of ``q`` and those of parameters alike."""
         fields = fields | _expressions(query)
-        for tree in _conjuncts(query.filter):
+        for tree in conjuncts(query.filter.items):
             if isinstance(tree, Condition) and tree.column in ("time", "timeperiod"):
                 self._bound(tree)
                 continue
-            names = {one.column for one in conditions_of(tree)} - {"host", "service"}
+            names = {one.column for one in leaves([tree])} - {"host", "service"}
             mine = names & fields
             if not mine:
                 self.objects.append(tree)
@@ -258,19 +258,6 @@ class _Reader:
 
 def _both(found: Mapping[str, object]) -> str:
     return f"got {', '.join(sorted(found))}"
-
-
-def _conjuncts(tree: FilterTree) -> list[FilterTree]:
-    if isinstance(tree, Group) and tree.connector == "and":
-        return [one for item in tree.items for one in _conjuncts(item)]
-    return [tree]
-
-
-def conditions_of(tree: FilterTree) -> list[Condition]:
-    """All conditions of a tree."""
-    if isinstance(tree, Condition):
-        return [tree]
-    return [one for item in tree.items for one in conditions_of(item)]
 
 
 def _expressions(query: Query) -> set[str]:

@@ -19,7 +19,7 @@ from monrest.base.values import Row
 from monrest.bp.node_state import CRITICAL, OK, NodeState
 from monrest.livestatus.recall import Recall
 from monrest.query.evaluate import RowTest
-from monrest.query.model import Any_, CoreFilter, Pushed, Test
+from monrest.query.model import CoreFilter, Group, Pushed, Test
 from monrest.query.schema import CoreType
 from monrest.sites.normalise import RowTypes
 
@@ -298,8 +298,9 @@ def _limit(*limits: tuple[str, str, set[str]]) -> CoreFilter | None:
     """Give the rows that have any of the names; None for all when the names are many."""
     if sum(len(names) for _, _, names in limits) > _FEW:
         return None
-    return Any_(
-        tuple(Test(column, op, name) for column, op, names in limits for name in sorted(names))
+    return Group(
+        "or",
+        tuple(Test(column, op, name) for column, op, names in limits for name in sorted(names)),
     )
 
 

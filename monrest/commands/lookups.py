@@ -22,7 +22,7 @@ from monrest.base.concurrency import sliced
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.commands.permissions import contact_filter, is_contact
 from monrest.livestatus.command import Target
-from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
+from monrest.query.model import CoreFilter, Group, Pushed, Test, joined
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
@@ -126,14 +126,14 @@ def _members(kind: str, targets: Collection[Target], further: CoreFilter | None)
     wanted = {target.name for target in targets}
     limits: list[CoreFilter] = []
     if len(wanted) <= _FEW:
-        limits.append(Any_(tuple(Test("groups", ">=", name) for name in sorted(wanted))))
+        limits.append(Group("or", tuple(Test("groups", ">=", name) for name in sorted(wanted))))
     if further is not None:
         limits.append(further)
 
     def groups(row: Row) -> Iterable[Target]:
         return [Target(kind, name) for name in row[0] if name in wanted]
 
-    return _Question(GROUP_MEMBERS[kind], (("groups", "list"),), _joined(limits), groups)
+    return _Question(GROUP_MEMBERS[kind], (("groups", "list"),), joined("and", limits), groups)
 
 
 def _by_kind(targets: Iterable[Target]) -> dict[str, set[Target]]:
@@ -155,7 +155,7 @@ ENTRY_TABLES = {
 def _numbered(kind: str, targets: Collection[Target]) -> _Question:
     limit = None
     if len(targets) <= _FEW:
-        limit = Any_(tuple(Test("id", "=", target.name) for target in targets))
+        limit = Group("or", tuple(Test("id", "=", target.name) for target in targets))
     of_service = kind.startswith("service_")
 
     def read(row: Row) -> Iterable[Target]:
@@ -170,17 +170,17 @@ def _objects(kind: str, targets: Collection[Target], further: CoreFilter | None)
     columns = ("host_name", "description") if kind == "services" else ("name",)
     limits: list[CoreFilter] = []
     if len(targets) <= _FEW:
-        limits.append(Any_(tuple(_is(columns, target) for target in targets)))
+        limits.append(Group("or", tuple(_is(columns, target) for target in targets)))
     if further is not None:
         limits.append(further)
     layout: RowTypes = tuple((name, "string") for name in columns)
-    return _Question(kind, layout, _joined(limits), lambda row: (Target(kind, *row),))
+    return _Question(kind, layout, joined("and", limits), lambda row: (Target(kind, *row),))
 
 
 def _is(columns: tuple[str, ...], target: Target) -> CoreFilter:
     values = (target.name, target.service)
     tests = tuple(Test(column, "=", value) for column, value in zip(columns, values, strict=False))
-    return tests[0] if len(tests) == 1 else Every(tests)
+    return tests[0] if len(tests) == 1 else Group("and", tests)
 
 
 def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) -> _Question:
@@ -191,7 +191,7 @@ def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) 
         columns += (("host_contacts", "list"),)
     limit = None
     if len(wanted) <= _FEW:
-        limit = Any_(tuple(Test("groups", ">=", name) for name in sorted(wanted)))
+        limit = Group("or", tuple(Test("groups", ">=", name) for name in sorted(wanted)))
 
     def groups(row: Row) -> Iterable[Target]:
         return [Target(kind, name) for name in row[0] if name in wanted]
@@ -200,12 +200,6 @@ def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) 
         return () if is_contact(user, *row[1:]) else groups(row)
 
     return _Question(table, columns, limit, groups, lost)
-
-
-def _joined(filters: Sequence[CoreFilter]) -> CoreFilter | None:
-    if len(filters) > 1:
-        return Every(tuple(filters))
-    return filters[0] if filters else None
 
 
 async def _asked(
@@ -304,7 +298,7 @@ async def entries(
     hosts = {target.name for target in targets}
     limit = None
     if len(hosts) <= _FEW:
-        limit = Any_(tuple(Test("host_name", "=", name) for name in sorted(hosts)))
+        limit = Group("or", tuple(Test("host_name", "=", name) for name in sorted(hosts)))
     columns: RowTypes = (
         ("id", "int"),
         ("host_name", "string"),
@@ -343,7 +337,7 @@ async def owners(
         return (Target("services", host, service) if service else Target("hosts", host),)
 
     layout: RowTypes = (("host_name", "string"), ("service_description", "string"))
-    return await _asked(sites, [_Question(table, layout, _joined(limits), read)], clock)
+    return await _asked(sites, [_Question(table, layout, joined("and", limits), read)], clock)
 
 
 def _sorted_out(

@@ -13,7 +13,7 @@ from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Identity
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import Command
-from monrest.query.model import Any_, CoreFilter, Test
+from monrest.query.model import CoreFilter, Group, Test
 
 HOST_COMMANDS = "authorized_for_all_host_commands"
 SERVICE_COMMANDS = "authorized_for_all_service_commands"
@@ -75,7 +75,7 @@ def contact_filter(table: str, user: str, *, strict: bool) -> CoreFilter:
     own = Test("contacts", ">=", user)
     if table == "hosts" or strict:
         return own
-    return Any_((own, Test("host_contacts", ">=", user)))
+    return Group("or", (own, Test("host_contacts", ">=", user)))
 
 
 def is_contact(user: str, *lists: Iterable[str] | None) -> bool:

@@ -18,9 +18,8 @@ from monrest.base.concurrency import pause, sliced
 from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, Row
 from monrest.commands.effects import Effect, Unseen, expected
-from monrest.commands.effects.model import columns_of
 from monrest.commands.outcome import NOTHING_MATCHED, SEEN, CommandOutcome
-from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
+from monrest.query.model import CoreFilter, Group, Pushed, Test, columns_of, conjuncts, joined
 from monrest.query.schema import CoreColumn, CoreType
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.fanout import fan_out
@@ -275,13 +274,12 @@ def _joined(table: str, filters: Collection[CoreFilter | None]) -> CoreFilter | 
     if None in filters or len(filters) > _FEW:
         return None
     some = [one for one in filters if one is not None]
-    return some[0] if len(some) == 1 else Any_(tuple(some))
+    return joined("or", some)
 
 
 def _times(found: CoreFilter | None) -> CoreFilter | None:
-    tests = found.items if isinstance(found, Every) else (found,)
-    times = tuple(one for one in tests if isinstance(one, Test) and one.column == "time")
-    return Every(times) if len(times) > 1 else next(iter(times), None)
+    tests = conjuncts(() if found is None else (found,))
+    return joined("and", (one for one in tests if isinstance(one, Test) and one.column == "time"))
 
 
 @define(eq=False)
@@ -328,10 +326,9 @@ class _Reader:
 
 def _equalities(limit: CoreFilter | None) -> tuple[Test, ...] | None:
     """The tests of a filter that only compares texts; None for any other one."""
-    tests = limit.items if isinstance(limit, Every) else (limit,)
-    if all(isinstance(one, Test) and one.op == "=" for one in tests):
-        return tests  # type: ignore[return-value]  # all of them are tests
-    return None
+    found = () if limit is None else tuple(conjuncts([limit]))
+    tests = tuple(one for one in found if isinstance(one, Test) and one.op == "=")
+    return tests if limit is not None and len(tests) == len(found) else None
 
 
 def passes(limit: CoreFilter | None, row: Row, at: Mapping[str, int]) -> bool:
@@ -344,9 +341,9 @@ def passes(limit: CoreFilter | None, row: Row, at: Mapping[str, int]) -> bool:
         case Test(column=column, op=">=", value=value):
             found = row[at[column]]
             return value in found if isinstance(found, list) else found >= float(value)
-        case Every(items=items):
+        case Group("and", items=items):
             return all(passes(one, row, at) for one in items)
-        case Any_(items=items):
+        case Group("or", items=items):
             return any(passes(one, row, at) for one in items)
     raise LookupError(limit)
 

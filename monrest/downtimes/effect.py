@@ -14,7 +14,7 @@ from monrest.base.values import Capabilities
 from monrest.downtimes.downtime_commands import AUTHOR, Order
 from monrest.downtimes.model import Downtime
 from monrest.livestatus.command import Target
-from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
+from monrest.query.model import CoreFilter, Group, Pushed, Test
 from monrest.sites.fanout import SiteAnswer, fan_out
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
@@ -65,7 +65,7 @@ async def _set(
     site: Site, downtime: Downtime, at: int, until: int, clock: IReactorTime
 ) -> set[Target]:
     """What has a downtime of this occurrence."""
-    mine = Every((Test("author", "=", AUTHOR), Test("start_time", "=", str(at))))
+    mine = Group("and", (Test("author", "=", AUTHOR), Test("start_time", "=", str(at))))
     answer = await _ask(site, "downtimes", _DOWNTIMES, mine, clock)
     wanted: dict[int, Any] = {2: downtime.record["comment"], 3: until}
     if answer.capabilities.has("downtimes", "fixed"):
@@ -85,7 +85,7 @@ async def _reach(site: Site, orders: Sequence[Order], clock: IReactorTime) -> Re
     for kind, (table, layout) in _MEMBERS.items():
         groups = {order.target.name for order in orders if order.target.kind == kind}
         if groups:
-            some = Any_(tuple(Test("groups", ">=", name) for name in sorted(groups)))
+            some = Group("or", tuple(Test("groups", ">=", name) for name in sorted(groups)))
             answer = await _ask(site, table, layout, some, clock)
             for of, *name in answer.rows:
                 for group in groups.intersection(of):

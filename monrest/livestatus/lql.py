@@ -15,7 +15,7 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
+from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test, columns_of, conjuncts
 from monrest.query.sendable import LOOKED_UP, MOST, asked, bounded, harmless
 
 
@@ -29,21 +29,7 @@ LONGEST_LINE = 65_000
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _WHOLE = re.compile(r"-?[0-9]{1,400}\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_OPPOSITE = {
-    "=": "!=",
-    "!=": "=",
-    "~": "!~",
-    "!~": "~",
-    "=~": "!=~",
-    "!=~": "=~",
-    "~~": "!~~",
-    "!~~": "~~",
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-}
-_OPERATORS = frozenset(_OPPOSITE) | {"!<", "!>", "!<=", "!>="}
+_OPERATORS = frozenset({"=", "!=", "~", "!~", "=~", "!=~", "~~", "!~~", "<", ">=", ">", "<="})
 _CONTACT_RIGHTS = frozenset({"naemon", "mk", "lmd"})
 _STATS_NEGATE = frozenset({"naemon", "mk", "lmd"})
 
@@ -140,48 +126,21 @@ def simplified(tree: CoreFilter) -> CoreFilter | bool:
     """The tree without empty and one-item groups; True or False if it does not depend on rows."""
     if isinstance(tree, Test):
         return tree
-    if isinstance(tree, Not):
-        inner = simplified(tree.item)
-        if isinstance(inner, bool):
-            return not inner
-        return inner.item if isinstance(inner, Not) else Not(inner)
-    deciding = isinstance(tree, Any_)  # one true item decides an Or, one false item an And
+    deciding = tree.connector == "or"  # one true item decides an Or, one false item an And
     items: list[CoreFilter] = []
     for item in tree.items:
         inner = simplified(item)
-        if not isinstance(inner, bool):
-            items.extend(inner.items if isinstance(inner, type(tree)) else (inner,))
-        elif inner is deciding:
+        if inner is deciding:
             return deciding
+        if isinstance(inner, Group) and inner.connector == tree.connector:
+            items += inner.items
+        elif not isinstance(inner, bool):
+            items.append(inner)
     if not items:
         return not deciding
     if len(items) == 1:
         return items[0]
-    return Any_(tuple(items)) if deciding else Every(tuple(items))
-
-
-def opposite(tree: CoreFilter) -> CoreFilter:
-    """The negation of ``tree`` with inverse operators in the place of Negate.
-
-    For cores whose StatsNegate does nothing.
-    """
-    if isinstance(tree, Test):
-        if tree.op.startswith("!") and tree.op not in _OPPOSITE:
-            return Test(tree.column, tree.op[1:], tree.value)
-        return Test(tree.column, _OPPOSITE[tree.op], tree.value)
-    if isinstance(tree, Not):
-        return _without_negate(tree.item)
-    items = tuple(opposite(item) for item in tree.items)
-    return Every(items) if isinstance(tree, Any_) else Any_(items)
-
-
-def _without_negate(tree: CoreFilter) -> CoreFilter:
-    if isinstance(tree, Test):
-        return tree
-    if isinstance(tree, Not):
-        return opposite(tree.item)
-    items = tuple(_without_negate(item) for item in tree.items)
-    return Any_(items) if isinstance(tree, Any_) else Every(items)
+    return Group(tree.connector, tuple(items))
 
 
 @frozen
@@ -201,7 +160,7 @@ class _Writer:
         if tree is False:
             tree = self._never()
         # What is left on the stack is joined by And anyway.
-        for item in tree.items if isinstance(tree, Every) else (tree,):
+        for item in conjuncts([tree]):
             self._put(item, "Filter", "")
 
     def stat(self, stat: Stat) -> None:
@@ -211,24 +170,22 @@ class _Writer:
         tree = True if stat.filter is None else simplified(stat.filter)
         if isinstance(tree, bool):
             never = self._never()
-            tree = Any_(never.items) if tree else never
-        if self.capabilities.kind not in _STATS_NEGATE:
-            tree = _without_negate(tree)
+            tree = Group("or", never.items) if tree else never
         self._put(tree, "Stats", "Stats")
 
-    def _never(self) -> Every:
+    def _never(self) -> Group[Test]:
         """A contradiction that every core accepts; its items joined by Or are always true.
 
         Of a log it is one on the time, for which a core opens no file.
         """
         if self.pushed.table == "log":
-            return Every((Test("time", "=", "0"), Test("time", "!=", "0")))
+            return Group("and", (Test("time", "=", "0"), Test("time", "!=", "0")))
         types = self.capabilities.tables.get(self.pushed.table, {})
         given = [*self.pushed.columns, *(s.column for s in self.pushed.stats if s.column), *types]
         names = [name for name in given if harmless(self.pushed.table, name)]
         simple = ("int", "time", "string", "")
         name = next((n for n in names if types.get(n, "") in simple), names[0] if names else "name")
-        return Every((Test(name, "=", "0"), Test(name, "!=", "0")))
+        return Group("and", (Test(name, "=", "0"), Test(name, "!=", "0")))
 
     def _number(self, column: str, value: str) -> str:
         """The operand of a whole number within what every core can read."""
@@ -238,25 +195,29 @@ class _Writer:
             return value
         return str(MOST if int(value) > 0 else -MOST)
 
-    def _is_misread(self, test: Test, word: str) -> bool:
-        return (
-            test.op == "!=" and word == "Filter" and (self.pushed.table, test.column) in LOOKED_UP
-        )
+    def _negated(self, test: Test, word: str) -> str:
+        """The operator whose negation is written instead; none for most tests."""
+        if test.op == "!>=":
+            return ">="
+        misread = word == "Filter" and (self.pushed.table, test.column) in LOOKED_UP
+        return "=" if test.op == "!=" and misread else ""
 
     def _put(self, tree: CoreFilter, word: str, prefix: str) -> None:
-        if isinstance(tree, Test) and self._is_misread(tree, word):
-            tree = Not(Test(tree.column, "=", tree.value))
         if isinstance(tree, Test):
             column = _identifier(tree.column)
-            if tree.op not in _OPERATORS:
-                raise ValueError(f"not an operator of Livestatus: {tree.op!r}")
+            negated = self._negated(tree, word)
+            if negated and word == "Stats" and self.capabilities.kind not in _STATS_NEGATE:
+                negated, op = "", "<"
+            else:
+                op = negated or tree.op
+            if op not in _OPERATORS:
+                raise ValueError(f"not an operator of Livestatus: {op!r}")
             value = _value(self._number(column, tree.value), column)
-            self.lines.append(f"{word}: {column} {tree.op} {value}".rstrip(" "))
-        elif isinstance(tree, Not):
-            self._put(tree.item, word, prefix)
-            self.lines.append(f"{prefix}Negate:")
+            self.lines.append(f"{word}: {column} {op} {value}".rstrip(" "))
+            if negated:
+                self.lines.append(f"{prefix}Negate:")
         else:
             for item in tree.items:
                 self._put(item, word, prefix)
-            joint = "Or" if isinstance(tree, Any_) else "And"
+            joint = "Or" if tree.connector == "or" else "And"
             self.lines.append(f"{prefix}{joint}: {len(tree.items)}")

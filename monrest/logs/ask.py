@@ -34,7 +34,7 @@ from monrest.logs.reading import CachedPart, CacheQuestion
 from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
 from monrest.query.lines import FEW, Lines, SiteLines
-from monrest.query.model import CoreFilter, Every, FilterTree, Pushed, Test
+from monrest.query.model import CoreFilter, FilterTree, Group, Pushed, Test
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.pushdown import push_log_times
 from monrest.query.schema import TableSchema
@@ -300,4 +300,4 @@ def _between(pushed: Pushed, low: int, high: int | None, capabilities: Capabilit
     """The same question for the lines with ``low <= time < high``."""
     given = () if pushed.filter is None else (pushed.filter,)
     end = () if high is None else (Test("time", "<", str(high)),)
-    return evolve(pushed, filter=Every((*given, *lines_from(low, capabilities, *end))))
+    return evolve(pushed, filter=Group("and", (*given, *lines_from(low, capabilities, *end))))

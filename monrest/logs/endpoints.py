@@ -10,7 +10,7 @@ from collections.abc import Callable
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Handler
 from monrest.base.values import Answer, RestRequest
 from monrest.logs.ask import LOGCACHE, ask
-from monrest.query.model import Condition, FilterTree
+from monrest.query.model import Condition, FilterTree, leaves
 from monrest.query.parse import parse_query
 from monrest.rows.columns import LOGS
 from monrest.rows.endpoints import matching
@@ -24,9 +24,7 @@ NOTIFICATIONS = Condition("class", "=", "3", "path")
 
 def names_time(tree: FilterTree) -> bool:
     """Whether a filter holds a real condition on the column time."""
-    if isinstance(tree, Condition):
-        return tree.column == "time"
-    return any(names_time(item) for item in tree.items)
+    return any(one.column == "time" for one in leaves([tree]))
 
 
 def _lines(conditions: Callable[[tuple[str, ...]], tuple[Condition, ...]]) -> Handler:

@@ -29,7 +29,7 @@ from monrest.logs.cache_records import CachedSite, Doubt, LeaseLostError, LinesW
 from monrest.logs.days import Count, Day, ceil, floor
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, in_order, kept
-from monrest.query.model import Every, Pushed, Test
+from monrest.query.model import Group, Pushed, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database
 
@@ -363,7 +363,7 @@ class _Run:
     async def _told(self, start: int, end: int) -> Count | None:
         """How many lines the core has of each class; None from a core that does not count."""
         try:
-            rows = await self.of.site.ask(days.counting(Every(self._bounds(start, end))))
+            rows = await self.of.site.ask(days.counting(Group("and", self._bounds(start, end))))
         except RefusedError as error:
             self.log.warn(
                 "log cache of {site}: its core does not count lines: {error}",
@@ -463,7 +463,7 @@ class _Run:
         return Pushed(
             table="log",
             columns=columns,
-            filter=Every(self._bounds(start, end)),
+            filter=Group("and", self._bounds(start, end)),
             limit=limit,
             waits_long=True,
         )

@@ -15,7 +15,7 @@ from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.line import DAY, in_order
 from monrest.logs.state_events import TimedLine
-from monrest.query.model import Any_, CoreFilter, Every, Pushed, Test
+from monrest.query.model import CoreFilter, Group, Pushed, Test, joined
 from monrest.query.portable import pushability
 from monrest.query.regex import escape
 from monrest.sites.federation.federated_site import openly
@@ -36,7 +36,7 @@ _TYPES = {
     (False, True): "SERVICE (ALERT|STATE)$|DOWNTIME ALERT$",
     (True, True): "(ALERT|STATE)$",
 }
-_TRANSITIONS = Every((_STATE, Test("message", "~", "TIMEPERIOD TRANSITION")))
+_TRANSITIONS = Group("and", (_STATE, Test("message", "~", "TIMEPERIOD TRANSITION")))
 
 
 Texts: TypeAlias = Literal["none", "latest", "all"]
@@ -123,7 +123,7 @@ def _pushed(
     return Pushed(
         table="log",
         columns=("time", "message"),
-        filter=Every((*times, chosen)),
+        filter=Group("and", (*times, chosen)),
         limit=limit,
         waits_long=True,
     )
@@ -133,15 +133,15 @@ def _chosen(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
     if wanted.transitions:
         return _TRANSITIONS
     tests: list[CoreFilter] = [
-        Any_((_ALERT, _STATE)),
+        Group("or", (_ALERT, _STATE)),
         Test("type", "~", _TYPES[wanted.hosts, wanted.services]),
     ]
     if wanted.names is not None and len(wanted.names) <= FEW_HOSTS:
         by_name = _by_name(wanted.names, capabilities)
         if by_name is not None:
             tests.append(by_name)
-    states = Every(tuple(tests))
-    return Any_((states, _PROGRAM)) if wanted.program else states
+    states = Group("and", tuple(tests))
+    return Group("or", (states, _PROGRAM)) if wanted.program else states
 
 
 def _by_name(names: Collection[str], capabilities: Capabilities) -> CoreFilter | None:
@@ -150,13 +150,13 @@ def _by_name(names: Collection[str], capabilities: Capabilities) -> CoreFilter |
         return None
     if capabilities.kind != "icinga2":
         found = [Test("host_name", "=", name) for name in sorted(names)]
-        return found[0] if len(found) == 1 else Any_(tuple(found))
+        return joined("or", found)
     # There the column is empty in the lines of hosts.
     patterns = [f": {escape(name)};" for name in sorted(names)]
     if any(pushability(one, ignore_case=False) != "exact" for one in patterns):
         return None
     found = [Test("message", "~", one) for one in patterns]
-    return found[0] if len(found) == 1 else Any_(tuple(found))
+    return joined("or", found)
 
 
 def _plain(name: str) -> bool:

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from monrest.logs.line import COLUMNS, STAMP
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test
+from monrest.query.model import CoreFilter, Pushed, Stat, Test, leaves
 from monrest.query.regex import compile_pattern
 from monrest.store.tables import logcache_lines as lines
 
@@ -67,12 +67,8 @@ EVERYTHING = Visible()
 
 def contact_of(wanted: CoreFilter | None) -> str | None:
     """The contact that a filter asks for, None if it asks for none."""
-    if isinstance(wanted, Test):
-        return wanted.value if wanted.column in (_HOSTS, _SERVICES) else None
-    if isinstance(wanted, Not):
-        return contact_of(wanted.item)
-    items: Iterable[CoreFilter] = wanted.items if wanted is not None else ()
-    return next((one for item in items if (one := contact_of(item)) is not None), None)
+    tests = leaves(() if wanted is None else (wanted,))
+    return next((one.value for one in tests if one.column in (_HOSTS, _SERVICES)), None)
 
 
 @frozen(kw_only=True)
@@ -136,13 +132,8 @@ class Builder:
         """A filter as SQL."""
         if isinstance(wanted, Test):
             return self._test(wanted)
-        if isinstance(wanted, Not):
-            return not_(self.condition(wanted.item))
         items = [self.condition(item) for item in wanted.items]
-        if isinstance(wanted, Every):
-            return and_(true(), *items)
-        assert isinstance(wanted, Any_)
-        return or_(false(), *items)
+        return and_(true(), *items) if wanted.connector == "and" else or_(false(), *items)
 
     def _test(self, test: Test) -> ColumnElement[bool]:
         if test.column == _HOSTS:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monrest.base.values import Row
-from monrest.query.bind import Bound, Check, CheckTree
+from monrest.query.bind import Bound
 from monrest.query.column_access import labels
+from monrest.query.model import leaves
 from monrest.query.plan import Layout
 from monrest.query.resolve import PerfValueSource
 from monrest.query.stages import SitePart
@@ -21,7 +22,7 @@ from monrest.query.steps import CAREFUL, Steps
 def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[tuple[str, ...]]:
     """Labels of performance data that a filter names and that no fetched row has."""
     wanted: dict[str, PerfValueSource] = {}
-    for check in _checks(bound.row_filter):
+    for check in leaves(bound.row_filter):
         if isinstance(check.source, PerfValueSource):
             wanted[check.source.key] = check.source
     if not wanted:
@@ -51,13 +52,3 @@ def unseen_labels(
         if at % CAREFUL == 0:
             yield
     return tuple(missing)
-
-
-def _checks(trees: Sequence[CheckTree]) -> list[Check]:
-    found: list[Check] = []
-    for tree in trees:
-        if isinstance(tree, Check):
-            found.append(tree)
-        else:
-            found += _checks(tree.items)
-    return found

@@ -17,13 +17,7 @@ from monrest.base.truth import EXPECTED, truth
 from monrest.base.values import Column
 from monrest.query.column_access import needs
 from monrest.query.evaluate import Operand
-from monrest.query.expressions import (
-    blanks_as_plus,
-    described,
-    references,
-    unpacked,
-    uses_clock,
-)
+from monrest.query.expressions import blanks_as_plus, described, references, unpacked, uses_clock
 from monrest.query.functions import AGGREGATES, Moment, number_of
 from monrest.query.model import (
     Calculation,
@@ -35,6 +29,9 @@ from monrest.query.model import (
     Item,
     Query,
     Ref,
+    Tree,
+    conjuncts,
+    leaves,
 )
 from monrest.query.q import MOST_CONDITIONS
 from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
@@ -48,7 +45,7 @@ from monrest.query.resolve import (
     View,
 )
 from monrest.query.scan import printable
-from monrest.query.states import conditions, meant
+from monrest.query.states import meant
 from monrest.query.times import parse_duration, parse_time
 
 Stage: TypeAlias = Literal["row", "element", "aggregate"]
@@ -77,15 +74,7 @@ class Check:
     item: int = -1
 
 
-@frozen
-class CheckGroup:
-    """Checks joined by one connector."""
-
-    connector: Literal["and", "or"]
-    items: tuple[CheckTree, ...]
-
-
-CheckTree: TypeAlias = Check | CheckGroup
+CheckTree: TypeAlias = Tree[Check]
 
 
 @frozen(kw_only=True)
@@ -191,7 +180,7 @@ class _Binder:
         selected = self._selected()
         stages: dict[Stage, list[CheckTree]] = {"row": [], "element": [], "aggregate": []}
         unknown: list[str] = []
-        for tree in _conjuncts([*extra, self.query.filter]):
+        for tree in conjuncts([*extra, self.query.filter]):
             checked = self._tree(tree, unknown)
             stages[_stage(checked)].append(checked)
         if unknown:
@@ -280,7 +269,7 @@ class _Binder:
                     "q: conditions on aggregated and on plain columns can only be joined by a "
                     "top-level and",
                 )
-            return CheckGroup(tree.connector, items)
+            return Group(tree.connector, items)
         return self._condition(tree, unknown)
 
     def _condition(self, condition: Condition, unknown: list[str]) -> CheckTree:
@@ -300,11 +289,11 @@ class _Binder:
             return self._duration(condition)
         if source is None or (isinstance(source, PerfValueSource) and "(" in condition.column):
             unknown.append(condition.column)
-            return CheckGroup("and", ())
+            return Group("and", ())
         if isinstance(source, CoreSource):
             named = meant(condition, source, self.names)
             if named is not None:
-                self.states += conditions(named)
+                self.states += sum(1 for _ in leaves([named]))
                 if self.states > MOST_CONDITIONS:
                     raise BadRequest(
                         "error during request",
@@ -402,7 +391,7 @@ class _Binder:
             str(since),
             condition.parameter,
         )
-        return CheckGroup(
+        return Group(
             "and",
             (
                 Check(changed, "row", source, None, 0),
@@ -451,18 +440,8 @@ def typo(names: Iterable[str]) -> BadRequest:
     return BadRequest(TYPO, f"no data row has attribute(s) named: {listed}")
 
 
-def _conjuncts(trees: Iterable[FilterTree]) -> Iterable[FilterTree]:
-    for tree in trees:
-        if isinstance(tree, Group) and tree.connector == "and":
-            yield from _conjuncts(tree.items)
-        else:
-            yield tree
-
-
 def _stage(tree: CheckTree) -> Stage:
-    if isinstance(tree, Check):
-        return tree.stage
-    found = {_stage(item) for item in tree.items}
+    found = {check.stage for check in leaves([tree])}
     if "aggregate" in found:
         return "aggregate"
     return "element" if "element" in found else "row"

@@ -1,16 +1,67 @@
 """What a client asked for and what a core is asked, as values.
 
-The first half is the client's side (docs/spec/query.md, "Filters"): expressions, filter trees, sort
+The first half is the client's side (docs/spec/query.md, "Filters"): expressions, conditions, sort
 keys. The second half is the core's side (docs/spec/livestatus.md, "Requests"): the part of a query
-that is pushed down, in terms that every Livestatus core understands.
+that is pushed down, in terms that every Livestatus core understands. Filters of both sides are
+trees of one kind, with different leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from attrs import frozen
+
+# ---------------------------------------------------------------- trees of conditions
+
+Leaf = TypeVar("Leaf")
+Connector: TypeAlias = Literal["and", "or"]
+
+
+@frozen(cache_hash=True)
+class Group(Generic[Leaf]):
+    """Conditions joined by one connector: an ``and`` of none is true, an ``or`` of none false."""
+
+    connector: Connector
+    items: tuple[Tree[Leaf], ...]
+
+
+Tree: TypeAlias = Leaf | Group[Leaf]
+
+
+def leaves(trees: Iterable[Tree[Leaf]]) -> Iterator[Leaf]:
+    """Every condition in these trees."""
+    for tree in trees:
+        if isinstance(tree, Group):
+            yield from leaves(tree.items)
+        else:
+            yield tree
+
+
+def conjuncts(trees: Iterable[Tree[Leaf]]) -> Iterator[Tree[Leaf]]:
+    """What has to hold for all of these trees to hold: no group joined by ``and`` is left."""
+    for tree in trees:
+        if isinstance(tree, Group) and tree.connector == "and":
+            yield from conjuncts(tree.items)
+        else:
+            yield tree
+
+
+def rewritten(tree: Tree[Leaf], change: Callable[[Leaf], Tree[Leaf]]) -> Tree[Leaf]:
+    """The same tree with something else in the place of each condition."""
+    if isinstance(tree, Group):
+        return Group(tree.connector, tuple(rewritten(one, change) for one in tree.items))
+    return change(tree)
+
+
+def joined(connector: Connector, trees: Iterable[Tree[Leaf]]) -> Tree[Leaf] | None:
+    """One tree of these: a single one as it is, None of none."""
+    items = tuple(trees)
+    if len(items) > 1:
+        return Group(connector, items)
+    return items[0] if items else None
+
 
 # ---------------------------------------------------------------- the client's side
 
@@ -97,15 +148,7 @@ class Condition:
     parameter: str = "q"
 
 
-@frozen
-class Group:
-    """Conditions joined by one connector; an empty ``and`` is true."""
-
-    connector: Literal["and", "or"]
-    items: tuple[FilterTree, ...]
-
-
-FilterTree: TypeAlias = Condition | Group
+FilterTree: TypeAlias = Tree[Condition]
 
 
 @frozen
@@ -126,7 +169,7 @@ class Query:
     """
 
     items: tuple[Item, ...] | None = None
-    filter: Group = Group("and", ())
+    filter: Group[Condition] = Group("and", ())
     sort: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0
@@ -140,7 +183,8 @@ class Query:
 class Test:
     """One Filter line: a core column, a core operator and an operand free of control characters.
 
-    For a dictionary column the operand is ``NAME value``.
+    For a dictionary column the operand is ``NAME value``. ``!>=`` is written as the negation of
+    ``>=``, which all cores understand.
     """
 
     column: str
@@ -148,39 +192,12 @@ class Test:
     value: str
 
 
-@frozen(cache_hash=True)
-class Every:
-    """All of the items hold (And:)."""
-
-    items: tuple[CoreFilter, ...]
+CoreFilter: TypeAlias = Tree[Test]
 
 
-@frozen(cache_hash=True)
-class Any_:
-    """At least one of the items holds (Or:)."""
-
-    items: tuple[CoreFilter, ...]
-
-
-@frozen(cache_hash=True)
-class Not:
-    """The item does not hold (Negate:)."""
-
-    item: CoreFilter
-
-
-CoreFilter: TypeAlias = Test | Every | Any_ | Not
-
-
-def columns_of(condition: CoreFilter | None) -> Iterable[str]:
+def columns_of(condition: CoreFilter | None) -> Iterator[str]:
     """The columns that a core filter reads."""
-    if isinstance(condition, Test):
-        yield condition.column
-    elif isinstance(condition, Not):
-        yield from columns_of(condition.item)
-    elif condition is not None:
-        for item in condition.items:
-            yield from columns_of(item)
+    return (test.column for test in leaves(() if condition is None else (condition,)))
 
 
 @frozen

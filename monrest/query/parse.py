@@ -11,10 +11,9 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
 from monrest.query.columns import MOST_TEXT, parse_columns, split_list
 from monrest.query.filters import parse_parameter
-from monrest.query.model import FilterTree, Group, Query, SortKey
+from monrest.query.model import FilterTree, Group, Query, SortKey, leaves
 from monrest.query.q import MOST_CONDITIONS, parse_q
 from monrest.query.scan import UNPRINTABLE, bare, printable
-from monrest.query.states import conditions
 
 RESERVED = frozenset(
     {
@@ -103,7 +102,7 @@ class _Options:
             self._hold(name, condition)
 
     def _hold(self, name: str, tree: FilterTree) -> None:
-        self.conditions += conditions(tree)
+        self.conditions += sum(1 for _ in leaves([tree]))
         if self.conditions > MOST_CONDITIONS:
             raise _wrong(name, f"at most {MOST_CONDITIONS} conditions are accepted")
         if tree != Group("and", ()):

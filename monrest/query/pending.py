@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from monrest.query.model import Any_, CoreFilter, Every, Test
+from monrest.query.model import CoreFilter, Group, Test
 
 _WHILE_PENDING: Mapping[str, str] = {"state": "0", "host_state": "0", "state_type": "1"}
 
@@ -29,4 +29,4 @@ def in_icinga(test: Test) -> CoreFilter | None:
         holds_while_pending = not holds_while_pending
     elif test.op != "=":
         return None
-    return Any_((pending, test)) if holds_while_pending else Every((checked, test))
+    return Group("or", (pending, test)) if holds_while_pending else Group("and", (checked, test))

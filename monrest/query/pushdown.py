@@ -14,9 +14,9 @@ from attrs import frozen
 
 from monrest.base.values import Capabilities
 from monrest.query import pending
-from monrest.query.bind import Check, CheckGroup, CheckTree
+from monrest.query.bind import Check, CheckTree
 from monrest.query.functions import number_of
-from monrest.query.model import Any_, CoreFilter, Every, Not, Test
+from monrest.query.model import CoreFilter, Group, Test, joined
 from monrest.query.regex import pushability
 from monrest.query.resolve import CoreSource, Variable, View, secret
 from monrest.query.sendable import MOST, TELLS_EMPTY, uses
@@ -50,13 +50,11 @@ def push_all(
 
 def both(first: CoreFilter | None, second: CoreFilter | None) -> CoreFilter | None:
     """Both filters hold; None is no restriction."""
-    if first is None or second is None:
-        return first or second
-    return Every((first, second))
+    return joined("and", (one for one in (first, second) if one is not None))
 
 
 def _push(tree: CheckTree, table: str, capabilities: Capabilities, view: View) -> Pushable:
-    if isinstance(tree, CheckGroup):
+    if isinstance(tree, Group):
         return _join(
             tree.connector, [_push(item, table, capabilities, view) for item in tree.items]
         )
@@ -134,7 +132,7 @@ def earliest(trees: Iterable[CheckTree]) -> int:
 
 
 def _since(tree: CheckTree) -> int:
-    if isinstance(tree, CheckGroup):
+    if isinstance(tree, Group):
         if tree.connector == "and":
             return earliest(tree.items)
         return min((_since(item) for item in tree.items), default=0)
@@ -148,17 +146,14 @@ def _join(connector: str, parts: list[Pushable]) -> Pushable:
     exact = all(part.exact for part in parts)
     filters = [part.filter for part in parts]
     if connector == "and":
-        wanted = tuple(one for one in filters if one is not None)
-        if not wanted:
-            return Pushable(None, exact)
-        return Pushable(wanted[0] if len(wanted) == 1 else Every(wanted), exact)
+        return Pushable(joined("and", (one for one in filters if one is not None)), exact)
     if not parts:
         return Pushable(None, exact=True)
     kept = tuple(one for one in filters if one is not None)
     if len(kept) < len(filters):
         # One branch is true for every row, or cannot be expressed: the core must keep them all.
         return Pushable(None, exact)
-    return Pushable(kept[0] if len(kept) == 1 else Any_(kept), exact)
+    return Pushable(joined("or", kept), exact)
 
 
 def _push_check(check: Check, table: str, capabilities: Capabilities, view: View) -> Pushable:
@@ -251,11 +246,10 @@ def _push_list(check: Check, source: CoreSource, table: str) -> Pushable:
     # compares as one here and as text there.
     if not _clean(value) or number_of(value) is not None or source.name not in _NAME_LISTS:
         return NOTHING
-    contains = Test(source.name, ">=", value)
     if op == ">=":
-        return Pushable(contains, exact=True)
+        return Pushable(Test(source.name, ">=", value), exact=True)
     if op in ("<=", "!>="):
-        return Pushable(Not(contains), exact=True)
+        return Pushable(Test(source.name, "!>=", value), exact=True)
     return NOTHING
 
 

@@ -7,15 +7,12 @@ form one group. The parser keeps its own stack, so brackets cannot exhaust Pytho
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
 
 from attrs import Factory, define
 
 from monrest.base.errors import BadRequest
-from monrest.query.model import OPERATORS, Condition, FilterTree, Group, Operator
+from monrest.query.model import OPERATORS, Condition, Connector, FilterTree, Group, Operator
 from monrest.query.scan import UNPRINTABLE, printable
-
-Connector: TypeAlias = Literal["and", "or"]
 
 MOST_TEXT = 65_536
 """Characters of one ``q``."""
@@ -42,7 +39,7 @@ _WORD = re.compile(r"[A-Za-z0-9_^~.*-]+")
 _ALIAS = re.compile(r"as[ \t\r\n]+[A-Za-z0-9_^~.*-]+[ \t\r\n]*\Z", re.IGNORECASE)
 _WORDS = frozenset({"like", "unlike"})
 
-EVERYTHING = Group("and", ())
+EVERYTHING: Group[Condition] = Group("and", ())
 """The tree of an empty query."""
 
 

@@ -16,7 +16,7 @@ from monrest.query.column_access import Getter, getter
 from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
 from monrest.query.expressions import calls, references
 from monrest.query.functions import build, calculate, substitution, text_of
-from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
+from monrest.query.model import Calculation, Call, Expression, Literal_, Ref, leaves
 from monrest.query.regex import QUICK, Pattern
 from monrest.query.resolve import CoreSource, PerfList, PerfValueSource, SiteSource, Variable
 from monrest.query.steps import A_CALL, CAREFUL, TURN, Budget, Steps
@@ -256,7 +256,7 @@ class Reader:
         test = self.tests(trees)
         if test is None:
             return rows
-        checks = list(_checks(trees))
+        checks = list(leaves(trees))
         searched = [
             (self._check_getter(check), check.operand.weight)
             for check in checks
@@ -313,15 +313,7 @@ class Reader:
 
 def items_of(trees: Iterable[CheckTree]) -> Iterable[int]:
     """The selected items that conditions look at."""
-    return (check.item for check in _checks(trees) if check.item >= 0)
-
-
-def _checks(trees: Iterable[CheckTree]) -> Iterable[Check]:
-    for tree in trees:
-        if isinstance(tree, Check):
-            yield tree
-        else:
-            yield from _checks(tree.items)
+    return (check.item for check in leaves(trees) if check.item >= 0)
 
 
 def _long(row: Row, searched: Iterable[tuple[Getter, int]]) -> bool:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from monrest.base.values import Capabilities
 from monrest.query import pending
-from monrest.query.model import CoreFilter, Every, Test
+from monrest.query.model import CoreFilter, Test, conjuncts
 
 Use: TypeAlias = Literal["filter", "group", "stats", "sort"]
 """A Filter line or a counting Stats line, a column beside Stats, a Stats function, a Sort line."""
@@ -81,9 +81,10 @@ def bounded(tree: CoreFilter | None) -> bool:
 
     It must not stand inside an Or: cores make an intersection of the bounds in there.
     """
-    if isinstance(tree, Every):
-        return any(bounded(item) for item in tree.items)
-    return isinstance(tree, Test) and tree.column == "time" and tree.op in ("=", ">", ">=")
+    return any(
+        isinstance(one, Test) and one.column == "time" and one.op in ("=", ">", ">=")
+        for one in conjuncts(() if tree is None else (tree,))
+    )
 
 
 @lru_cache(maxsize=8192)

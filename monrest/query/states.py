@@ -67,11 +67,6 @@ def meant(condition: Condition, source: CoreSource, names: ColumnNames) -> Filte
     return Group("and" if negated else "or", tuple(each))
 
 
-def conditions(tree: FilterTree) -> int:
-    """How many conditions a tree has."""
-    return sum(map(conditions, tree.items)) if isinstance(tree, Group) else 1
-
-
 def _words(condition: Condition, kind: StateKind) -> list[str] | None:
     text = condition.value.strip().lower()
     if condition.op.endswith("~"):

@@ -15,8 +15,9 @@ from attrs import evolve, frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.query import pending
+from monrest.query.evaluate import all_of, any_of
 from monrest.query.functions import number_of
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
+from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test, columns_of, rewritten
 from monrest.query.pushdown import Pushable, both
 from monrest.query.sendable import harmless
 from monrest.query.steps import Steps
@@ -111,16 +112,10 @@ def started(condition: CoreFilter | None, program_start: int) -> CoreFilter | No
     """``condition`` with the start of the core filled in."""
     if condition is None:
         return None
-    if isinstance(condition, Test):
-        if condition.value == START:
-            return Test(condition.column, condition.op, str(program_start))
-        return condition
-    if isinstance(condition, Not):
-        inner = started(condition.item, program_start)
-        assert inner is not None
-        return Not(inner)
-    items = tuple(one for item in condition.items if (one := started(item, program_start)))
-    return Every(items) if isinstance(condition, Every) else Any_(items)
+    start = str(program_start)
+    return rewritten(
+        condition, lambda test: evolve(test, value=start) if test.value == START else test
+    )
 
 
 def portable(
@@ -135,16 +130,13 @@ def portable(
         if capabilities.kind == "icinga2" and condition.column in pending.COLUMNS:
             return pending.in_icinga(condition)
         return condition
-    if isinstance(condition, Not):
-        inner = portable(condition.item, table, capabilities)
-        return None if inner is None else Not(inner)
     items = []
     for item in condition.items:
         one = portable(item, table, capabilities)
         if one is None:
             return None
         items.append(one)
-    return Every(tuple(items)) if isinstance(condition, Every) else Any_(tuple(items))
+    return Group(condition.connector, tuple(items))
 
 
 # -------------------------------------------------------------------- the same over rows
@@ -152,7 +144,7 @@ def portable(
 
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "!=": operator.ne, ">": operator.gt,
-    "<": operator.lt, ">=": operator.ge, "<=": operator.le,
+    "<": operator.lt, ">=": operator.ge, "<=": operator.le, "!>=": operator.lt,
 }  # fmt: skip
 
 
@@ -160,15 +152,9 @@ def core_test(condition: CoreFilter | None, index: Mapping[str, int]) -> Callabl
     """A core filter as a test of rows, with the core's own rules."""
     if condition is None:
         return lambda _row: True
-    if isinstance(condition, Not):
-        inner = core_test(condition.item, index)
-        return lambda row: not inner(row)
-    if isinstance(condition, Every):
+    if isinstance(condition, Group):
         tests = [core_test(item, index) for item in condition.items]
-        return lambda row: all(test(row) for test in tests)
-    if isinstance(condition, Any_):
-        tests = [core_test(item, index) for item in condition.items]
-        return lambda row: any(test(row) for test in tests)
+        return all_of(tests) if condition.connector == "and" else any_of(tests)
     return _one_test(condition, index[condition.column])
 
 

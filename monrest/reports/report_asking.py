@@ -13,7 +13,7 @@ from monrest.api.endpoint import Context
 from monrest.availability.periods import Span
 from monrest.base.errors import SitesFailed
 from monrest.base.values import RestRequest, SiteProblem
-from monrest.query.model import Condition, FilterTree, Group, Operator
+from monrest.query.model import Condition, FilterTree, Group, Operator, joined
 from monrest.reports.build import Frame
 from monrest.reports.model import CANCEL, Report
 from monrest.reports.settings import ReportSettings
@@ -89,8 +89,7 @@ def _process(name: str) -> FilterTree:
 
 def any_of(trees: Iterable[FilterTree]) -> FilterTree:
     """At least one of some conditions."""
-    items = tuple(trees)
-    return items[0] if len(items) == 1 else Group("or", items)
+    return joined("or", trees) or Group("or", ())
 
 
 def not_connected(problems: tuple[SiteProblem, ...]) -> SitesFailed:

@@ -80,7 +80,7 @@ def _form(given: Mapping[Any, Any]) -> list[FilterTree]:
     return [Group("or", tuple(chosen))] if chosen and len(chosen) == len(found) else []
 
 
-def _search(fields: Mapping[str, list[str]]) -> Group:
+def _search(fields: Mapping[str, list[str]]) -> Group[Condition]:
     for name, values in fields.items():
         if name in ("hostprops", "serviceprops") or name in _EVERYTHING:
             neutral = _EVERYTHING.get(name, (0,))

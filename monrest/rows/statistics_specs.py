@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.query.model import CoreFilter, Every, Test
+from monrest.query.model import CoreFilter, Test, conjuncts, joined
 from monrest.query.totals import START, StatsField, StatsSpec
 
 CHECKED = Test("has_been_checked", "=", "1")
@@ -20,10 +20,9 @@ HARD = Test("state_type", "=", "1")
 
 
 def _every(*items: CoreFilter) -> CoreFilter:
-    flat: list[CoreFilter] = []
-    for item in items:
-        flat += item.items if isinstance(item, Every) else (item,)
-    return flat[0] if len(flat) == 1 else Every(tuple(flat))
+    every = joined("and", conjuncts(items))
+    assert every is not None
+    return every
 
 
 def _common() -> dict[str, CoreFilter]:
@@ -152,7 +151,7 @@ CONTACT_TOTALS = _spec({"total": _ALL_HOSTS})
 
 def described(kind: str, condition: CoreFilter | None) -> str:
     """What a count counts, in words: ``number of hosts with state = 1 and acknowledged = 1``."""
-    tests = condition.items if isinstance(condition, Every) else (condition,)
+    tests = conjuncts(() if condition is None else (condition,))
     words = [
         f"{one.column} {one.op} {one.value}" if one.value else f"{one.column} not empty"
         for one in tests

@@ -6,7 +6,7 @@ import pytest
 
 from monrest.api.visibility import visibility
 from monrest.base.values import ADMIN, READ_ONLY, Identity
-from monrest.query.model import Any_, Every
+from monrest.query.model import Group
 from monrest.query.totals import columns_of
 from monrest.sites.static import ICINGA2, SHINKEN
 
@@ -23,10 +23,9 @@ def ann(*roles, superuser=False):
 def holds(condition, row):
     if condition is None:
         return True
-    if isinstance(condition, Every):
-        return all(holds(item, row) for item in condition.items)
-    if isinstance(condition, Any_):
-        return any(holds(item, row) for item in condition.items)
+    if isinstance(condition, Group):
+        every = all if condition.connector == "and" else any
+        return every(holds(item, row) for item in condition.items)
     value = row[condition.column]
     if condition.op == ">=":
         return condition.value in value

@@ -15,7 +15,7 @@ from monrest.config import Config
 from monrest.config.sections import AuthConfig, CommandsConfig, ServerConfig
 from monrest.livestatus.catalogue import ALL
 from monrest.livestatus.external import line
-from monrest.query.model import Any_, Every, Test
+from monrest.query.model import Group, Test
 from monrest.query.schema import EMPTY
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.commands import SentToSite
@@ -41,9 +41,9 @@ def passes(limit, row):
     match limit:
         case None:
             return True
-        case Every(items):
+        case Group("and", items):
             return all(passes(one, row) for one in items)
-        case Any_(items):
+        case Group("or", items):
             return any(passes(one, row) for one in items)
         case Test(column, "=", value):
             return str(row.get(column, "")) == value

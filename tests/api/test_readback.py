@@ -9,11 +9,10 @@ from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import SiteProblem
 from monrest.commands.effects import Effect, Unseen, expected
-from monrest.commands.effects.model import columns_of
 from monrest.commands.readback import passes
 from monrest.livestatus.catalogue import ALL
 from monrest.livestatus.command import Target
-from monrest.query.model import Any_, Every, Test
+from monrest.query.model import Group, Test, columns_of
 from tests.api.cores import NOW, TABLES, World, host, service
 from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 
@@ -305,10 +304,10 @@ ROW = {"name": "h1", "groups": ["a", "b"], "time": 10, "is_service": True}
         (Test("time", ">=", "10"), True),
         (Test("time", ">=", "11"), False),
         (Test("is_service", "=", "1"), True),
-        (Every((Test("name", "=", "h1"), Test("time", ">=", "11"))), False),
-        (Any_((Test("name", "=", "h1"), Test("time", ">=", "11"))), True),
-        (Every(()), True),
-        (Any_(()), False),
+        (Group("and", (Test("name", "=", "h1"), Test("time", ">=", "11"))), False),
+        (Group("or", (Test("name", "=", "h1"), Test("time", ">=", "11"))), True),
+        (Group("and", ()), True),
+        (Group("or", ()), False),
     ],
 )
 def test_passes(limit, result):

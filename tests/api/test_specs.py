@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.query.model import Every
+from monrest.query.model import Group
 from monrest.query.model import Test as Line
 from monrest.query.totals import count_rows, started_spec
 from monrest.rows.statistics_specs import (
@@ -260,7 +260,7 @@ def test_ratios():
         (Line("name", "!=", ""), "number of hosts"),
         (Line("state", "=", "1"), "number of hosts with state = 1"),
         (
-            Every((Line("state", "=", "1"), Line("childs", "!=", ""))),
+            Group("and", (Line("state", "=", "1"), Line("childs", "!=", ""))),
             "number of hosts with state = 1 and childs not empty",
         ),
     ],

@@ -15,10 +15,9 @@ from monrest.livestatus.lql import (
     LONGEST_LINE,
     HarmfulRequestError,
     build,
-    opposite,
     simplified,
 )
-from monrest.query.model import Any_, Every, Not, Pushed, Stat, Test
+from monrest.query.model import Group, Pushed, Stat, Test
 from tests.examples import examples
 from tests.table import each
 
@@ -45,7 +44,7 @@ def test_template():
     pushed = Pushed(
         table="hosts",
         columns=("name", "state"),
-        filter=Every((Test("state", "=", "0"), Test("name", "~~", "^web"))),
+        filter=Group("and", (Test("state", "=", "0"), Test("name", "~~", "^web"))),
         sort=(("name", False), ("state", True)),
         limit=10,
         auth_user="jörg",
@@ -80,6 +79,7 @@ def test_headers_that_only_some_cores_know(kind):
 
 
 T1, T2, T3 = Test("a", "=", "1"), Test("b", ">=", "x y"), Test("c", "~", "")
+NOT_T2 = Test("b", "!>=", "x y")
 
 
 @pytest.mark.parametrize(
@@ -88,21 +88,25 @@ T1, T2, T3 = Test("a", "=", "1"), Test("b", ">=", "x y"), Test("c", "~", "")
         (None, []),
         (T1, ["Filter: a = 1"]),
         (T3, ["Filter: c ~"]),
-        (Every(()), []),
-        (Not(Any_(())), []),
-        (Every((T1,)), ["Filter: a = 1"]),
-        (Every((T1, Every((T2, T3)))), ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~"]),
-        (Any_((T1, T2)), ["Filter: a = 1", "Filter: b >= x y", "Or: 2"]),
-        (Any_((T1, Any_((T2, T3)))), ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "Or: 3"]),
+        (Group("and", ()), []),
+        (Group("and", (T1,)), ["Filter: a = 1"]),
         (
-            Any_((T1, Every((T2, T3)))),
+            Group("and", (T1, Group("and", (T2, T3)))),
+            ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~"],
+        ),
+        (Group("or", (T1, T2)), ["Filter: a = 1", "Filter: b >= x y", "Or: 2"]),
+        (
+            Group("or", (T1, Group("or", (T2, T3)))),
+            ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "Or: 3"],
+        ),
+        (
+            Group("or", (T1, Group("and", (T2, T3)))),
             ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "And: 2", "Or: 2"],
         ),
-        (Not(T2), ["Filter: b >= x y", "Negate:"]),
-        (Not(Not(T2)), ["Filter: b >= x y"]),
-        (Not(Any_((T1, T2))), ["Filter: a = 1", "Filter: b >= x y", "Or: 2", "Negate:"]),
-        (Any_((T1, Every(()))), []),
-        (Every((T1, Not(Any_(())))), ["Filter: a = 1"]),
+        (NOT_T2, ["Filter: b >= x y", "Negate:"]),
+        (Group("or", (T1, NOT_T2)), ["Filter: a = 1", "Filter: b >= x y", "Negate:", "Or: 2"]),
+        (Group("or", (T1, Group("and", ()))), []),
+        (Group("and", (T1, Group("and", ()))), ["Filter: a = 1"]),
     ],
 )
 def test_filters(tree, expected):
@@ -111,7 +115,7 @@ def test_filters(tree, expected):
 
 def test_impossible_filter_asks_for_a_contradiction():
     nothing = ["Filter: name = 0", "Filter: name != 0"]
-    for tree in (Any_(()), Every((T1, Any_(()))), Not(Every(()))):
+    for tree in (Group("or", ()), Group("and", (T1, Group("or", ())))):
         assert body(Pushed(table="hosts", columns=("groups", "name"), filter=tree))[1:] == nothing
 
 
@@ -121,11 +125,11 @@ def test_stats():
         columns=("state",),
         stats=(
             Stat("count", filter=T1),
-            Stat("count", filter=Every((T1, Not(T2)))),
+            Stat("count", filter=Group("and", (T1, NOT_T2))),
             Stat("sum", "latency"),
             Stat("count"),
-            Stat("count", filter=Any_(())),
-            Stat("count", filter=Every(())),
+            Stat("count", filter=Group("or", ())),
+            Stat("count", filter=Group("and", ())),
         ),
     )
     assert body(pushed) == [
@@ -140,11 +144,9 @@ def test_stats():
 
 
 def test_icinga_gets_no_stats_negate():
-    tree = Not(Every((T1, Not(Any_((T2, T3))))))
+    tree = Group("or", (T1, NOT_T2))
     pushed = Pushed(table="hosts", stats=(Stat("count", filter=tree),))
-    assert body(pushed, ICINGA2) == [
-        *("Stats: a != 1", "Stats: b >= x y", "Stats: c ~", "StatsOr: 2", "StatsOr: 2"),
-    ]
+    assert body(pushed, ICINGA2) == ["Stats: a = 1", "Stats: b < x y", "StatsOr: 2"]
     assert "StatsNegate:" in body(pushed, NAEMON)
     plain = Pushed(table="hosts", filter=tree)
     assert "Negate:" in body(plain, ICINGA2)
@@ -164,11 +166,11 @@ COMPARE = {
 
 def holds(tree, row):
     if isinstance(tree, Test):
+        if tree.op == "!>=":
+            return not row[tree.column] >= int(tree.value)
         return COMPARE[tree.op](row[tree.column], int(tree.value))
-    if isinstance(tree, Not):
-        return not holds(tree.item, row)
     found = [holds(item, row) for item in tree.items]
-    return any(found) if isinstance(tree, Any_) else all(found)
+    return any(found) if tree.connector == "or" else all(found)
 
 
 def run_stack(text, word, prefix, row):
@@ -189,14 +191,13 @@ def run_stack(text, word, prefix, row):
 
 
 tests = st.builds(
-    Test, st.sampled_from("abc"), st.sampled_from(sorted(COMPARE)), st.sampled_from("012")
+    Test, st.sampled_from("abc"), st.sampled_from([*COMPARE, "!>="]), st.sampled_from("012")
 )
 trees = st.recursive(
     tests,
     lambda inner: (
-        st.builds(lambda items: Every(tuple(items)), st.lists(inner, max_size=3))
-        | st.builds(lambda items: Any_(tuple(items)), st.lists(inner, max_size=3))
-        | st.builds(Not, inner)
+        st.builds(lambda items: Group("and", tuple(items)), st.lists(inner, max_size=3))
+        | st.builds(lambda items: Group("or", tuple(items)), st.lists(inner, max_size=3))
     ),
     max_leaves=10,
 )
@@ -215,32 +216,14 @@ def test_the_stack_means_the_tree(tree, row, kind):
         assert "StatsNegate:" not in counted
 
 
-@given(tests, values)
-def test_opposite(test, row):
-    assert holds(opposite(test), row) is not holds(test, row)
-    assert opposite(opposite(test)) == test
-
-
-@pytest.mark.parametrize("op", ["~", "~~", "=~", "!~", "!~~", "!=~"])
-def test_opposite_of_text_operators(op):
-    assert opposite(Test("a", op, "x")).op == (op[1:] if op[0] == "!" else "!" + op)
-
-
-def test_opposite_of_a_negated_sign():
-    assert opposite(Test("a", "!>=", "x")) == Test("a", ">=", "x")
-
-
 @given(trees)
 def test_simplified_has_no_small_groups(tree):
     def check(node):
-        if isinstance(node, (Every, Any_)):
+        if isinstance(node, Group):
             assert len(node.items) > 1
             for item in node.items:
-                assert type(item) is not type(node)
+                assert not isinstance(item, Group) or item.connector != node.connector
                 check(item)
-        elif isinstance(node, Not):
-            assert not isinstance(node.item, Not)
-            check(node.item)
 
     simple = simplified(tree)
     if not isinstance(simple, bool):
@@ -255,7 +238,7 @@ def test_simplified_has_no_small_groups(tree):
     "make",
     [
         lambda text: Pushed(table="hosts", filter=Test("name", "=", text)),
-        lambda text: Pushed(table="hosts", filter=Not(Any_((T1, Test("name", "=", text))))),
+        lambda text: Pushed(table="hosts", filter=Group("or", (T1, Test("name", "=", text)))),
         lambda text: Pushed(table="hosts", stats=(Stat("count", filter=Test("name", "=", text)),)),
         lambda text: Pushed(table="hosts", auth_user=text),
     ],
@@ -333,8 +316,13 @@ def harmful():
         since = SINCE if table == "log" else None
         for name in names:
             test = Test(name, "=", "")
-            for tree in (test, Not(test), Any_((test, T1)), Every((T1, Not(Any_((T2, test)))))):
-                both = tree if since is None else Every((since, tree))
+            for tree in (
+                test,
+                Test(name, "!>=", ""),
+                Group("or", (test, T1)),
+                Group("and", (T1, Group("or", (T2, test)))),
+            ):
+                both = tree if since is None else Group("and", (since, tree))
                 yield Pushed(table=table, columns=(name,), filter=both)
                 yield Pushed(table=table, filter=since, stats=(Stat("count", "", tree),))
             for function in ("sum", "min", "max"):
@@ -345,7 +333,13 @@ def harmful():
             )
     yield Pushed(table="statehist", columns=("time",), filter=SINCE)
     yield Pushed(table="log", columns=("time",))
-    for tree in (Test("time", "<", "5"), Not(SINCE), Any_((SINCE, T1)), Any_((SINCE, SINCE)), T1):
+    for tree in (
+        Test("time", "<", "5"),
+        Test("time", "!>=", "5"),
+        Group("or", (SINCE, T1)),
+        Group("or", (SINCE, SINCE)),
+        T1,
+    ):
         yield Pushed(table="log", columns=("time",), filter=tree)
 
 
@@ -363,9 +357,9 @@ def test_what_may_only_be_read_is_read(kind):
     for pushed in (
         Pushed(table="status", columns=tuple(STATUS), filter=Test("num_hosts", ">", "1")),
         Pushed(table="hosts", columns=VALUES, filter=Test("custom_variables", "=", "A b")),
-        Pushed(table="log", columns=VALUES, filter=Every((T1, Every((SINCE, T2))))),
+        Pushed(table="log", columns=VALUES, filter=Group("and", (T1, Group("and", (SINCE, T2))))),
         Pushed(table="log", columns=("class",), filter=Test("time", "=", "5")),
-        Pushed(table="log", columns=("class",), filter=Any_(())),
+        Pushed(table="log", columns=("class",), filter=Group("or", ())),
     ):
         assert f"Columns: {' '.join(pushed.columns)}" in lines(pushed, core)
 
@@ -373,13 +367,13 @@ def test_what_may_only_be_read_is_read(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_and_none_are_said_with_columns_that_may_be_compared(kind):
     core = Capabilities(kind=kind, tables={"status": STATUS}, key=f"never-{kind}")
-    nothing = Pushed(table="status", columns=("connections", "requests"), filter=Any_(()))
+    nothing = Pushed(table="status", columns=("connections", "requests"), filter=Group("or", ()))
     assert [line for line in lines(nothing, core) if "Filter" in line] == [
         "Filter: num_hosts = 0",
         "Filter: num_hosts != 0",
     ]
     assert "Stats: num_hosts = 0" in lines(Pushed(table="status", stats=(Stat("count"),)), core)
-    log = Pushed(table="log", columns=("class",), filter=Any_(()))
+    log = Pushed(table="log", columns=("class",), filter=Group("or", ()))
     assert lines(log, core)[5:] == ["Filter: time = 0", "Filter: time != 0"]
 
 
@@ -389,9 +383,9 @@ def test_a_host_that_must_not_be_is_negated(kind):
     core = Capabilities(kind=kind, tables={"services": {"host_name": "string"}}, key=f"not-{kind}")
     other = Test("host_name", "!=", "x")
     wanted = ["Filter: host_name = x", "Negate:"]
-    for tree in (other, Not(Test("host_name", "=", "x")), Every((Not(Not(other)),))):
+    for tree in (other, Group("and", (other,))):
         assert lines(Pushed(table="services", filter=tree), core)[4:] == wanted
-    either = Pushed(table="services", filter=Any_((other, T1)))
+    either = Pushed(table="services", filter=Group("or", (other, T1)))
     assert lines(either, core)[4:] == [*wanted, "Filter: a = 1", "Or: 2"]
     assert "Filter: host_name != x" in lines(Pushed(table="comments", filter=other), core)
     counted = Pushed(table="services", stats=(Stat("count", "", other),))

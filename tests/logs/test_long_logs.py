@@ -20,7 +20,7 @@ from monrest.logs.reading import CachedPart, reading
 from monrest.query import lines
 from monrest.query.bind import bind
 from monrest.query.functions import Moment
-from monrest.query.model import Every, Test
+from monrest.query.model import Group, Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout
 from monrest.query.resolve import ColumnNames, View
@@ -49,7 +49,7 @@ class Core(LoggingCore):
         return SiteProblem(self.id, self.name, error.reason, error.timed_out)
 
     async def ask(self, pushed, layout=None):
-        rows = await super().ask(evolve(pushed, filter=Every(tuple(_tests(pushed.filter)))))
+        rows = await super().ask(evolve(pushed, filter=Group("and", tuple(_tests(pushed.filter)))))
         if layout is None:
             return rows
         return [[dict(zip(NAMES, row, strict=True)).get(name, "") for name, _ in layout]

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.source import CoreLog, Wanted
-from monrest.query.model import Any_, Every, Test
+from monrest.query.model import Group, Test
 
 DAY = 86400
 
@@ -40,7 +40,8 @@ class FakeSite:
 
 
 def times(limit):
-    assert isinstance(limit, Every)
+    assert isinstance(limit, Group)
+    assert limit.connector == "and"
     return [one for one in limit.items if isinstance(one, Test) and one.column == "time"]
 
 
@@ -108,18 +109,18 @@ def chosen(kind="naemon", **wanted):
     return [one for one in site.asked[0].filter.items if getattr(one, "column", "") != "time"]
 
 
-STATES = Any_((Test("class", "=", "1"), Test("class", "=", "6")))
+STATES = Group("or", (Test("class", "=", "1"), Test("class", "=", "6")))
 
 
 def test_what_is_asked():
     (everything,) = chosen()
-    assert everything == Every((STATES, Test("type", "~", "(ALERT|STATE)$")))
+    assert everything == Group("and", (STATES, Test("type", "~", "(ALERT|STATE)$")))
     (hosts,) = chosen(services=False)
     assert hosts.items[1].value == "HOST (ALERT|STATE|DOWNTIME ALERT)$"
     (services,) = chosen(hosts=False)
     assert services.items[1].value == "SERVICE (ALERT|STATE)$|DOWNTIME ALERT$"
     (program,) = chosen(program=True)
-    assert program == Any_((everything, Test("class", "=", "2")))
+    assert program == Group("or", (everything, Test("class", "=", "2")))
     (transitions,) = chosen(transitions=True)
     assert transitions.items[0] == Test("class", "=", "6")
 
@@ -128,7 +129,7 @@ def test_few_hosts_are_asked_for_by_name():
     (one,) = chosen(names=frozenset({"a"}))
     assert one.items[2] == Test("host_name", "=", "a")
     (two,) = chosen(names=frozenset({"a", "b"}))
-    assert two.items[2] == Any_((Test("host_name", "=", "a"), Test("host_name", "=", "b")))
+    assert two.items[2] == Group("or", (Test("host_name", "=", "a"), Test("host_name", "=", "b")))
     (icinga,) = chosen("icinga2", names=frozenset({"a.b"}))
     assert icinga.items[2] == Test("message", "~", ": a\\.b;")
 

@@ -16,7 +16,7 @@ from monrest.livestatus.core_errors import ProtocolError
 from monrest.query.bind import bind
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
-from monrest.query.model import Any_, Every, Not, Pushed, Stat
+from monrest.query.model import Group, Pushed, Stat
 from monrest.query.model import Test as Where
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
@@ -76,7 +76,7 @@ def answered(pushed, rows):
             Pushed(
                 table="hosts",
                 columns=("name", "state"),
-                filter=Every((Where("state", "!=", "0"), Where("name", "~", "a'b\"c"))),
+                filter=Group("and", (Where("state", "!=", "0"), Where("name", "~", "a'b\"c"))),
                 sort=(("state", True), ("name", False)),
                 limit=7,
             ),
@@ -93,11 +93,12 @@ def answered(pushed, rows):
             Pushed(
                 table="hosts",
                 columns=("name",),
-                filter=Any_(
+                filter=Group(
+                    "or",
                     (
-                        Not(Where("groups", ">=", "a b")),
-                        Every((Where("state", "<", "2"), Not(Where("name", "~~", "it's")))),
-                    )
+                        Where("groups", "!>=", "a b"),
+                        Group("and", (Where("state", "<", "2"), Where("name", "!~~", "it's"))),
+                    ),
                 ),
             ),
             "/hosts",
@@ -107,7 +108,7 @@ def answered(pushed, rows):
             ],
         ),
         (
-            Pushed(table="hosts", columns=("name",), filter=Any_(())),
+            Pushed(table="hosts", columns=("name",), filter=Group("or", ())),
             "/hosts",
             [("columns", "name"), ("name[=]", "0"), ("name[!=]", "0")],
         ),
@@ -115,7 +116,7 @@ def answered(pushed, rows):
             Pushed(
                 table="log",
                 columns=("time",),
-                filter=Any_((Where("time", ">", "1"), Where("time", "<", "9"))),
+                filter=Group("or", (Where("time", ">", "1"), Where("time", "<", "9"))),
                 sort=(("time", True), ("lineno", True)),
                 limit=3,
             ),
@@ -139,7 +140,7 @@ def test_questions(pushed, path, parameters):
 
 
 def test_a_value_with_both_quotes_is_refused_where_it_cannot_be_written():
-    tree = Any_((Where("name", "=", "'\""), Where("name", "=", "x")))
+    tree = Group("or", (Where("name", "=", "'\""), Where("name", "=", "x")))
     with pytest.raises(BadRequest, match="name: expected a value without both kinds of quotes"):
         question(Pushed(table="hosts", columns=("name",), filter=tree), CORE, None)
 
@@ -158,15 +159,13 @@ tests = st.one_of(
         st.sampled_from(["=", "!=", "<", ">", "<=", ">="]),
         st.integers(-2, 3).map(str),
     ),
-    st.builds(Where, st.just("groups"), st.just(">="), words),
+    st.builds(Where, st.just("groups"), st.sampled_from([">=", "!>="]), words),
     st.builds(Where, st.just("groups"), st.sampled_from(["=", "!="]), st.just("")),
 )
 trees = st.recursive(
     tests,
-    lambda inner: st.one_of(
-        st.builds(Not, inner),
-        st.builds(Every, st.lists(inner, max_size=3).map(tuple)),
-        st.builds(Any_, st.lists(inner, max_size=3).map(tuple)),
+    lambda inner: st.builds(
+        Group, st.sampled_from(["and", "or"]), st.lists(inner, max_size=3).map(tuple)
     ),
     max_leaves=8,
 )

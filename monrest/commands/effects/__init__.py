@@ -13,10 +13,11 @@ from monrest.base.values import Capabilities
 from monrest.commands.effects.entries import comments, downtimes
 from monrest.commands.effects.event_effects import checks, logged, process
 from monrest.commands.effects.icinga2 import UNKNOWN_TO_ICINGA2
-from monrest.commands.effects.model import Effect, ReadEffect, SentCommand, Unseen, columns_of
+from monrest.commands.effects.model import Effect, ReadEffect, SentCommand, Unseen
 from monrest.commands.effects.switches import settings, switches
 from monrest.livestatus.catalogue import Command, CommandKind
 from monrest.livestatus.command import Target
+from monrest.query.model import columns_of
 
 __all__ = ["READINGS", "UNKNOWN_TO_ICINGA2", "Effect", "Unseen", "expected"]
 

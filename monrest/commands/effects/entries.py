@@ -26,7 +26,7 @@ from monrest.commands.effects.model import (
 )
 from monrest.commands.effects.switches import Declared
 from monrest.livestatus.catalogue import CommandKind
-from monrest.query.model import Any_, CoreFilter, Every, Test
+from monrest.query.model import CoreFilter, Group, Test, joined
 
 
 def _ids(rows: RowSequence, at: int = 0) -> set[object]:
@@ -201,7 +201,7 @@ def _gone(table: str) -> ReadEffect:
         return Effect(
             table=table,
             columns=("id",),
-            filter=tests[0] if len(tests) == 1 else Any_(tests),
+            filter=joined("or", tests),
             what=f"no more of the {table} {', '.join(map(str, sent.ids))}",
             is_seen=lambda _before, rows: not rows,
         )
@@ -217,7 +217,7 @@ def _deleted(table: str, *, service: bool) -> ReadEffect:
         return Effect(
             table=table,
             columns=("id",),
-            filter=Every(tests),
+            filter=Group("and", tests),
             before=True,
             what=f"no more {what}",
             is_seen=lambda _before, rows: not rows,
@@ -254,7 +254,7 @@ def _matching(sent: SentCommand) -> Effect:
     return Effect(
         table="downtimes",
         columns=("id", "comment"),
-        filter=Every(tests) if len(tests) > 1 else next(iter(tests), None),
+        filter=joined("and", tests),
         before=True,
         what="no more of the downtimes that match",
         is_seen=lambda before, after: matching(before).isdisjoint(number(row[0]) for row in after),

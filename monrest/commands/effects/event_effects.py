@@ -22,7 +22,7 @@ from monrest.commands.effects.model import (
     unseen,
 )
 from monrest.commands.effects.switches import Declared
-from monrest.query.model import CoreFilter, Every, Test
+from monrest.query.model import CoreFilter, Test, joined
 
 _SKEW = 60
 """Seconds by which a core's clock may be behind ours."""
@@ -147,7 +147,7 @@ def _logged(
     return Effect(
         table="log",
         columns=("message",),
-        filter=Every(bounds) if len(bounds) > 1 else bounds[0],
+        filter=joined("and", bounds),
         before=True,
         what=what,
         is_seen=lambda before, after: count(after) > count(before),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import field, frozen
@@ -11,7 +11,7 @@ from attrs import field, frozen
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.catalogue import Command, CommandKind
 from monrest.livestatus.command import Target
-from monrest.query.model import Any_, CoreFilter, Every, Not, Test
+from monrest.query.model import CoreFilter, Group, Test
 
 RowSequence: TypeAlias = Sequence[Row]
 
@@ -100,11 +100,13 @@ def _test(column: str, op: str = "=") -> Callable[[Target], CoreFilter]:
 
 
 def _one_service(target: Target) -> CoreFilter:
-    return Every((Test("host_name", "=", target.name), Test("description", "=", target.service)))
+    return Group(
+        "and", (Test("host_name", "=", target.name), Test("description", "=", target.service))
+    )
 
 
 def _and_children(target: Target) -> CoreFilter:
-    return Any_((Test("name", "=", target.name), Test("parents", ">=", target.name)))
+    return Group("or", (Test("name", "=", target.name), Test("parents", ">=", target.name)))
 
 
 HOST = CommandedRows(
@@ -242,16 +244,3 @@ def alike(one: object, other: str) -> bool:
 
 def _comparable(text: str) -> str:
     return _BROKEN.sub("?", text).strip()
-
-
-def columns_of(found: CoreFilter | None) -> Iterable[str]:
-    """Every column that a filter tests."""
-    match found:
-        case None:
-            return ()
-        case Test(column=column):
-            return (column,)
-        case Not(item=item):
-            return columns_of(item)
-        case Every(items=items) | Any_(items=items):
-            return tuple(column for item in items for column in columns_of(item))

@@ -17,7 +17,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.lql import simplified
-from monrest.query.model import Any_, CoreFilter, Every, Not, Pushed, Stat, Test, columns_of
+from monrest.query.model import CoreFilter, Pushed, Stat, Test, columns_of, conjuncts
 from monrest.query.schema import EMPTY, CoreType
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import Record
@@ -26,11 +26,6 @@ from monrest.sites.normalise import RowTypes, fixed
 Read = Callable[[Sequence[Record]], list[Row]]
 
 _COLLECTIONS = {"log": "logs", "status": "processinfo"}
-_OPPOSITE = {
-    "=": "!=", "!=": "=", "~": "!~", "!~": "~", "~~": "!~~", "!~~": "~~",
-    "<": ">=", ">=": "<", ">": "<=", "<=": ">",
-}  # fmt: skip
-_CONTAINS = {">=": "!>=", "!>=": ">="}
 _NEWEST = (("time", True), ("lineno", True))
 
 
@@ -98,7 +93,7 @@ def _conditions(pushed: Pushed, types: Mapping[str, str]) -> list[tuple[str, str
     if isinstance(tree, bool):
         items: tuple[CoreFilter, ...] = () if tree else _never(pushed, types)
     else:
-        items = tree.items if isinstance(tree, Every) else (tree,)
+        items = tuple(conjuncts([tree]))
     given: list[tuple[str, str]] = []
     words: list[str] = []
     for item in items:
@@ -106,7 +101,7 @@ def _conditions(pushed: Pushed, types: Mapping[str, str]) -> list[tuple[str, str
         if isinstance(item, Test):
             given.append((f"{item.column}[{item.op}]", item.value))
         else:
-            words.append(_written(item, types, negated=False))
+            words.append(_written(item))
     if words:
         given.append(("q", " and ".join(words)))
     if pushed.table == "log" and not any(
@@ -123,17 +118,10 @@ def _never(pushed: Pushed, types: Mapping[str, str]) -> tuple[CoreFilter, ...]:
     return Test(name, "=", "0"), Test(name, "!=", "0")
 
 
-def _written(tree: CoreFilter, types: Mapping[str, str], *, negated: bool) -> str:
+def _written(tree: CoreFilter) -> str:
     if isinstance(tree, Test):
-        op = tree.op
-        if negated:
-            listed = types.get(tree.column) == "list" and op in _CONTAINS
-            op = _CONTAINS[op] if listed else _OPPOSITE[op]
-        return f"{tree.column} {op} {_quoted(tree)}"
-    if isinstance(tree, Not):
-        return _written(tree.item, types, negated=not negated)
-    joint = " or " if isinstance(tree, Any_) is not negated else " and "
-    return "(" + joint.join(_written(one, types, negated=negated) for one in tree.items) + ")"
+        return f"{tree.column} {tree.op} {_quoted(tree)}"
+    return "(" + f" {tree.connector} ".join(map(_written, tree.items)) + ")"
 
 
 def _quoted(test: Test) -> str:
