@@ -21,8 +21,8 @@ from typing import Any
 from twisted.internet.error import CannotListenError
 
 from monrest.base.clock import MachineClock, measure_spans
+from monrest.demo.definitions import ObjectConfigError
 from monrest.demo.service import DemoCore, report
-from monrest.objectconfig.definitions import ObjectConfigError
 
 ENDED = "the core has ended: "
 """What stands before the reason when it ends by itself."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field, fields
 
+from monrest.demo.definitions import ObjectRecord, parse
 from monrest.demo.objects import (
     Checkable,
     CheckCommand,
@@ -19,8 +20,7 @@ from monrest.demo.objects import (
     Service,
     ServiceGroup,
 )
-from monrest.objectconfig.definitions import ObjectRecord, parse
-from monrest.objectconfig.registration import ConfiguredSite, build
+from monrest.demo.registration import ConfiguredSite, build
 from monrest.objectconfig.timeperiods import Timeperiod
 
 _MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")

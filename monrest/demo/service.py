@@ -25,14 +25,14 @@ from monrest.config import ConfigTool
 from monrest.demo.command_table import run
 from monrest.demo.core import PROGRAM_VERSION, Core, local_zone
 from monrest.demo.core_tables import build_tables
+from monrest.demo.definitions import ObjectConfigError, read_file, unreadable
 from monrest.demo.history import generate
 from monrest.demo.inventory import Inventory, make_inventory, synthetic_site
 from monrest.demo.objects import ATTRIBUTES, MODIFIED, Checkable, HostOrService
 from monrest.demo.protocol import LivestatusFactory
+from monrest.demo.registration import ConfiguredSite, build, load
 from monrest.demo.simulation import Simulation
-from monrest.objectconfig.definitions import ObjectConfigError, read_file, unreadable
 from monrest.objectconfig.document import FileProblem
-from monrest.objectconfig.registration import ConfiguredSite, build, load
 from monrest.objectconfig.site_files import discover
 
 log = Logger()

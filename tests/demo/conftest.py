@@ -11,11 +11,11 @@ from twisted.internet.testing import StringTransport
 from monrest.demo.command_table import run
 from monrest.demo.core import Core
 from monrest.demo.core_tables import build_tables
+from monrest.demo.definitions import parse
 from monrest.demo.inventory import make_inventory
 from monrest.demo.protocol import LivestatusFactory
+from monrest.demo.registration import build
 from monrest.demo.simulation import Simulation
-from monrest.objectconfig.definitions import parse
-from monrest.objectconfig.registration import build
 from tests.fakes.clocks import Wall
 
 START = 1795000000

@@ -10,10 +10,10 @@ from twisted.internet import reactor
 from twisted.internet.task import deferLater
 
 from monrest.base.clock import MachineClock
+from monrest.demo.definitions import ObjectConfigError, parse
 from monrest.demo.inventory import make_inventory
+from monrest.demo.registration import build
 from monrest.demo.service import DemoCore, demo_objects, read, report, restart
-from monrest.objectconfig.definitions import ObjectConfigError, parse
-from monrest.objectconfig.registration import build
 from tests.forks import DEMO, ran
 
 HOST = """

@@ -13,8 +13,8 @@ from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
 
 from monrest.base.clock import MachineClock
+from monrest.demo.definitions import ObjectConfigError
 from monrest.demo.service import DemoCore
-from monrest.objectconfig.definitions import ObjectConfigError
 from tests.forks import DEMO, ran
 
 REQUEST = b"GET hosts\nResponseHeader: fixed16\nOutputFormat: json\nStats: state >= 0\n\n"

@@ -11,9 +11,9 @@ from monrest.demo.core import Core
 from monrest.demo.history import generate
 from monrest.demo.inventory import make_inventory, synthetic_site
 from monrest.demo.objects import Host
+from monrest.demo.registration import load
 from monrest.demo.service import demo_objects
 from monrest.demo.simulation import Simulation, is_simulated
-from monrest.objectconfig.registration import load
 from tests.fakes.clocks import Wall
 
 START = 1795000000

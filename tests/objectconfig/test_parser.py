@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monrest.demo.definitions import find_files, parse, read_file
 from monrest.objectconfig.attributes import core_text
-from monrest.objectconfig.definitions import find_files, parse, read_file
 from monrest.objectconfig.document import ConfigFile, comments_of
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from monrest.objectconfig.definitions import read_file
+from monrest.demo.definitions import read_file
+from monrest.demo.registration import build
 from monrest.objectconfig.document import ConfigFile
-from monrest.objectconfig.registration import build
 from tests.fakes.samples import samples
 
 FOLDERS = (("nagios4", "objects"), ("plugins",), ("examples", "template-object"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from monrest.objectconfig.definitions import ObjectConfigError, parse
-from monrest.objectconfig.registration import build, load
+from monrest.demo.definitions import ObjectConfigError, parse
+from monrest.demo.registration import build, load
 from tests.table import each
 
 BASE = """

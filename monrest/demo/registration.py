@@ -12,8 +12,7 @@ from typing import Generic, Literal, TypeVar
 
 from attrs import define, field, frozen
 
-from monrest.objectconfig.attributes import OBJECT_TYPES, listed_names
-from monrest.objectconfig.definitions import (
+from monrest.demo.definitions import (
     ObjectConfigError,
     ObjectDefinition,
     ObjectRecord,
@@ -23,6 +22,7 @@ from monrest.objectconfig.definitions import (
     resolve,
     unreadable,
 )
+from monrest.objectconfig.attributes import OBJECT_TYPES, listed_names
 from monrest.objectconfig.document import FileProblem
 from monrest.objectconfig.references import Selection, members_of_groups
 from monrest.objectconfig.timeperiods import Timeperiod, TimeperiodError, timeperiod

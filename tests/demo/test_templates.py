@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.objectconfig.definitions import parse, resolve
+from monrest.demo.definitions import parse, resolve
 
 
 def resolved(kind, own, **templates):
