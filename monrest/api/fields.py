@@ -23,7 +23,7 @@ from monrest.base.values import Parameters, RestRequest
 from monrest.query.functions import Moment
 from monrest.query.parse import RESERVED
 from monrest.query.scan import printable
-from monrest.query.times import parse_time
+from monrest.query.times import MOST_TIME, parse_time
 from monrest.store.storable import require_storable
 
 ParameterType: TypeAlias = Literal[
@@ -90,13 +90,13 @@ class Field(ABC):
         """The limit as the reference page shows it."""
         return ""
 
-    def asked(self, parameters: Parameters) -> Any:
+    def asked(self, parameters: Parameters, at: Reading = AS_IT_IS) -> Any:
         """Give what the last parameter of this name says; one that is empty says nothing."""
         value = None
         for name, text in parameters:
             if name == self.name:
                 value = text
-        return self.read(value if value and not value.isspace() else None)
+        return self.read(value if value and not value.isspace() else None, at)
 
     def wrong(self, at: Reading, expected: str) -> BadRequest:
         """Make the error that names the field and what was expected."""
@@ -294,10 +294,27 @@ class NameList(Field):
 
 
 @frozen(kw_only=True)
+class Second(Field):
+    """A moment in the zone of ``present``, as Unix time, a relative time or a date."""
+
+    type: ParameterType = "time"
+    limit = f"{MOST_TIME} characters"
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> int | None:
+        """Give the second in Unix time, None for none."""
+        present = at.present
+        assert present is not None
+        if not value:
+            return None
+        return second_of(f"{at.where}{self.name}", str(value), present.now, present.zone)
+
+
+@frozen(kw_only=True)
 class Date(Field):
     """A date in the zone of ``present``; what is relative becomes what it means then."""
 
     type: ParameterType = "time"
+    limit = f"{MOST_TIME} characters"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
         """Give the date as ``DATE``, empty for none."""

@@ -21,7 +21,7 @@ from monrest.api.lists import reselect, select, sparse
 from monrest.api.zones import zone_of
 from monrest.availability.chosen_objects import Scope, choose, in_hostgroup, in_servicegroup
 from monrest.availability.report import AVAILABILITY, OUTAGE, AccountAnswer, AccountReport, made
-from monrest.availability.report_arguments import ObjectKinds, asked
+from monrest.availability.report_arguments import ARGUMENTS, TYPE, ObjectKinds, asked
 from monrest.availability.report_columns import (
     ALL_TIMES,
     HOST_TIMES,
@@ -131,60 +131,6 @@ def _service(condition: Callable[[str, str], Condition]) -> Scoped:
     return scope
 
 
-_TYPE = Parameter(name="type", description="hosts, services or both")
-_ARGUMENTS = (
-    Parameter(
-        name="timeperiod",
-        description="named range such as last24hours (default), today, yesterday, thisweek, "
-        "lastweek, last7days, thismonth, lastmonth, last31days, last3months, thisyear, lastyear",
-    ),
-    Parameter(name="start", description="first second: Unix time, relative time or date"),
-    Parameter(name="end", description="end, default: now; the last state goes on to the end"),
-    Parameter(
-        name="withdowntimes",
-        description="1: downtimes count as outages, 0: they do not; default 1. Availability is "
-        "the same either way",
-        type="boolean",
-    ),
-    Parameter(
-        name="includesoftstates",
-        description="1: soft states are counted as well; default 0",
-        type="boolean",
-    ),
-    Parameter(
-        name="backtrack",
-        description="days of log before the start that are searched for the first state; default 4",
-        type="integer",
-    ),
-    Parameter(
-        name="rpttimeperiod",
-        description="name of a time period of the core to which the report is limited",
-    ),
-    Parameter(
-        name="assumeinitialstates",
-        description="0: no state is assumed where the log tells none; default 1",
-        type="boolean",
-    ),
-    Parameter(
-        name="initialassumedhoststate",
-        description="state to assume: 0 none (default), -1 the present one, 3 up, 4 down, "
-        "5 unreachable",
-        type="integer",
-    ),
-    Parameter(
-        name="initialassumedservicestate",
-        description="state to assume: 0 none (default), -1 the present one, 6 ok, 7 unknown, "
-        "8 warning, 9 critical",
-        type="integer",
-    ),
-    Parameter(
-        name="assumestatesduringnotrunning",
-        description="0: the time when the core was stopped is counted as notrunning; default 1",
-        type="boolean",
-    ),
-    Parameter(name="assumestateretention", description="accepted, without effect", type="boolean"),
-    LOGCACHE,
-)
 _CHOOSING = (
     Parameter(name="host", description="exact name of a host"),
     Parameter(name="service", description="exact description of a service"),
@@ -225,7 +171,7 @@ _SINGLE: tuple[
     ("/hosts/<name>", "a host", "hosts", _host),
     ("/services/<host>/<service>", "a service", "services", _service),
 )
-_LIST = (_TYPE, *_CHOOSING, *_ARGUMENTS, *LIST_PARAMETERS, *SITE_PARAMETERS)
+_LIST = (TYPE, *_CHOOSING, *ARGUMENTS, LOGCACHE, *LIST_PARAMETERS, *SITE_PARAMETERS)
 
 
 def _list(path: str, description: str, text: str, handler: Handler, *, out: bool) -> Endpoint:
@@ -265,7 +211,7 @@ def _endpoints() -> Iterable[Endpoint]:
             text="When several sites have it, the first of them counts.",
             shape="object",
             handler=_handler(AVAILABILITY, kind, scoped(exactly), single=True),
-            parameters=(*_ARGUMENTS, *OBJECT_PARAMETERS, *SITE_PARAMETERS),
+            parameters=(*ARGUMENTS, LOGCACHE, *OBJECT_PARAMETERS, *SITE_PARAMETERS),
             columns=HOST_TIMES if kind == "hosts" else SERVICE_TIMES,
         )
         yield _list(

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from datetime import tzinfo
+from functools import partial
 from math import floor
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from monrest.api.fields import second_of
+from monrest.api.endpoint import DeclaredParameter, Parameter
+from monrest.api.fields import Choice, Field, Flag, Number, Second, second_of
 from monrest.availability.periods import DEFAULT, Span, UnknownPeriodError, named
 from monrest.base.errors import BadRequest
-from monrest.base.truth import flag
 from monrest.base.values import Parameters
 from monrest.logs.line import DAY
 from monrest.query.model import Condition, FilterTree, Query, Ref, conjuncts, leaves
@@ -33,16 +34,80 @@ CURRENT = -1
 OBJECTS = ("host", "service", "hostgroup", "servicegroup")
 """Parameters of lists that choose objects by an exact name."""
 
-_RULES = (
-    *("type", "timeperiod", "start", "end", "withdowntimes", "includesoftstates"),
-    *("backtrack", "rpttimeperiod", "assumeinitialstates", "initialassumedhoststate"),
-    *("initialassumedservicestate", "assumestatesduringnotrunning", "assumestateretention"),
-)
 _OF_REQUEST = frozenset({"columns", "backend", "backends", "headers", "pretty", "background"})
 _WRONG = "error during request"
 _BACKTRACK = 4
+_NINE_DIGITS = 999_999_999
 _ASSUMED_HOST = {0: None, -1: CURRENT, 3: 0, 4: 1, 5: 2}
 _ASSUMED_SERVICE = {0: None, -1: CURRENT, 6: 0, 7: 3, 8: 1, 9: 2}
+
+_Number = partial(
+    Number,
+    least=-_NINE_DIGITS,
+    most=_NINE_DIGITS,
+    title=_WRONG,
+    expected="a whole number of at most 9 digits",
+)
+
+TYPE = Choice(
+    "type", "hosts, services or both", ("hosts", "services", "both"), title=_WRONG,
+    expected="hosts, services or both",
+)  # fmt: skip
+_DOWNTIMES = Flag(
+    "withdowntimes",
+    "1: downtimes count as outages, 0: they do not; default 1. Availability is the same either way",
+    default=1,
+)
+_SOFT = Flag("includesoftstates", "1: soft states are counted as well; default 0")
+_BACK = _Number(
+    "backtrack",
+    "days of log before the start that are searched for the first state; default 4",
+    default=_BACKTRACK,
+)
+_ASSUME = Flag(
+    "assumeinitialstates",
+    "0: no state is assumed where the log tells none; default 1",
+    default=1,
+)
+_HOST_STATE = _Number(
+    "initialassumedhoststate",
+    "state to assume: 0 none (default), -1 the present one, 3 up, 4 down, 5 unreachable",
+)
+_SERVICE_STATE = _Number(
+    "initialassumedservicestate",
+    "state to assume: 0 none (default), -1 the present one, 6 ok, 7 unknown, 8 warning, 9 critical",
+)
+_STOPPED = Flag(
+    "assumestatesduringnotrunning",
+    "0: the time when the core was stopped is counted as notrunning; default 1",
+    default=1,
+)
+_RETENTION = Flag("assumestateretention", "accepted, without effect", default=1)
+
+ARGUMENTS: tuple[DeclaredParameter, ...] = (
+    Parameter(
+        name="timeperiod",
+        description="named range such as last24hours (default), today, yesterday, thisweek, "
+        "lastweek, last7days, thismonth, lastmonth, last31days, last3months, thisyear, lastyear",
+    ),
+    Second("start", "first second: Unix time, relative time or date"),
+    Second("end", "end, default: now; the last state goes on to the end"),
+    _DOWNTIMES,
+    _SOFT,
+    _BACK,
+    Parameter(
+        name="rpttimeperiod",
+        description="name of a time period of the core to which the report is limited",
+    ),
+    _ASSUME,
+    _HOST_STATE,
+    _SERVICE_STATE,
+    _STOPPED,
+    _RETENTION,
+)
+"""What says how a report is made."""
+
+_RULES = frozenset(one.name for one in (TYPE, *ARGUMENTS))
 
 
 @frozen(kw_only=True)
@@ -106,19 +171,18 @@ def asked(
             f"{printable(', '.join(names))}: a single object cannot be filtered",
         )
     span = reader.span()
-    state = reader.flag("assumeinitialstates", default=True)
+    assumes = reader.read(_ASSUME)
+    reader.read(_RETENTION)
     return ReportArguments(
-        kind=kind if single else reader.kind(kind),
+        kind=kind if single else reader.read(TYPE) or kind,
         span=span,
         since=max(span.start - reader.backtrack() * DAY, 0),
-        with_downtimes=reader.flag("withdowntimes", default=True),
-        soft=reader.flag("includesoftstates", default=False),
-        not_running=not reader.flag("assumestatesduringnotrunning", default=True),
+        with_downtimes=bool(reader.read(_DOWNTIMES)),
+        soft=bool(reader.read(_SOFT)),
+        not_running=not reader.read(_STOPPED),
         period=reader.period(),
-        assumed_host=reader.assumed("initialassumedhoststate", _ASSUMED_HOST, wanted=state),
-        assumed_service=reader.assumed(
-            "initialassumedservicestate", _ASSUMED_SERVICE, wanted=state
-        ),
+        assumed_host=reader.assumed(_HOST_STATE, _ASSUMED_HOST, wanted=assumes),
+        assumed_service=reader.assumed(_SERVICE_STATE, _ASSUMED_SERVICE, wanted=assumes),
         chosen=reader.chosen,
         objects=tuple(reader.objects),
         rows=tuple(reader.rows),
@@ -211,48 +275,25 @@ class _Reader:
 
     # ------------------------------------------------------------ the rest
 
-    def kind(self, default: ObjectKinds) -> ObjectKinds:
-        """What ``type`` says."""
-        value = self.given.get("type") or default
-        if value not in ("hosts", "services", "both"):
-            raise BadRequest(
-                _WRONG, f"type: expected hosts, services or both, got '{printable(value)}'"
-            )
-        return cast("ObjectKinds", value)
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        """A boolean argument."""
-        value = self.given.get(name, "")
-        return flag(name, value) if value.strip() else default
+    def read(self, one: Field) -> Any:
+        """What an argument says; one that is empty says nothing."""
+        return one.read(self.given.get(one.name) or None)
 
     def backtrack(self) -> int:
         """Days of log before the start."""
-        days = self._number("backtrack", _BACKTRACK)
+        days: int = self.read(_BACK)
         return _BACKTRACK if days < 0 else days
 
-    def assumed(self, name: str, states: Mapping[int, int | None], *, wanted: bool) -> int | None:
+    def assumed(self, one: Number, states: Mapping[int, int | None], *, wanted: int) -> int | None:
         """The state of an object of which nothing is known; other numbers mean none."""
-        number = self._number(name, 0)
+        number = self.read(one)
         return states.get(number) if wanted else None
-
-    def _number(self, name: str, default: int) -> int:
-        value = self.given.get(name, "")
-        if not value:
-            return default
-        digits = value.removeprefix("-")
-        if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
-            raise BadRequest(
-                _WRONG,
-                f"{name}: expected a whole number of at most 9 digits, got '{printable(value)}'",
-            )
-        return int(value)
 
     def period(self) -> str:
         """The name of a time period of the cores."""
         value = self.given.get("rpttimeperiod", "")
         if value != printable(value):
             raise BadRequest(_WRONG, "rpttimeperiod: control characters are not accepted")
-        self.flag("assumestateretention", default=True)  # read, for a wrong one is a mistake too
         return value
 
 

@@ -10,7 +10,7 @@ import re
 from datetime import tzinfo
 from math import floor
 
-from monrest.query.times import LONGEST, parse_duration, parse_moment
+from monrest.query.times import MOST_TIME, parse_duration, parse_moment
 
 LATEST = 253402300799
 """The last second of the year 9999 in UTC; what is later are milliseconds by mistake."""
@@ -29,7 +29,7 @@ def moment(text: str, now: float, zone: tzinfo) -> int | None:
     Digits alone are a moment from nine on and seconds after ``now`` up to eight. A span needs a
     sign or a word. A blank before a span was a plus sign before it was decoded.
     """
-    if len(text) > LONGEST:
+    if len(text) > MOST_TIME:
         return None
     if _SPACED_SPAN.fullmatch(text):
         text = f"+{text.strip(' ')}"

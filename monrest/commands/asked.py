@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from monrest.api.endpoint import Context
+from monrest.api.fields import Flag
 from monrest.base.errors import BadRequest, RestError
-from monrest.base.truth import flag, truth
+from monrest.base.truth import truth
 from monrest.config import ServerConfig
 from monrest.livestatus.command import Target
+from monrest.objectconfig.site_commands import FORCE
 from monrest.sites.site import Site
 
 Given = Mapping[str, tuple[str, ...]]
@@ -27,6 +29,7 @@ OBJECTS = {
 }
 """Parameters of ``/cmd`` that name an object, in the order in which the last one decides."""
 
+TEST_ONLY = Flag("test_only", "1: check everything, answer the command lines and send nothing")
 _OF_REQUEST = frozenset(
     {"backend", "backends", "background", "force", "headers", "test_only", "wait"}
 )
@@ -85,8 +88,8 @@ def manner(given: Given, server: ServerConfig) -> Manner:
     """Read ``wait`` and ``test_only``. Raise BadRequest if either makes no sense."""
     return Manner(
         wait=_wait(given, server),
-        test_only=flag("test_only", one_of(given, "test_only")),
-        force=flag("force", one_of(given, "force")),
+        test_only=bool(TEST_ONLY.read(one_of(given, TEST_ONLY.name))),
+        force=bool(FORCE.read(one_of(given, FORCE.name))),
     )
 
 

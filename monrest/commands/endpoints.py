@@ -13,6 +13,7 @@ from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint, Handler, Pa
 from monrest.base.errors import BadRequest, NotFound
 from monrest.base.values import Answer, Column, RestRequest
 from monrest.commands.asked import (
+    TEST_ONLY,
     AskedCommand,
     Given,
     arguments,
@@ -33,11 +34,7 @@ MANNER_PARAMETERS = (
         description="1, or a number of seconds: answer when the effect shows in the core",
         type="number",
     ),
-    Parameter(
-        name="test_only",
-        description="1: check everything, answer the command lines and send nothing",
-        type="boolean",
-    ),
+    TEST_ONLY,
     FORCE,
     *SITE_PARAMETERS,
 )

@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 
 from attrs import evolve
 
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.fields import require_only
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.fields import Number, require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audit
 from monrest.base.concurrency import sliced
@@ -141,7 +141,14 @@ def _length(parameters: Parameters) -> int:
 
 
 _PER_SLICE = 64
-_LONGEST_WAIT = 30.0
+_WAIT = Number(
+    "wait",
+    "seconds to wait for the end, at most and by default 30; 0: none",
+    least=0,
+    most=999_999_999,
+    default=30,
+    expected="0 to 30 seconds",
+)
 _MARGIN = 5.0
 """Seconds that a request needs beside waiting."""
 
@@ -277,18 +284,9 @@ async def output(context: Context, request: RestRequest, where: tuple[str, ...])
 
 def _wait(context: Context, request: RestRequest) -> float:
     """Read ``wait``, the seconds for which to wait; BadRequest for what is no number."""
-    longest = min(_LONGEST_WAIT, max(0.0, context.config.server.request_timeout - _MARGIN))
-    seconds = longest
-    require_only(request, "wait")
-    for name, value in request.parameters:
-        if name == "wait":
-            if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
-                raise BadRequest("invalid wait", f"wait: expected 0 to {_LONGEST_WAIT:g} seconds")
-            seconds = min(float(value), longest)
-    return seconds
-
-
-_MOST_DIGITS = 9
+    longest = min(_WAIT.default, max(0.0, context.config.server.request_timeout - _MARGIN))
+    require_only(request, _WAIT.name)
+    return min(float(_WAIT.asked(request.parameters)), longest)
 
 
 def _again(context: Context, request: RestRequest, found: Job) -> Document:
@@ -370,13 +368,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "canceled or died: 500 with the reason in `description`.",
         handler=output,
         shape="object",
-        parameters=(
-            Parameter(
-                name="wait",
-                description="seconds to wait for the end, at most and by default 30; 0: none",
-                type="integer",
-            ),
-        ),
+        parameters=(_WAIT,),
         columns=_AGAIN,
         at_once=True,
     ),

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from monrest.api.endpoint import Context, Parameter
+from monrest.api.endpoint import Context
+from monrest.api.fields import Flag
 from monrest.base.concurrency import sliced
 from monrest.base.row_store import RowStore
-from monrest.base.truth import flag
 from monrest.base.values import (
     Capabilities,
     Document,
@@ -45,9 +45,7 @@ from monrest.rows.question import Plans, question
 from monrest.sites.fanout import require_sites
 from monrest.sites.site import Site
 
-LOGCACHE = Parameter(
-    name="logcache", description="0: read the whole log from the cores", type="integer"
-)
+LOGCACHE = Flag("logcache", "0: read the whole log from the cores", default=1)
 
 
 T = TypeVar("T")
@@ -69,8 +67,7 @@ class _Told:
 
 def wants_cache(context: Context, request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
-    value = ["", *(value for name, value in request.parameters if name == "logcache")][-1]
-    return context.logcache is not None and (not value.strip() or flag("logcache", value))
+    return context.logcache is not None and bool(LOGCACHE.asked(request.parameters))
 
 
 async def ask(

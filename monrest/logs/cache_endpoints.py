@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.fields import second_of
+from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint
+from monrest.api.fields import Flag, Reading, Second
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import SYSTEM
 from monrest.api.zones import zone_of
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, all_sites_failed
-from monrest.base.truth import flag
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.cache_records import CachedSite
 from monrest.logs.importer import Again
+from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
@@ -44,7 +44,13 @@ COLUMNS = (
 _SCHEMA = local_schema("logcache", COLUMNS, ("key",))
 
 _WRONG = "error during request"
-_AGAIN = frozenset({"from", "to", "force"})
+_FROM = Second("from", "first second to import again: Unix time, relative time or date")
+_TO = Second("to", "its end, default: now")
+_FORCE = Flag(
+    "force",
+    "1: lines of that time that the core does not have are removed; default 0, what is cached "
+    "stays",
+)
 
 UPDATED = (
     Column("code", "number", "", "200; when every site failed the answer is an error"),
@@ -144,16 +150,16 @@ async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 
 async def _again(context: Context, request: RestRequest) -> Again | None:
     """The time that is to be imported once more; None for nothing but what is new."""
-    given = {name: value.strip() for name, value in request.parameters if name in _AGAIN}
-    force = flag("force", given.get("force"))
-    if not given.get("from"):
-        if given.get("to") or force:
-            name = "to" if given.get("to") else "force"
+    at = Reading(present=Moment(context.wall.now(), await zone_of(context, request.identity)))
+    start, end = _FROM.asked(request.parameters, at), _TO.asked(request.parameters, at)
+    force = bool(_FORCE.asked(request.parameters))
+    if start is None:
+        if end is not None or force:
+            name = "force" if end is None else "to"
             raise BadRequest(_WRONG, f"{name}: expected beside from, where the time begins")
         return None
-    now, zone = context.wall.now(), await zone_of(context, request.identity)
-    start = second_of("from", given["from"], now, zone)
-    end = second_of("to", given["to"], now, zone) if given.get("to") else int(now) + 1
+    now = context.wall.now()
+    end = int(now) + 1 if end is None else end
     if start >= end:
         raise BadRequest(_WRONG, "to: expected a moment after from")
     keep = context.config.logcache.keep
@@ -187,17 +193,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=update,
         shape="object",
         parameters=(
-            Parameter(
-                name="from",
-                description="first second to import again: Unix time, relative time or date",
-            ),
-            Parameter(name="to", description="its end, default: now"),
-            Parameter(
-                name="force",
-                description="1: lines of that time that the core does not have are removed; "
-                "default 0, what is cached stays",
-                type="boolean",
-            ),
+            _FROM,
+            _TO,
+            _FORCE,
             *SITE_PARAMETERS,
         ),
         columns=UPDATED,

@@ -28,7 +28,6 @@ from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.objectconfig.parameters import (
     check_writable,
     far_tools,
-    flag,
     no_conditions,
     note,
     tool_sites,
@@ -292,7 +291,7 @@ async def _reload(
     context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
 ) -> tuple[bool, str]:
     told = Commands(
-        check="" if flag(request, FORCE.name) else check_command(context, site),
+        check="" if FORCE.asked(request.parameters) else check_command(context, site),
         reload=config_site(context, site).tool.obj_reload_cmd,
         environment=given,
         hint=hint(request),

@@ -11,22 +11,19 @@ from typing import Any
 
 from attrs import evolve
 
-from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint
+from monrest.api.fields import Flag
 from monrest.api.lists import local_schema, select
 from monrest.base.values import Answer, Column, Parameters, RestRequest, SiteProblem
 from monrest.objectconfig.model import UnreadableError
 from monrest.objectconfig.object_rows import far_rows, named_here
-from monrest.objectconfig.parameters import REFRESH, flag, tool_sites, user_of, without
+from monrest.objectconfig.parameters import REFRESH, tool_sites, user_of, without
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.staged_changes import Tool, config_site, tools
 from monrest.objectconfig.store import StagedBy
 from monrest.query.schema import TableSchema
 
-IGNORE = Parameter(
-    name="ignore_whitespace",
-    description="1: lines that differ in white space only count as equal",
-    type="boolean",
-)
+IGNORE = Flag("ignore_whitespace", "1: lines that differ in white space only count as equal")
 
 FILES = (
     Column("hex", "string", "", "SHA-256 of the file on disk; null if there is none to read"),
@@ -165,7 +162,7 @@ def _content(tool: Tool, path: str) -> str:
 
 async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /config/diff: one row for each file that the asker has changed."""
-    ignore = flag(request, IGNORE.name)
+    ignore = bool(IGNORE.asked(request.parameters))
     failed: list[SiteProblem] = []
     selected = await tools(context, request, failed)
     records = [
@@ -182,7 +179,7 @@ async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
 async def check_before(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer GET /config/precheck: needs neither a save nor the core."""
     records: list[dict[str, Any]] = []
-    if flag(request, REFRESH.name):
+    if REFRESH.asked(request.parameters):
         await tools(context, request)
     sites = tool_sites(context, request)
     for site in sites:

@@ -11,10 +11,9 @@ from typing import Any
 
 from monrest.accounts.rights import is_read_only
 from monrest.api.csrf import PARAMETERS as TOKENS
-from monrest.api.endpoint import Context, Parameter
-from monrest.api.fields import collected
+from monrest.api.endpoint import Context
+from monrest.api.fields import Flag, collected
 from monrest.api.forward import far_sites
-from monrest.base import truth
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.base.values import Parameters, RestRequest
@@ -25,17 +24,12 @@ from monrest.query.scan import printable
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
-REFRESH = Parameter(
-    name="refreshdata",
-    description="1: drop one's own changes in files that somebody else changed on disk meanwhile",
-    type="boolean",
+REFRESH = Flag(
+    "refreshdata",
+    "1: drop one's own changes in files that somebody else changed on disk meanwhile",
 )
 
-EVERY = Parameter(
-    name="all",
-    description="1: without any filter all objects are meant, however many there are",
-    type="boolean",
-)
+EVERY = Flag("all", "1: without any filter all objects are meant, however many there are")
 
 OF_REQUEST = frozenset(
     {*TOKENS, "backend", "backends", "background", "headers", "logcache", "pretty", REFRESH.name}
@@ -99,12 +93,6 @@ async def check_writable(context: Context, request: RestRequest, action: str) ->
         error = Forbidden("not authorized", "the role read_only forbids every change")
         note(request, action, result=error.message)
         raise error
-
-
-def flag(request: RestRequest, name: str) -> bool:
-    """Read an option of the request that is true or false; the last one counts."""
-    values = [value for key, value in request.parameters if key == name]
-    return truth.flag(name, values[-1] if values else "")
 
 
 def without(parameters: Parameters, *names: str) -> Parameters:

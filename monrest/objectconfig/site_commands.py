@@ -20,7 +20,8 @@ from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.api.endpoint import Context, Parameter
+from monrest.api.endpoint import Context
+from monrest.api.fields import Flag
 from monrest.base import processes
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import pause
@@ -90,10 +91,8 @@ def _lines(text: str) -> str:
 
 # -------------------------------------------------------------------- the check of a site
 
-FORCE = Parameter(
-    name="force",
-    description="1: a core reads its files again without a check of them by obj_check_cmd before",
-    type="boolean",
+FORCE = Flag(
+    "force", "1: a core reads its files again without a check of them by obj_check_cmd before"
 )
 
 

@@ -28,7 +28,6 @@ from monrest.objectconfig.parameters import (
     REFRESH,
     check_writable,
     far_tools,
-    flag,
     icinga2,
     named,
     note,
@@ -101,7 +100,7 @@ async def tools(
     BadRequest for a site whose files are of another language, and UnreadableError for one whose
     files cannot be read. A list names it in ``failed`` if other sites answer.
     """
-    refresh, user = flag(request, REFRESH.name), user_of(request)
+    refresh, user = bool(REFRESH.asked(request.parameters)), user_of(request)
     if refresh:
         await _check_refresh(context, request)
     found: list[Tool] = []
@@ -251,7 +250,7 @@ def by_filters(
 
     Without any filter more than one object is only meant when the request says so.
     """
-    unlimited = bool(parameters) or flag(request, EVERY.name)
+    unlimited = bool(parameters) or bool(EVERY.asked(request.parameters))
     elsewhere = bool(far_tools(context, request))
 
     def choose(selected: Sequence[Tool]) -> Choose:

@@ -51,7 +51,9 @@ _ISO = re.compile(
     rf"({_DATE})(?:[T ]([0-9]{{1,2}}):([0-9]{{2}})(?::([0-9]{{2}})[.,0-9]*)?(.*))?", re.ASCII
 )
 _SIGN = re.compile(r" *([+-]) *")
-LONGEST = 100
+MOST_TIME = 100
+"""Characters of a time or a duration."""
+
 _ABSOLUTE_DIGITS = 9
 
 
@@ -62,7 +64,7 @@ def parse_time(text: str, now: float, zone: tzinfo) -> float | None:
     Fractions of the present second are cut off, because cores keep whole seconds.
     """
     text = text.strip()
-    if not text or len(text) > LONGEST:
+    if not text or len(text) > MOST_TIME:
         return None
     number = number_of(text)
     if number is not None:
@@ -80,7 +82,7 @@ def parse_moment(text: str, now: float, zone: tzinfo) -> int | None:
     a sign or a word, such as ``+1h30m``, ``in 2 hours`` or ``2 hours ago``.
     """
     text = text.strip(" ")
-    if not text or len(text) > LONGEST:
+    if not text or len(text) > MOST_TIME:
         return None
     now = floor(now)
     worded = _WORDED_SPAN.fullmatch(text)
@@ -236,7 +238,7 @@ _PERIODS = {
 def parse_duration(text: str) -> float | None:
     """Seconds of ``90``, ``1m``, ``-1h30m``, ``1.5h`` or ``250ms``; None for everything else."""
     text = text.strip()
-    if len(text) > LONGEST:
+    if len(text) > MOST_TIME:
         return None
     number = number_of(text)
     if number is not None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from monrest.api.endpoint import Context, Endpoint, Parameter
-from monrest.api.fields import fields_of
+from monrest.api.fields import Flag, fields_of
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, NotFound
-from monrest.base.truth import flag
 from monrest.base.values import Answer, Column, Document, RestRequest, Stream
 from monrest.query.parse import RESERVED
 from monrest.reports import results
@@ -19,6 +18,10 @@ from monrest.reports.model import Report
 from monrest.reports.store import MAIL
 
 _PIECE = 65536
+_MAIL = Flag(
+    "mail", "1: and send it to `to` and `cc`, whatever its level; for those who may change it"
+)
+_HTML = Flag("html", "1: as a page (HTML)")
 _STARTED = (
     Column("job", "string", "", "id of the job that makes it; absent when it has to wait"),
     Column("message", "string", "", "what was done"),
@@ -31,7 +34,7 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
     found = accessible.report
     fields = fields_of(request)
     with audited(request, "report generate", where[0]):
-        if flag("mail", fields.pop("mail", None)):
+        if _MAIL.read(fields.pop(_MAIL.name, None)):
             accessible.require_write()
             if not (found.record["to"] or found.record["cc"]):
                 raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
@@ -95,8 +98,8 @@ def _format(request: RestRequest, forms: tuple[str, ...]) -> str:
     """The form of the file; BadRequest that names the parameter."""
     wanted: str = request.format if request.format in ("csv", "xls") else forms[0]
     for name, value in request.parameters:
-        if name == "html":
-            wanted = "html" if flag(name, value) else wanted
+        if name == _HTML.name:
+            wanted = "html" if _HTML.read(value) else wanted
         elif name == "type":
             wanted = value.strip().lower() or wanted
             if wanted not in forms:
@@ -116,14 +119,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "may have it made.",
         handler=generate,
         shape="object",
-        parameters=(
-            Parameter(
-                name="mail",
-                description="1: and send it to `to` and `cc`, whatever its level; for those who "
-                "may change it",
-                type="boolean",
-            ),
-        ),
+        parameters=(_MAIL,),
         columns=_STARTED,
     ),
     Endpoint(
@@ -135,7 +131,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=output,
         shape="object",
         parameters=(
-            Parameter(name="html", description="1: as a page (HTML)", type="boolean"),
+            _HTML,
             Parameter(name="type", description="pdf, html, xls, csv or json"),
         ),
         at_once=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from datetime import UTC
 from importlib import import_module
 
 import pytest
@@ -12,18 +13,21 @@ import monrest
 from monrest.api.endpoint import Parameter
 from monrest.api.fields import (
     Choice,
+    Date,
     Field,
     Fields,
     NameList,
     Number,
     Reading,
     Ruled,
+    Second,
     Seconds,
     Text,
 )
 from monrest.base.errors import BadRequest
 from monrest.daemon.families import ENDPOINTS
 from monrest.daemon.reference import reference
+from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.regex import compile_pattern
 from tests.table import each
@@ -86,6 +90,9 @@ def bounds(one):
             return [one.least, one.most], [one.least - 1, one.most + 1]
         case Seconds():
             return [one.least, str(one.most)], [one.least - 0.01, one.most + 0.01]
+        case Date() | Second():
+            most = int(one.limit.split()[0])
+            return ["9".zfill(most)], ["9".zfill(most + 1)]
         case NameList():
             names = MADE.get(one.name, names_of)(one.most + 1)
             return [names[1:], ",".join(names[1:])], [names, ",".join(names)]
@@ -100,13 +107,14 @@ def bounds(one):
 @each("one", LIMITED, ids=lambda one: one.name)
 def test_fields(one):
     within, beyond = bounds(one)
-    for value in within:
-        one.read(value)
     where = "" if isinstance(one, Ruled) else "in."
+    at = Reading(where, Moment(now=0, zone=UTC))
+    for value in within:
+        one.read(value, at)
     for value in beyond:
         with pytest.raises(BadRequest) as caught:
-            one.read(value, Reading(where))
-        assert caught.value.description.startswith(f"{where}{one.name}: expected ")
+            one.read(value, at)
+        assert caught.value.description.startswith(f"{where}{one.name}: ")
 
 
 # -------------------------------------------------------------------- queries
