@@ -25,9 +25,9 @@ from monrest.api.lists import local_schema, select
 from monrest.base.concurrency import shielded
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
 from monrest.objectconfig.parameters import (
     check_writable,
-    far_tools,
     no_conditions,
     note,
     tool_sites,
@@ -46,10 +46,6 @@ from monrest.objectconfig.site_commands import (
 from monrest.objectconfig.site_commands import reload as reload_core
 from monrest.objectconfig.staged_changes import (
     config_site,
-    count_of,
-    far_change,
-    far_post,
-    strings_of,
 )
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
@@ -98,7 +94,7 @@ class _Saves:
 async def save(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/save: write what the asker has staged, each site by itself."""
     sites = await _begun(context, request, "save")
-    far = far_tools(context, request)
+    far = FederatedTools.of(context, request).sites
     given = {site.id: await environment_of(context, request, site) for site in sites}
     return await shielded(_save(context, request, (*sites, *far), given))
 
@@ -162,7 +158,7 @@ async def _save_here(
 async def _save_there(
     context: Context, request: RestRequest, site: FederatedSite, saves: _Saves
 ) -> None:
-    answer = await far_post(context, request, site)
+    answer = await FederatedTools.of(context, request).send(site)
     told = answer.get("errors")
     for one in told if isinstance(told, list) else ():
         message = str(one.get("message")) if isinstance(one, dict) else "failed"
@@ -175,14 +171,14 @@ async def _save_there(
 async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/revert and /config/discard."""
     sites = await _begun(context, request, "revert")
-    far = far_tools(context, request)
+    far = FederatedTools.of(context, request)
 
     async def all_sites() -> int:
         count = len(sites)
         for site in sites:
             await context.staging.revert(config_site(context, site), user_of(request))
             note(request, "revert", target=site.id)
-        for there, answer in await far_change(context, request, far, filters=False):
+        for there, answer in await far.change(filters=False):
             count += count_of(answer)
             note(request, "revert", target=there.id)
         return count
@@ -248,7 +244,7 @@ def _of_each(
 
     async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         sites = await _begun(context, request, action, *options)
-        far = far_tools(context, request)
+        far = FederatedTools.of(context, request).sites
         working = everyone(context, request, sites, far)
         records = await (shielded(working) if lasting else working)
         if far:
@@ -265,7 +261,7 @@ async def _results_there(
     """Check or reload a site; what went wrong is its result. None without a configuration."""
     options = tuple(pair for pair in request.query if pair[0] == FORCE.name)
     try:
-        answer = await far_post(context, request, site, options)
+        answer = await FederatedTools.of(context, request).send(site, options)
     except RestError as error:
         result: dict[str, Any] = {"failed": True, "output": str(error)}
     else:

@@ -15,8 +15,8 @@ from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endp
 from monrest.api.fields import Flag
 from monrest.api.lists import local_schema, select
 from monrest.base.values import Answer, Column, Parameters, RestRequest, SiteProblem
+from monrest.objectconfig.federated_tools import FederatedTools
 from monrest.objectconfig.model import UnreadableError
-from monrest.objectconfig.object_rows import far_rows, named_here
 from monrest.objectconfig.parameters import REFRESH, tool_sites, user_of, without
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.staged_changes import Tool, config_site, tools
@@ -108,9 +108,9 @@ async def _with_far(
     ``options`` are names of parameters that are no filters.
     """
     given = tuple(pair for pair in request.parameters if pair[0] in options)
-    far = await far_rows(context, request, (*asked, *given), alone=alone)
+    far = await FederatedTools.of(context, request).rows((*asked, *given), alone=alone)
     filtered = evolve(request, parameters=without(request.parameters, *options))
-    answer = await select(context, filtered, schema, [*records, *named_here(far)])
+    answer = await select(context, filtered, schema, [*records, *far.rows])
     return evolve(answer, failed_sites=(*failed, *far.problems))
 
 

@@ -19,21 +19,18 @@ from monrest.api.endpoint import (
     Method,
     Parameter,
 )
-from monrest.api.forward import check_reachable
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
 from monrest.objectconfig.attributes import LONGEST_NAME, object_type
 from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.federated_tools import FederatedTools, objects_of
 from monrest.objectconfig.model import ConfigObject, SiteModel
 from monrest.objectconfig.object_rows import (
     COLUMNS,
     TEMPLATES,
     ObjectRow,
-    far_objects,
-    objects_of,
     select_objects,
-    whole,
 )
 from monrest.objectconfig.parameters import (
     EVERY,
@@ -41,7 +38,6 @@ from monrest.objectconfig.parameters import (
     attributes,
     change_filters,
     check_writable,
-    far_tools,
     named,
     no_body,
     no_filters,
@@ -62,7 +58,6 @@ from monrest.objectconfig.staged_changes import (
     always,
     by_filters,
     change,
-    far_change,
     tools,
 )
 
@@ -132,8 +127,8 @@ async def _listed(
     alone: bool,
 ) -> Answer:
     """The objects of sites here and of those of other instances that the request wants."""
-    far = await far_objects(context, request, alone=alone)
-    every = chain(records, whole(far, meta))
+    far = await FederatedTools.of(context, request).objects(meta, alone=alone)
+    every = chain(records, far.rows)
     parameters = without(request.parameters, REFRESH.name)
     answer = await select_objects(context, request, parameters, every, meta)
     return evolve(answer, failed_sites=(*failed, *far.problems))
@@ -150,7 +145,7 @@ def _rows(chosen: Choose, tool: Tool) -> list[ObjectRow]:
 async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """Answer POST /config/objects: one object on every selected site."""
     await check_writable(context, request, "create")
-    sites = (*tool_sites(context, request), *far_tools(context, request))
+    sites = (*tool_sites(context, request), *FederatedTools.of(context, request).sites)
     try:
         given = attributes(request, query=True)
         kind, file = _required(given, TYPE), _required(given, FILE)
@@ -168,16 +163,16 @@ async def _create(
         return editor.base.row(editor.create(kind, file, given), site)
 
     selected = await tools(context, request)
-    far = far_tools(context, request)
-    check_reachable(far)
-    if len(selected) + len(far) > 1:
+    far = FederatedTools.of(context, request)
+    far.check_reachable()
+    if len(selected) + len(far.sites) > 1:
         # What one site refuses must not be done on another.
         for tool in selected:
             await context.threads.run(partial(make, tool.config, Editor(tool.view.model)))
 
     async def everywhere() -> list[ObjectRow]:
         created: list[ObjectRow] = []
-        for site, answer in await far_change(context, request, far, filters=True):
+        for site, answer in await far.change(filters=True):
             made = objects_of(site, answer)
             created += made
             note(request, "create", target=site.id, count=len(made), objects=named(made[-1:]))

@@ -13,11 +13,9 @@ from typing import Any
 from attrs import evolve
 
 from monrest.api.endpoint import Context
-from monrest.api.forward import Listed, listed
 from monrest.base.concurrency import sliced
 from monrest.base.values import Column, Document, Parameters, RestRequest, Row, Rows
 from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
-from monrest.objectconfig.parameters import REFRESH, selected_sites
 from monrest.query.bind import Bound, bind
 from monrest.query.finish import finish
 from monrest.query.model import Item, Pushed, Query, Ref
@@ -27,8 +25,6 @@ from monrest.query.resolve import ColumnNames, View
 from monrest.query.schema import CoreColumn, TableSchema
 from monrest.query.stages import SitePart
 from monrest.query.steps import finished
-from monrest.sites.federation.federated_site import FederatedSite
-from monrest.sites.site import Site
 
 ObjectRow = Mapping[str, Any]
 """An object as it is shown: meta keys beginning with a colon, and its attributes."""
@@ -183,56 +179,3 @@ def _column(name: str) -> Column:
     if known is not None:
         return known
     return Column(name, "array_of_strings" if name in _ARRAYS else "string")
-
-
-# -------------------------------------------------------------------- rows of other instances
-
-
-_PUSHED = (":ID", ":TYPE")
-"""Filters that the other side can apply, because every object has these keys."""
-
-
-async def far_objects(context: Context, request: RestRequest, *, alone: bool) -> Listed:
-    """The objects of these sites, with the ids and names that the sites have here."""
-    pushed = tuple(
-        (name, value)
-        for name, value in request.parameters
-        if name == REFRESH.name or name.partition("[")[0] in _PUSHED
-    )
-    return await far_rows(context, request, pushed, alone=alone)
-
-
-async def far_rows(
-    context: Context, request: RestRequest, parameters: Parameters, *, alone: bool
-) -> Listed:
-    """The rows under the request's path of these sites."""
-    sites = selected_sites(context, request)
-    return await listed(context, request, sites, parameters, alone=alone)
-
-
-def named_here(found: Listed) -> list[dict[str, Any]]:
-    """The objects with the id and name of their site in the place of those of the other side."""
-    return [_named(site, record) for site, record in found.records]
-
-
-def whole(found: Listed, columns: Iterable[Column]) -> list[dict[str, Any]]:
-    """The same with every one of these keys, which all rows have here."""
-    keys = [column.name for column in columns]
-    return [{**dict.fromkeys(keys), **record} for record in named_here(found)]
-
-
-def objects_of(site: FederatedSite, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """The objects that the other side has made, as they are named here."""
-    told = answer.get("objects")
-    made = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
-    found = Listed(records=tuple((site, one) for one in made))
-    return whole(found, COLUMNS)
-
-
-def _named(site: Site, record: dict[str, Any]) -> dict[str, Any]:
-    for key, value in (("PEER_KEY", site.id), ("PEER_NAME", site.name)):
-        if f":{key}" in record:
-            record[f":{key}"] = value
-        elif key.lower() in record:
-            record[key.lower()] = value
-    return record

@@ -13,7 +13,6 @@ from monrest.accounts.rights import is_read_only
 from monrest.api.csrf import PARAMETERS as TOKENS
 from monrest.api.endpoint import Context
 from monrest.api.fields import Flag, collected
-from monrest.api.forward import far_sites
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.base.values import Parameters, RestRequest
@@ -21,7 +20,6 @@ from monrest.query.filters import parse_parameter
 from monrest.query.parse import RESERVED, parse_query
 from monrest.query.q import EVERYTHING, parse_q
 from monrest.query.scan import printable
-from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 REFRESH = Flag(
@@ -70,11 +68,6 @@ def icinga2(site: Site, reason: str) -> BadRequest:
     return BadRequest(
         "object configuration is not available for Icinga 2", f"{site.name}: {reason}"
     )
-
-
-def far_tools(context: Context, request: RestRequest) -> tuple[FederatedSite, ...]:
-    """The selected sites of other instances."""
-    return far_sites(selected_sites(context, request))
 
 
 def _names(parameters: Parameters, name: str) -> tuple[str, ...]:

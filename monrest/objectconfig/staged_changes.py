@@ -14,20 +14,18 @@ from attrs import field, frozen
 from monrest.api import csrf
 from monrest.api.csrf import SAFE
 from monrest.api.endpoint import Context
-from monrest.api.forward import changed, check_reachable
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
 from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
 from monrest.objectconfig.model import ConfigObject, SiteModel, UnreadableError
 from monrest.objectconfig.object_rows import META_NAMES, ObjectRow, bound_filter, passing
 from monrest.objectconfig.parameters import (
     EVERY,
     MOST_NAMED,
-    OF_REQUEST,
     REFRESH,
     check_writable,
-    far_tools,
     icinga2,
     named,
     note,
@@ -38,8 +36,6 @@ from monrest.objectconfig.parameters import (
 from monrest.objectconfig.service import ConfigSite
 from monrest.objectconfig.stage import PersonalView
 from monrest.query.bind import TYPO
-from monrest.query.scan import printable
-from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 Action: TypeAlias = Literal["change", "remove"]
@@ -122,7 +118,7 @@ async def tools(
         if view.model.files.foreign:
             raise icinga2(site, view.model.files.foreign)
         found.append(Tool(site=site, config=config, view=view))
-    if problems and not found and not far_tools(context, request):
+    if problems and not found and not FederatedTools.of(context, request).sites:
         raise problems[0]
     return found
 
@@ -149,14 +145,14 @@ async def change(
     await check_writable(context, request, action)
     sites: Sequence[Site] = ()
     try:
-        far = far_tools(context, request)
-        sites = (*tool_sites(context, request), *far)
+        far = FederatedTools.of(context, request)
+        sites = (*tool_sites(context, request), *far.sites)
         selected = await tools(context, request)
-        check_reachable(far)
-        chosen, unknown = await _chosen(context, choose, selected, elsewhere=bool(far))
+        far.check_reachable()
+        chosen, unknown = await _chosen(context, choose, selected, elsewhere=bool(far.sites))
         if unknown is not None:
             selected = []
-        if len(selected) + len(far) > 1:
+        if len(selected) + len(far.sites) > 1:
             for tool in selected:
                 await _try(context, tool, chosen, make)
         work = _edits(context, request, action, selected, chosen, make, far)
@@ -205,7 +201,7 @@ async def _edits(
     selected: Sequence[Tool],
     chosen: Choose,
     make: Make,
-    far: Sequence[FederatedSite],
+    far: FederatedTools,
 ) -> list[SiteChange]:
     """All of it is done and written down, also for a client that does not wait any more.
 
@@ -213,7 +209,7 @@ async def _edits(
     """
     filters = request.path == FILTERED
     done: list[SiteChange] = []
-    for site, answer in await far_change(context, request, far, filters=filters):
+    for site, answer in await far.change(filters=filters):
         count = count_of(answer)
         done.append(SiteChange(count=count, warnings=tuple(strings_of(answer.get("warnings")))))
         if count:
@@ -251,7 +247,7 @@ def by_filters(
     Without any filter more than one object is only meant when the request says so.
     """
     unlimited = bool(parameters) or bool(EVERY.asked(request.parameters))
-    elsewhere = bool(far_tools(context, request))
+    elsewhere = bool(FederatedTools.of(context, request).sites)
 
     def choose(selected: Sequence[Tool]) -> Choose:
         many = elsewhere or sum(len(tool.view.model.objects) for tool in selected) > 1
@@ -277,120 +273,3 @@ def by_filters(
 def always(chosen: Choose) -> Callable[[Sequence[Tool]], Choose]:
     """The same choice whatever there is."""
     return lambda _selected: chosen
-
-
-# -------------------------------------------------------------------- changes on other instances
-
-
-_PEER = ":PEER_"
-
-
-async def far_change(
-    context: Context, request: RestRequest, sites: Sequence[FederatedSite], *, filters: bool
-) -> list[tuple[FederatedSite, dict[str, Any]]]:
-    """Send a change of objects to these sites, one after the other, and give what they say.
-
-    ``filters``: the query string chooses the objects. The first site that refuses ends it. Names
-    that one site does not know are no typing errors if another one knows them.
-    """
-    if sites and filters and request.method in ("PATCH", "DELETE"):
-        _check_body(request, sites[0])
-    done: list[tuple[FederatedSite, dict[str, Any]]] = []
-    unknown: RestError | None = None
-    for site in sites:
-        query = _query(request, site) if filters else _options(request.query)
-        if query is None:
-            continue
-        try:
-            answer = await far_post(context, request, site, query)
-        except RestError as error:
-            if filters and error.message == TYPO:
-                unknown = error
-                continue
-            if done:
-                names = ", ".join(one.name for one, _ in done)
-                error.description = f"{error.description}; it was done on {names}"
-            raise
-        done.append((site, answer))
-    if unknown is not None and not done:
-        raise unknown
-    return done
-
-
-async def far_post(
-    context: Context, request: RestRequest, site: FederatedSite, query: Parameters = ()
-) -> dict[str, Any]:
-    """Send the request with its body to one site; the object that the other side answers."""
-    answer = await changed(
-        site,
-        request,
-        context.config.server.longest_wait,
-        query=query,
-        body=_body(request.document),
-        form=tuple(pair for pair in request.form if _goes(pair[0])),
-    )
-    return answer if isinstance(answer, dict) else {"answer": answer}
-
-
-def count_of(answer: dict[str, Any]) -> int:
-    """How many objects or sites the other side says."""
-    count = answer.get("count")
-    return count if isinstance(count, int) else 0
-
-
-def strings_of(value: Any) -> list[str]:
-    """A list of texts, whatever the other side sent."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _goes(name: str) -> bool:
-    return name not in OF_REQUEST or name == REFRESH.name
-
-
-def _body(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: one for name, one in value.items() if _goes(name)}
-    return value
-
-
-def _options(pairs: Parameters) -> Parameters:
-    return tuple(pair for pair in pairs if _goes(pair[0]))
-
-
-def _query(request: RestRequest, site: FederatedSite) -> Parameters | None:
-    """The filters for one site; None when they mean other sites.
-
-    Sites have other ids on the other side, so a filter on them is applied here. Raise BadRequest
-    for one that is more than an id.
-    """
-    kept: list[tuple[str, str]] = []
-    for name, value in _options(request.query):
-        if name == ":PEER_KEY":
-            if value.lower() != site.id.lower():
-                return None
-        elif _about_sites(name, value):
-            raise _not_there(name, site)
-        else:
-            kept.append((name, value))
-    return tuple(kept)
-
-
-def _check_body(request: RestRequest, site: Site) -> None:
-    """Raise BadRequest for filters on sites in the body, which goes on as it is."""
-    document = request.document if isinstance(request.document, dict) else {}
-    for name, value in (*request.form, *document.items()):
-        if _about_sites(name, value):
-            raise _not_there(name, site)
-
-
-def _about_sites(name: str, value: Any) -> bool:
-    """Whether a filter may look at the id or name of a site, which are others on the other side."""
-    return _PEER in name or (name == "q" and _PEER in str(value))
-
-
-def _not_there(name: str, site: Site) -> BadRequest:
-    return BadRequest(
-        "bad request",
-        f"{printable(name)}: expected :PEER_KEY=<id> in the query string, backends or a site in "
-        f"the path, because {site.name} is a site of another instance",
-    )
