@@ -26,10 +26,10 @@ from monrest.logs.line import LogLine, kept
 from monrest.logs.reading import CacheQuestion, reading
 from monrest.logs.sql import EVERYTHING
 from monrest.query.bind import bind
+from monrest.query.column_names import ColumnNames, View
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout
-from monrest.query.resolve import ColumnNames, View
 from monrest.rows.columns import LOGS
 from monrest.store import engines, migrate
 from monrest.store.tables import logcache_lines

@@ -32,7 +32,7 @@ from monrest.base.values import (
     RestRequest,
 )
 from monrest.config import AuthConfig
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 
 COLUMNS = (
     Column("alias", "string", "", "longer name, null for a user who is no contact"),

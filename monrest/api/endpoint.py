@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from monrest.nodecontrol.service import NodeControl
     from monrest.objectconfig.service import Staging
     from monrest.panorama.service import Panorama
-    from monrest.query.schema import TableSchema
+    from monrest.query.column_names import TableSchema
     from monrest.reports.service import Reports
     from monrest.sites.registry import Sites
     from monrest.store.database import Database

@@ -19,14 +19,11 @@ from monrest.base.concurrency import sliced
 from monrest.base.names import Names
 from monrest.base.values import Column, Document, RestRequest, Row, Rows
 from monrest.query.bind import bind
-from monrest.query.finish import finish
-from monrest.query.model import FilterTree, Pushed
+from monrest.query.column_names import ColumnNames, CoreColumn, CoreType, TableSchema, View
+from monrest.query.finish import of_records
+from monrest.query.model import FilterTree
 from monrest.query.parse import parse_query
-from monrest.query.plan import Layout, SitePlan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import CoreColumn, CoreType, TableSchema
 from monrest.query.select import select_from_object
-from monrest.query.stages import SitePart
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -86,20 +83,13 @@ async def select(
     query = parse_query(request.parameters)
     bound = bind(query, ColumnNames(schema), View(), await moment_of(context, request), extra)
     names = list(schema.columns)
-    shape = Layout(
-        columns=tuple((name, schema.columns[name].core_type) for name in names),  # type: ignore[union-attr]  # local schemas have core columns only
-        constants=(),
-    )
 
     def row(record: Mapping[str, Any]) -> Row:
         return [record.get(name) for name in names]
 
-    part = SitePart(
-        plan=SitePlan(pushed=Pushed(table=""), sorted=not bound.sort),
-        rows=await sliced(_each(records, row), context.clock),
-        constants={},
-    )
-    return await sliced(finish(bound, shape, [part]), context.clock, aside=context.threads.run)
+    rows = await sliced(_each(records, row), context.clock)
+    steps = of_records(bound, names, rows, ordered=True)
+    return await sliced(steps, context.clock, aside=context.threads.run)
 
 
 async def reselect(context: Context, request: RestRequest, answer: Document) -> Document:

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from monrest.base.values import ADMIN, INTERNAL, Identity
-from monrest.query.customvars import Visibility
+from monrest.query.column_names import View, Visibility
 from monrest.query.model import CoreFilter, Group, Test
-from monrest.query.resolve import View
 from monrest.sites.federation.remote import Whom
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from monrest.base.values import Column, RestRequest, RowList, Rows, SiteProblem
 from monrest.logs.ask import wants_cache
 from monrest.logs.source import Wanted
 from monrest.logs.state_events import ObjectKey
+from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition, FilterTree, Operator, leaves, rewritten
-from monrest.query.schema import TableSchema
 from monrest.rows.columns import HOSTGROUPS, HOSTS, SERVICEGROUPS, SERVICES
 from monrest.rows.fetch import fetch
 from monrest.sites.site import Site

@@ -10,7 +10,7 @@ from monrest.api.lists import local_schema
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.availability.report_arguments import ObjectKinds
 from monrest.base.values import Column
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 
 _INDETERMINATE = (
     ("time_indeterminate_nodata", "without any known state"),

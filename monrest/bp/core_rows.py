@@ -18,9 +18,9 @@ from attrs import define, field, fields, frozen
 from monrest.base.values import Row
 from monrest.bp.node_state import CRITICAL, OK, NodeState
 from monrest.livestatus.recall import Recall
+from monrest.query.column_names import CoreType
 from monrest.query.evaluate import RowTest
 from monrest.query.model import CoreFilter, Group, Pushed, Test
-from monrest.query.schema import CoreType
 from monrest.sites.normalise import RowTypes
 
 ObjectName: TypeAlias = tuple[str, str]

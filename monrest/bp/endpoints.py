@@ -38,9 +38,9 @@ from monrest.bp.store import StoredProcess, number_of
 from monrest.commands.lookups import commanded
 from monrest.commands.permissions import Grant, grant, needed
 from monrest.livestatus.command import Target
+from monrest.query.column_names import CoreColumn, CoreType, TableSchema
 from monrest.query.model import Condition, FilterTree, Group
 from monrest.query.parse import parse_query
-from monrest.query.schema import CoreColumn, CoreType, TableSchema
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch
 from monrest.sites.federation.federated_site import FederatedSite

@@ -16,12 +16,12 @@ from attrs import frozen
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.bp.core_rows import CHECKED, STATE, CoreRows, NodeRows, Slices, chosen, number
+from monrest.query.column_names import CoreType
 from monrest.query.evaluate import Operand, RowTest, ValueTest, value_test
 from monrest.query.functions import Moment
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import compile_pattern
 from monrest.query.scalars import number_of
-from monrest.query.schema import CoreType
 from monrest.query.times import parse_duration, parse_time
 
 TYPES = ("hosts", "services", "both")

@@ -19,8 +19,8 @@ from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, Row
 from monrest.commands.effects import Effect, Unseen, expected
 from monrest.commands.outcome import NOTHING_MATCHED, SEEN, CommandOutcome
+from monrest.query.column_names import CoreColumn, CoreType
 from monrest.query.model import CoreFilter, Group, Pushed, Test, columns_of, conjuncts, joined
-from monrest.query.schema import CoreColumn, CoreType
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.fanout import fan_out
 from monrest.sites.normalise import RowTypes

@@ -22,8 +22,7 @@ from monrest.commands.endpoints import COMMAND_PARAMETERS
 from monrest.commands.permissions import needed
 from monrest.daemon.families import ENDPOINTS
 from monrest.livestatus.catalogue import COMMANDS, Command
-from monrest.query.resolve import ColumnNames
-from monrest.query.schema import PEER_COLUMNS, TableSchema
+from monrest.query.column_names import PEER_COLUMNS, ColumnNames, TableSchema
 from monrest.rows.columns import JOINED, SCHEMAS
 
 _INTRODUCTION = """\

@@ -21,7 +21,7 @@ from attrs import define, field, frozen
 from monrest.demo.core import Core
 from monrest.demo.core_tables import ObjectColumn, Part, ShownColumn
 from monrest.demo.request import Aggregate, Request, RequestError, RowCondition, every
-from monrest.query.schema import EMPTY
+from monrest.query.column_names import EMPTY
 
 AnswerSteps: TypeAlias = Generator[None, None, bytes]
 

@@ -28,7 +28,7 @@ from monrest.demo.objects import (
     ServiceGroup,
 )
 from monrest.objectconfig.timeperiods import Anchor, DateRule, Timeperiod
-from monrest.query.schema import EMPTY
+from monrest.query.column_names import EMPTY
 from monrest.query.sendable import COUNTERS
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.static import NAEMON

@@ -33,11 +33,11 @@ from monrest.logs.patience import asked_in_time, require_answers
 from monrest.logs.reading import CachedPart, CacheQuestion
 from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
+from monrest.query.column_names import TableSchema
 from monrest.query.lines import FEW, Lines, SiteLines
 from monrest.query.model import CoreFilter, FilterTree, Group, Pushed, Test
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.pushdown import push_log_times
-from monrest.query.schema import TableSchema
 from monrest.query.stages import SitePart
 from monrest.query.steps import Steps
 from monrest.rows.fetch import constants_of

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 from monrest.base.values import Row
-from monrest.query.schema import CoreType
+from monrest.query.column_names import CoreType
 
 COLUMNS: tuple[tuple[str, CoreType], ...] = (
     ("time", "int"),

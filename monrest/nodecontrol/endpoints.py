@@ -22,7 +22,7 @@ from monrest.jobs.endpoints import result_url
 from monrest.jobs.run import JobWork
 from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
 from monrest.nodecontrol.store import StoredNodes
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 from monrest.sites.site import Site
 
 COLUMNS = (

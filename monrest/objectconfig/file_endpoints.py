@@ -21,7 +21,7 @@ from monrest.objectconfig.parameters import REFRESH, tool_sites, user_of, withou
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.staged_changes import Tool, config_site, tools
 from monrest.objectconfig.store import StagedBy
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 
 IGNORE = Flag("ignore_whitespace", "1: lines that differ in white space only count as equal")
 

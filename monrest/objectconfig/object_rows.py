@@ -17,13 +17,10 @@ from monrest.base.concurrency import sliced
 from monrest.base.values import Column, Document, Parameters, RestRequest, Row, Rows
 from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
 from monrest.query.bind import Bound, bind
-from monrest.query.finish import finish
-from monrest.query.model import Item, Pushed, Query, Ref
+from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
+from monrest.query.finish import of_records
+from monrest.query.model import Item, Query, Ref
 from monrest.query.parse import parse_query
-from monrest.query.plan import Layout, SitePlan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import CoreColumn, TableSchema
-from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 
 ObjectRow = Mapping[str, Any]
@@ -86,9 +83,9 @@ def bound_filter(context: Context, parameters: Parameters, names: Iterable[str])
 
 def passing(bound: Bound, records: Iterable[ObjectRow]) -> list[ObjectRow]:
     """The records that pass ``bound_filter``, computed in one go: for threads."""
-    shape = _shape(bound)
-    rows = [_row(record, shape) for record in records]
-    answer = finished(finish(bound, shape, [_part(rows)]))
+    names = _needed(bound)
+    rows = [_row(record, names) for record in records]
+    answer = finished(of_records(bound, names, rows))
     assert isinstance(answer, Rows)
     return [row[0] for row in answer.rows]
 
@@ -98,10 +95,9 @@ async def _queried(
 ) -> Rows | Document:
     names = await sliced(_names(records), context.clock)
     bound = _bound(context, query, names.union([one.name for one in meta]))
-    shape = _shape(bound)
-    rows = await sliced(_rows(records, shape), context.clock)
-    steps = finish(bound, shape, [_part(rows)])
-    return await sliced(steps, context.clock, aside=context.threads.run)
+    needed = _needed(bound)
+    rows = await sliced(_rows(records, needed), context.clock)
+    return await sliced(of_records(bound, needed, rows), context.clock, aside=context.threads.run)
 
 
 def _bound(context: Context, query: Query, names: Iterable[str]) -> Bound:
@@ -113,21 +109,13 @@ def _bound(context: Context, query: Query, names: Iterable[str]) -> Bound:
     return bind(query, ColumnNames(schema), View(), context.moment())
 
 
-def _shape(bound: Bound) -> Layout:
+def _needed(bound: Bound) -> Sequence[str]:
     """Only what the query reads: a site may have thousands of different custom variables."""
-    needed = [name for name in bound.needed if name in bound.names.schema.columns] or _ORDER
-    return Layout(
-        columns=tuple((name, "dict" if name == _RECORD else "string") for name in needed),
-        constants=(),
-    )
+    return [name for name in bound.needed if name in bound.names.schema.columns] or _ORDER
 
 
-def _part(rows: list[Row]) -> SitePart:
-    return SitePart(plan=SitePlan(pushed=Pushed(table="")), rows=rows, constants={})
-
-
-def _row(record: ObjectRow, shape: Layout) -> Row:
-    return [record if name == _RECORD else record.get(name) for name, _ in shape.columns]
+def _row(record: ObjectRow, names: Sequence[str]) -> Row:
+    return [record if name == _RECORD else record.get(name) for name in names]
 
 
 def _taken(records: Iterable[ObjectRow]) -> Generator[None, None, list[ObjectRow]]:
@@ -148,10 +136,10 @@ def _names(records: Sequence[ObjectRow]) -> Generator[None, None, set[str]]:
     return names
 
 
-def _rows(records: Sequence[ObjectRow], shape: Layout) -> Generator[None, None, list[Row]]:
+def _rows(records: Sequence[ObjectRow], needed: Sequence[str]) -> Generator[None, None, list[Row]]:
     rows: list[Row] = []
     for start in range(0, len(records), _AT_A_TIME):
-        rows += [_row(record, shape) for record in records[start : start + _AT_A_TIME]]
+        rows += [_row(record, needed) for record in records[start : start + _AT_A_TIME]]
         yield
     return rows
 

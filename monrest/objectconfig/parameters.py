@@ -16,8 +16,7 @@ from monrest.api.fields import Flag, collected
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.base.values import Parameters, RestRequest
-from monrest.query.filters import parse_parameter
-from monrest.query.parse import RESERVED, parse_query
+from monrest.query.parse import RESERVED, parse_parameter, parse_query
 from monrest.query.q import EVERYTHING, parse_q
 from monrest.query.scan import printable
 from monrest.sites.site import Site

@@ -13,11 +13,10 @@ from attrs import define, field
 
 from monrest.base.values import Column, Row
 from monrest.query.bind import Bound, Selected
-from monrest.query.column_access import CONSTANTS
+from monrest.query.column_names import CONSTANTS, CoreSource
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Pushed, Ref, Stat
 from monrest.query.order import in_order
-from monrest.query.resolve import CoreSource
 from monrest.query.select import Reader
 from monrest.query.steps import Steps
 

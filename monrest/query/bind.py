@@ -15,7 +15,16 @@ from attrs import define, field, frozen
 from monrest.base.errors import BadRequest
 from monrest.base.truth import EXPECTED, truth
 from monrest.base.values import Column
-from monrest.query.column_access import needs
+from monrest.query.column_names import (
+    ColumnNames,
+    ColumnSource,
+    CoreSource,
+    Derived,
+    PerfValueSource,
+    Variable,
+    View,
+    needs,
+)
 from monrest.query.evaluate import Operand
 from monrest.query.expressions import blanks_as_plus, described, references, unpacked, uses_clock
 from monrest.query.functions import AGGREGATES, Moment, number_of
@@ -35,15 +44,6 @@ from monrest.query.model import (
 )
 from monrest.query.q import MOST_CONDITIONS
 from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
-from monrest.query.resolve import (
-    ColumnNames,
-    ColumnSource,
-    CoreSource,
-    Derived,
-    PerfValueSource,
-    Variable,
-    View,
-)
 from monrest.query.scan import printable
 from monrest.query.states import meant
 from monrest.query.times import parse_duration, parse_time

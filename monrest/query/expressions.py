@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from attrs import evolve
 
 from monrest.base.values import Column
+from monrest.query.column_names import ColumnNames, CoreSource
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
-from monrest.query.resolve import ColumnNames, CoreSource
 
 
 def references(expression: Expression) -> Iterable[Ref]:

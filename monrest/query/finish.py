@@ -1,4 +1,4 @@
-"""Finishing: from the answers of the sites to the answer of the request.
+"""Finishing: from the answers of the sites, or from records, to the answer of the request.
 
 What is done with rows is in ``stages``; here is in which order, which depends on how the rows of
 several sites become one list. Log lines are another matter, see ``lines``.
@@ -6,7 +6,8 @@ several sites become one list. Log lines are another matter, see ``lines``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from attrs import evolve
 
@@ -16,9 +17,8 @@ from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound
 from monrest.query.lines import Lines
 from monrest.query.order import by_columns
-from monrest.query.plan import Layout
+from monrest.query.plan import Layout, core_type
 from monrest.query.select import Reader, items_of
-from monrest.query.sitegroups import merge_groups
 from monrest.query.stages import Doubts, SitePart, Unpacking
 from monrest.query.steps import Steps
 
@@ -30,35 +30,41 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[Rows
     if bound.names.schema.merge == "logs":
         return (yield from _of_lines(bound, shape, parts))
     reader = Reader(bound, dict(shape.index))
-    doubts = Doubts(reader)
-    if bound.aggregates:
-        groups = Groups(bound)
-        whole = [part for part in parts if not part.plan.pushed.stats]
-        for part in parts:
-            if part.plan.pushed.stats:
-                yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
-        if whole:
-            rows = yield from _base(bound, shape, reader, whole)
-            yield from doubts.look(rows)
-            yield from groups.rows_into(reader, rows)
-        return (yield from stages.of_groups(bound, groups, doubts.warnings))
-    rows = yield from _base(bound, shape, reader, parts)
-    yield from doubts.look(rows)
+    groups = Groups(bound)
+    whole = [part for part in parts if not part.plan.pushed.stats]
+    for part in parts:
+        if part.plan.pushed.stats:
+            yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
+    rows: list[Row] = []
+    if whole or not bound.aggregates:
+        rows = yield from _merged(reader, shape, whole)
     # One core may have sorted already; rows of several are sorted together.
     presorted = len(parts) == 1 and parts[0].plan.sorted and bound.names.schema.merge == "concat"
-    if not presorted:
-        cells = stages.sorting(reader)
-        for start in range(0, len(rows) if cells else 0, _TURN):
-            yield from reader.fill(rows[start : start + _TURN], cells)
-        rows = yield from stages.in_wanted_order(reader, rows)
-    answer = yield from stages.chosen(bound, shape, reader, stages.cut(bound, rows))
-    return evolve(answer, warnings=doubts.warnings)
+    return (yield from _answer(reader, shape, rows, groups, presorted=presorted))
 
 
-def _base(
-    bound: Bound, shape: Layout, reader: Reader, parts: Sequence[SitePart]
-) -> Steps[list[Row]]:
+def of_records(
+    bound: Bound, names: Sequence[str], rows: list[Row], *, ordered: bool = False
+) -> Steps[Rows | Document]:
+    """The answer made of rows that no core has: their values are those of the columns ``names``.
+
+    ``ordered``: they come as they shall be shown to who asks for no order.
+    """
+    columns = tuple((name, core_type(bound, name)) for name in names)
+    shape = Layout(columns=columns, constants=())
+    reader = Reader(bound, dict(shape.index))
+    filtering = reader.place(items_of(bound.row_filter))
+    rows = yield from stages.kept(reader, bound.row_filter, rows, filtering)
+    if not bound.aggregates and (bound.sort or not ordered):
+        rows = yield from by_columns(rows, stages.order_of(bound, shape.index))
+    if bound.unpack is not None:
+        rows = yield from Unpacking(reader).of(rows)
+    return (yield from _answer(reader, shape, rows, Groups(bound)))
+
+
+def _merged(reader: Reader, shape: Layout, parts: Sequence[SitePart]) -> Steps[list[Row]]:
     """All rows that pass the filters, in default order, elements unpacked."""
+    bound = reader.bound
     filtering = reader.place(items_of(bound.row_filter))
     order = stages.order_of(bound, shape.index)
     if bound.names.schema.merge == "groups":
@@ -77,6 +83,26 @@ def _base(
     return rows
 
 
+def _answer(
+    reader: Reader, shape: Layout, rows: list[Row], groups: Groups, *, presorted: bool = False
+) -> Steps[Rows | Document]:
+    """The answer made of rows that pass; an aggregation adds them to ``groups``."""
+    bound = reader.bound
+    doubts = Doubts(reader)
+    yield from doubts.look(rows)
+    if bound.aggregates:
+        if rows:
+            yield from groups.rows_into(reader, rows)
+        return (yield from stages.of_groups(bound, groups, doubts.warnings))
+    if not presorted:
+        cells = stages.sorting(reader)
+        for start in range(0, len(rows) if cells else 0, _TURN):
+            yield from reader.fill(rows[start : start + _TURN], cells)
+        rows = yield from stages.in_wanted_order(reader, rows)
+    answer = yield from stages.chosen(bound, shape, reader, stages.cut(bound, rows))
+    return evolve(answer, warnings=doubts.warnings)
+
+
 def _of_lines(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[Rows | Document]:
     """The answer made of log lines that are all there."""
     lines = Lines(bound, shape, len(parts))
@@ -85,3 +111,48 @@ def _of_lines(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[R
         sites.append(lines.site())
         yield from sites[-1].take(part)
     return (yield from lines.answer(sites))
+
+
+# -------------------------------------------------------------------- groups of several sites
+
+_FEW_GROUPS = 100
+
+_PEERS = ("peer_key", "peer_name", "peer_section")
+
+
+def merge_groups(
+    sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout
+) -> Steps[list[Row]]:
+    """Rows of all sites merged by name; the constants of the sites become lists."""
+    names = [name for name, _ in shape.columns]
+    by_name = names.index("name")
+    width = len(names)
+    merged: dict[Any, Row] = {}
+    for rows, constants in sites:
+        own = [constants[name] for name in shape.constants]
+        for at_row, row in enumerate(rows):
+            if at_row % _FEW_GROUPS == 0:
+                yield
+            present = merged.get(row[by_name])
+            if present is None:
+                merged[row[by_name]] = row + [
+                    [one] if name in _PEERS else one
+                    for name, one in zip(shape.constants, own, strict=True)
+                ]
+                continue
+            for at, name in enumerate(names):
+                present[at] = _joined(name, present[at], row[at])
+            for offset, name in enumerate(shape.constants):
+                if name in _PEERS:
+                    present[width + offset] = [*present[width + offset], own[offset]]
+    return list(merged.values())
+
+
+def _joined(name: str, first: Any, second: Any) -> Any:
+    if name.startswith("num_"):
+        return first + second
+    if name.startswith("worst_"):
+        return max(first, second)
+    if name in ("members", "members_with_state"):
+        return [*first, *second]
+    return first

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from monrest.base.values import Column, Expand, LateRows, Row, Rows
 from monrest.query import stages
 from monrest.query.bind import Bound
-from monrest.query.column_access import Getter
+from monrest.query.column_names import Getter
 from monrest.query.plan import Layout
 from monrest.query.select import Reader
 from monrest.query.stages import SitePart

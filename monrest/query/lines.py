@@ -20,11 +20,11 @@ from monrest.base.values import Document, LateRows, Row, Rows
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
+from monrest.query.column_names import CoreSource
 from monrest.query.functions import number_of, text_of
 from monrest.query.model import Ref
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout
-from monrest.query.resolve import CoreSource
 from monrest.query.select import Cell, Reader, items_of
 from monrest.query.stages import Doubts, SitePart, Unpacking
 from monrest.query.steps import Steps

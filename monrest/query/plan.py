@@ -14,11 +14,18 @@ from attrs import evolve, field, frozen
 
 from monrest.base.values import Capabilities
 from monrest.query.bind import Bound, Selected
-from monrest.query.column_access import CONSTANTS
+from monrest.query.column_names import (
+    CONSTANTS,
+    PEER_COLUMNS,
+    CoreColumn,
+    CoreSource,
+    CoreType,
+    SiteSource,
+    TableSchema,
+    core_word,
+)
 from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
 from monrest.query.pushdown import both, push_all, push_log_times
-from monrest.query.resolve import CoreSource, SiteSource, core_word
-from monrest.query.schema import PEER_COLUMNS, CoreColumn, CoreType, TableSchema
 from monrest.query.sendable import Use, uses
 
 _DAY = 86400

@@ -13,13 +13,12 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from monrest.base.values import Capabilities
-from monrest.query import pending
 from monrest.query.bind import Check, CheckTree
+from monrest.query.column_names import CoreSource, Variable, View, secret
 from monrest.query.functions import number_of
 from monrest.query.model import CoreFilter, Group, Test, joined
 from monrest.query.regex import pushability
-from monrest.query.resolve import CoreSource, Variable, View, secret
-from monrest.query.sendable import MOST, TELLS_EMPTY, uses
+from monrest.query.sendable import MOST, PENDING_COLUMNS, TELLS_EMPTY, in_icinga, uses
 
 _LONGEST = 10_000
 """Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""
@@ -164,7 +163,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
         return NOTHING
     if view.masks(source.name):
         return _push_cut(check, source)
-    if capabilities.kind == "icinga2" and source.name in pending.COLUMNS and table != "log":
+    if capabilities.kind == "icinga2" and source.name in PENDING_COLUMNS and table != "log":
         return _push_icinga_state(check, source)
     if source.core_type == "list":
         return _push_list(check, source, table)
@@ -282,5 +281,5 @@ def _push_icinga_state(check: Check, source: CoreSource) -> Pushable:
     op = check.condition.op
     if op not in ("=", "!=") or number is None or number != int(number):
         return NOTHING
-    asked = pending.in_icinga(Test(source.name, op, str(int(number))))
+    asked = in_icinga(Test(source.name, op, str(int(number))))
     return NOTHING if asked is None else Pushable(asked, exact=True)

@@ -12,13 +12,20 @@ from attrs import define, field, frozen
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.query.bind import Bound, Check, CheckTree
-from monrest.query.column_access import Getter, getter
+from monrest.query.column_names import (
+    CoreSource,
+    Getter,
+    PerfList,
+    PerfValueSource,
+    SiteSource,
+    Variable,
+    getter,
+)
 from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
 from monrest.query.expressions import calls, references
 from monrest.query.functions import build, calculate, substitution, text_of
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref, leaves
 from monrest.query.regex import QUICK, Pattern
-from monrest.query.resolve import CoreSource, PerfList, PerfValueSource, SiteSource, Variable
 from monrest.query.steps import A_CALL, CAREFUL, TURN, Budget, Steps
 
 ELEMENT = "\0element"

@@ -9,13 +9,12 @@ checks as well; both together are ``uses``, which the planner goes by.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from monrest.base.values import Capabilities
-from monrest.query import pending
-from monrest.query.model import CoreFilter, Test, conjuncts
+from monrest.query.model import CoreFilter, Group, Test, conjuncts
 
 Use: TypeAlias = Literal["filter", "group", "stats", "sort"]
 """A Filter line or a counting Stats line, a column beside Stats, a Stats function, a Sort line."""
@@ -126,7 +125,7 @@ def _filters_no_variables(table: str, column: str, core_type: str) -> bool:
 
 
 def _filters_icinga2(table: str, column: str, core_type: str) -> bool:
-    if column in pending.COLUMNS and table != "log":
+    if column in PENDING_COLUMNS and table != "log":
         return True
     if (table, column) == _EMPTY_THERE:
         return False
@@ -170,3 +169,29 @@ _ICINGA_FILTERS: dict[str, frozenset[str]] = {
     ),
 }
 """Core type to the columns that an Icinga 2 compares as a Naemon does."""
+
+
+# -------------------------------------------------------------------- objects never checked
+
+# In an Icinga 2 a pending host is down and a pending service unknown, of a soft state; in the API
+# both have state 0 and a hard state (docs/spec/icinga2.md, "Values").
+_WHILE_PENDING: Mapping[str, str] = {"state": "0", "host_state": "0", "state_type": "1"}
+
+PENDING_COLUMNS = frozenset(_WHILE_PENDING)
+"""The columns that mean something else while an object is pending."""
+
+
+def in_icinga(test: Test) -> CoreFilter | None:
+    """What to ask an Icinga 2 for a test of one of ``PENDING_COLUMNS``; None if it has no words.
+
+    ``test`` compares with a whole number.
+    """
+    prefix = "host_" if test.column.startswith("host_") else ""
+    checked = Test(f"{prefix}has_been_checked", "=", "1")
+    pending = Test(f"{prefix}has_been_checked", "=", "0")
+    holds_while_pending = test.value == _WHILE_PENDING[test.column]
+    if test.op == "!=":
+        holds_while_pending = not holds_while_pending
+    elif test.op != "=":
+        return None
+    return Group("or", (pending, test)) if holds_while_pending else Group("and", (checked, test))

@@ -6,7 +6,7 @@ time. Everything here is a generator that yields wherever something else may run
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -15,13 +15,22 @@ from attrs import define, field, frozen
 from monrest.base.values import Column, Document, Expand, Row, Rows
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, NamedColumn, Selected
-from monrest.query.column_access import Getter, expander, getter, mask
+from monrest.query.column_names import (
+    PEER_COLUMNS,
+    CoreColumn,
+    CoreSource,
+    Getter,
+    PerfValueSource,
+    SiteSource,
+    expander,
+    getter,
+    labels,
+    mask,
+)
 from monrest.query.expressions import described, references
-from monrest.query.model import Ref
+from monrest.query.model import Ref, leaves
 from monrest.query.order import by_value
 from monrest.query.plan import Layout, SitePlan
-from monrest.query.resolve import CoreSource, PerfValueSource, SiteSource
-from monrest.query.schema import PEER_COLUMNS, CoreColumn
 from monrest.query.select import ELEMENT, Cell, Reader, items_of
 from monrest.query.steps import CAREFUL, Steps
 
@@ -447,3 +456,41 @@ def _every_column(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) 
         rows[start:stop] = turn
         yield
     return Rows(columns=whole.columns, rows=rows, expand=whole.expand)
+
+
+# -------------------------------------------------------------------- labels that no row has
+
+
+def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[tuple[str, ...]]:
+    """Labels of performance data that a filter names and that no fetched row has."""
+    wanted: dict[str, PerfValueSource] = {}
+    for check in leaves(bound.row_filter):
+        if isinstance(check.source, PerfValueSource):
+            wanted[check.source.key] = check.source
+    if not wanted:
+        return ()
+    index = shape.index
+    places = {(index[name], prefix) for one in wanted.values() for name, prefix in one.sources}
+    rows = (row for part in parts for row in part.rows)
+    return (yield from unseen_labels(wanted, rows, tuple(places)))
+
+
+def unseen_labels(
+    names: Iterable[str], rows: Iterable[Row], places: Sequence[tuple[int, str]]
+) -> Steps[tuple[str, ...]]:
+    """Those of ``names`` that are a label in no row.
+
+    ``places``: where in a row performance data stands, and the prefix of its labels.
+    """
+    missing = dict.fromkeys(names)
+    for at, row in enumerate(rows):
+        for place, prefix in places:
+            if row[place]:
+                found = labels(row[place], prefix)
+                for name in [one for one in missing if one in found]:
+                    del missing[name]
+        if not missing:
+            break
+        if at % CAREFUL == 0:
+            yield
+    return tuple(missing)

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from monrest.base.errors import BadRequest
+from monrest.query.column_names import ColumnNames, CoreSource
 from monrest.query.model import Condition, FilterTree, Group, Operator
-from monrest.query.resolve import ColumnNames, CoreSource
 from monrest.query.scalars import number_of
 from monrest.query.scan import printable
 

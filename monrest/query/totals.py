@@ -14,12 +14,11 @@ from typing import Any, Literal
 from attrs import evolve, frozen
 
 from monrest.base.values import Capabilities, Row
-from monrest.query import pending
 from monrest.query.evaluate import all_of, any_of
 from monrest.query.functions import number_of
 from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test, columns_of, rewritten
 from monrest.query.pushdown import Pushable, both
-from monrest.query.sendable import harmless
+from monrest.query.sendable import PENDING_COLUMNS, harmless, in_icinga
 from monrest.query.steps import Steps
 
 _TURN = 100
@@ -127,8 +126,8 @@ def portable(
             return None
         if not harmless(table, condition.column):
             return None
-        if capabilities.kind == "icinga2" and condition.column in pending.COLUMNS:
-            return pending.in_icinga(condition)
+        if capabilities.kind == "icinga2" and condition.column in PENDING_COLUMNS:
+            return in_icinga(condition)
         return condition
     items = []
     for item in condition.items:

@@ -22,7 +22,7 @@ from monrest.availability.report_arguments import ObjectKinds, ReportArguments, 
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
 from monrest.logs.state_events import Event, ObjectKey
-from monrest.query.customvars import Visibility
+from monrest.query.column_names import Visibility
 from monrest.reports import build
 from monrest.reports.figures import Measured, figures
 from monrest.reports.log_events import events_of

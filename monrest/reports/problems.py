@@ -11,7 +11,7 @@ from attrs import evolve
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.availability.chosen_objects import about_services, for_hosts, for_services
 from monrest.base.values import RowList, Rows, SiteProblem
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 from monrest.reports import present
 from monrest.reports.present import ObjectProblem
 from monrest.reports.report_asking import Asking

@@ -20,9 +20,9 @@ from monrest.base.errors import Forbidden
 from monrest.base.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
 from monrest.config import DisplayConfig
 from monrest.config.patterns import MacroNames, Replacement
+from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition, Pushed
 from monrest.query.scalars import text_of
-from monrest.query.schema import TableSchema
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.endpoints import matching
 from monrest.rows.fetch import fetch

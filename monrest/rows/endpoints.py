@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from monrest.api.endpoint import Endpoint
 from monrest.api.visibility import SYSTEM
+from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition
 from monrest.query.regex import wildcard
-from monrest.query.schema import TableSchema
 from monrest.rows.columns import (
     COMMANDS,
     COMMENTS,

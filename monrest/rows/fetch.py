@@ -33,17 +33,16 @@ from monrest.base.values import (
     part_of,
 )
 from monrest.livestatus.framing import PackedRows
-from monrest.query.absent import absent_labels, unseen_labels
 from monrest.query.bind import Bound, bind, typo
+from monrest.query.column_names import TableSchema
 from monrest.query.finish import finish
 from monrest.query.flow import FEW, flow, flows, unpacked
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
-from monrest.query.schema import TableSchema
 from monrest.query.select import Reader
-from monrest.query.stages import SitePart, filtered, forgotten
+from monrest.query.stages import SitePart, absent_labels, filtered, forgotten, unseen_labels
 from monrest.query.totals import (
     StatsSpec,
     batches,

@@ -16,13 +16,12 @@ from monrest.api.zones import holds_date, moment_of
 from monrest.base.values import Capabilities, RestRequest
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.bind import Bound, bind
+from monrest.query.column_names import ColumnNames, TableSchema
 from monrest.query.flow import Straight, straight
 from monrest.query.model import CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan, layout, plan
 from monrest.query.pushdown import both
-from monrest.query.resolve import ColumnNames
-from monrest.query.schema import TableSchema
 from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 

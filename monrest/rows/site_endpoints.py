@@ -12,7 +12,7 @@ from monrest.api.instances import visited_of
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import SYSTEM
 from monrest.base.values import Answer, Column, Identity, RestRequest
-from monrest.query.schema import CoreType
+from monrest.query.column_names import CoreType
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 

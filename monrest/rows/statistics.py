@@ -13,8 +13,8 @@ from monrest.api.lists import reselect
 from monrest.api.visibility import SYSTEM
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.query.bind import typo
+from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition
-from monrest.query.schema import TableSchema
 from monrest.query.totals import StatsField, StatsSpec
 from monrest.rows.columns import CONTACTS, HOSTS, PROCESSINFO, SERVICES
 from monrest.rows.columns.status_columns import COUNTERS

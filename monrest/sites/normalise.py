@@ -19,7 +19,7 @@ from attrs import frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.framing import Transform
-from monrest.query.schema import EMPTY, CoreType
+from monrest.query.column_names import EMPTY, CoreType
 
 RowTypes: TypeAlias = tuple[tuple[str, CoreType], ...]
 """Names and types of the columns that every row shall have, in order."""

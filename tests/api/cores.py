@@ -15,8 +15,8 @@ from monrest.config import Config
 from monrest.config.sections import AuthConfig, CommandsConfig, ServerConfig
 from monrest.livestatus.catalogue import ALL
 from monrest.livestatus.external import line
+from monrest.query.column_names import EMPTY
 from monrest.query.model import Group, Test
-from monrest.query.schema import EMPTY
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.commands import SentToSite
 from monrest.sites.fanout import Gathered, SiteAnswer

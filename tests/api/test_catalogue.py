@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.query.schema import CoreColumn, DerivedColumn
+from monrest.query.column_names import CoreColumn, DerivedColumn
 from monrest.rows.columns import JOINED, PSEUDO_COLUMNS, SCHEMAS
 from monrest.rows.columns.compute import (
     change_or_start,

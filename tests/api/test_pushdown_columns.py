@@ -21,7 +21,7 @@ from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
 from monrest.logs.ask import ask
-from monrest.query.schema import CoreColumn, TableSchema
+from monrest.query.column_names import CoreColumn, TableSchema
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry

@@ -7,7 +7,7 @@ import pytest
 from monrest.api.endpoint import Endpoint, Parameter
 from monrest.daemon.families import ENDPOINTS
 from monrest.daemon.reference import reference
-from monrest.query.schema import PEER_COLUMNS
+from monrest.query.column_names import PEER_COLUMNS
 from monrest.rows.columns import JOINED, SCHEMAS
 from tests.table import each
 

@@ -11,16 +11,13 @@ import pytest
 
 from monrest.base.errors import RestError
 from monrest.base.values import Capabilities, Document, Rows
-from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
-from monrest.query.customvars import Visibility
+from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, TableSchema, View, Visibility
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import EMPTY, CoreColumn, TableSchema
-from monrest.query.stages import SitePart
+from monrest.query.stages import SitePart, absent_labels
 from monrest.query.steps import finished
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS

@@ -19,11 +19,11 @@ from monrest.logs.endpoints import ENDPOINTS
 from monrest.logs.reading import CachedPart, reading
 from monrest.query import lines
 from monrest.query.bind import bind
+from monrest.query.column_names import ColumnNames, View
 from monrest.query.functions import Moment
 from monrest.query.model import Group, Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout
-from monrest.query.resolve import ColumnNames, View
 from monrest.rows.columns import LOGS
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context

@@ -8,16 +8,20 @@ from zoneinfo import ZoneInfo
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Column, Document, Rows
-from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
-from monrest.query.customvars import Visibility
+from monrest.query.column_names import (
+    ColumnNames,
+    CoreColumn,
+    DerivedColumn,
+    TableSchema,
+    View,
+    Visibility,
+)
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import CoreColumn, DerivedColumn, TableSchema
-from monrest.query.stages import SitePart
+from monrest.query.stages import SitePart, absent_labels
 from monrest.query.steps import finished
 
 NOW = 1_795_242_791.0

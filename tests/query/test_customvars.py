@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.query.customvars import Visibility, columns
+from monrest.query.column_names import Visibility, variable_columns
 from tests.table import each
 
 
@@ -23,7 +23,7 @@ from tests.table import each
     ],
 )
 def test_columns(variables: dict[str, str], prefix: str, expected: dict[str, str]) -> None:
-    assert columns(variables, prefix) == expected
+    assert variable_columns(variables, prefix) == expected
 
 
 @each(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from monrest.base.errors import BadRequest
-from monrest.query.filters import parse_parameter
 from monrest.query.model import OPERATORS, Condition
+from monrest.query.parse import parse_parameter
 from tests import strategies
 from tests.table import each
 

@@ -18,12 +18,11 @@ from monrest.base.spool import Spools
 from monrest.base.values import Capabilities, Document, Row, Rows
 from monrest.query import lines as module
 from monrest.query.bind import Bound, bind
+from monrest.query.column_names import PEER_COLUMNS, ColumnNames, View
 from monrest.query.functions import Moment, text_of
 from monrest.query.lines import HeldRows, Lines
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, layout, plan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import PEER_COLUMNS
 from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 from monrest.rows.columns import LOGS

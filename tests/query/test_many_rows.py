@@ -10,14 +10,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from monrest.base.errors import BadRequest
-from monrest.query.absent import absent_labels
 from monrest.query.bind import bind
+from monrest.query.column_names import ColumnNames
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import ColumnNames
-from monrest.query.stages import SitePart, forgotten
+from monrest.query.stages import SitePart, absent_labels, forgotten
 from monrest.query.steps import Budget, Steps
 from tests.query.pipeline import EVERYBODY, HOSTS, NAEMON, NOW, host, run
 

@@ -9,12 +9,11 @@ import pytest
 
 from monrest.base.values import Capabilities
 from monrest.query.bind import bind
+from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, View
 from monrest.query.functions import Moment
 from monrest.query.model import Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import EMPTY, CoreColumn
 from monrest.rows.columns import LOGS
 from tests.query.test_pipeline import EVERYBODY, NOBODY, NOW, run
 

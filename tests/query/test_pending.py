@@ -5,12 +5,12 @@ import itertools
 import pytest
 
 from monrest.query.model import Test as CoreTest
-from monrest.query.pending import COLUMNS, in_icinga
+from monrest.query.sendable import PENDING_COLUMNS, in_icinga
 from monrest.query.totals import columns_of, core_test
 from tests.table import each
 
 
-@each("column", sorted(COLUMNS))
+@each("column", sorted(PENDING_COLUMNS))
 @each("op", ["=", "!="])
 @each("value", ["0", "1", "2", "3", "-1"])
 def test_rows_that_an_icinga_keeps(column, op, value):

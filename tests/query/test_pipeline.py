@@ -11,11 +11,10 @@ from attrs import evolve
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities
 from monrest.query.bind import bind
+from monrest.query.column_names import ColumnNames, TableSchema, secret
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import ColumnNames, secret
-from monrest.query.schema import TableSchema
 from tests.query.pipeline import (
     DISK,
     EVERYBODY,

@@ -8,12 +8,11 @@ import pytest
 
 from monrest.base.values import Capabilities, Column
 from monrest.query.bind import Bound, bind
+from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
 from monrest.query.functions import Moment
 from monrest.query.model import Group, Stat, Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import CoreColumn, TableSchema
 from tests.table import each
 
 NOW = 1_795_242_791.0

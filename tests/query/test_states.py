@@ -8,8 +8,8 @@ import pytest
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Column
+from monrest.query.column_names import ColumnNames, CoreSource
 from monrest.query.model import Condition, Group
-from monrest.query.resolve import ColumnNames, CoreSource
 from monrest.query.states import meant
 from monrest.rows.columns import SCHEMAS
 

@@ -14,14 +14,13 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Column, Document
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.query.bind import bind
+from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
 from monrest.query.model import Group, Pushed, Stat
 from monrest.query.model import Test as Where
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
-from monrest.query.resolve import ColumnNames, View
-from monrest.query.schema import CoreColumn, TableSchema
 from monrest.query.stages import SitePart
 from monrest.query.steps import finished
 from monrest.query.totals import core_test

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError
+from monrest.query.column_names import EMPTY
 from monrest.query.model import Pushed, Stat, Test
-from monrest.query.schema import EMPTY
 from monrest.sites.asking import prepare
 from monrest.sites.normalise import normaliser, with_companions
 from monrest.sites.static import ICINGA2, NAEMON, joined

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 from monrest.rows.columns.contact_columns import CONTACTS
 from monrest.rows.columns.declaring import PSEUDO_COLUMNS, Joined
 from monrest.rows.columns.event_columns import COMMENTS, DOWNTIMES

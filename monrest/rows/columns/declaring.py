@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 
 from monrest.base.values import Column, ColumnType
-from monrest.query.schema import CoreColumn, CoreType, DerivedColumn
+from monrest.query.column_names import CoreColumn, CoreType, DerivedColumn
 
 AnyColumn: TypeAlias = CoreColumn | DerivedColumn
 ColumnTable: TypeAlias = Mapping[str, AnyColumn]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 from monrest.rows.columns.declaring import AnyColumn, integer, joined, table, text, time
 from monrest.rows.columns.host_columns import HOST_COLUMNS
 from monrest.rows.columns.service_columns import SERVICE_COLUMNS

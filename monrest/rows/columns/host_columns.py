@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 from monrest.rows.columns.checkable_columns import COMMON
 from monrest.rows.columns.declaring import (
     decimal,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 from monrest.rows.columns.declaring import integer, names, table, text
 
 COMMAND_COLUMNS = table(

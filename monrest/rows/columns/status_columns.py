@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monrest.base.values import Column
-from monrest.query.schema import TableSchema
+from monrest.query.column_names import TableSchema
 from monrest.rows.columns.compute import command_check, data_source, given
 from monrest.rows.columns.declaring import decimal, derived, flag, integer, table, text, time
 

@@ -17,8 +17,8 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.lql import simplified
+from monrest.query.column_names import EMPTY, CoreType
 from monrest.query.model import CoreFilter, Pushed, Stat, Test, columns_of, conjuncts
-from monrest.query.schema import EMPTY, CoreType
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import Record
 from monrest.sites.normalise import RowTypes, fixed

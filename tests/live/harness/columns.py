@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from monrest.daemon.families import ENDPOINTS
-from monrest.query.schema import CoreColumn, DerivedColumn
+from monrest.query.column_names import CoreColumn, DerivedColumn
 
 NUMBER, TEXT = "-987654", "zzz"
 COMPARED = ("=", "!=", ">", "<", ">=", "<=")

@@ -1,0 +1,593 @@
+"""Names of columns: what a collection has, what a client's name means on it, who sees its value.
+
+The catalogue of real collections is declared in ``monrest.rows.columns``; here are only the
+shapes, so that the query engine stays free of any knowledge of endpoints.
+
+A name is, in this order: a declared column, the identity of the site, an alias, a name with the
+collection's own prefix, any other column that a selected core has, a custom variable, the
+expanded performance data, and at last a label of performance data, which only the rows can tell.
+
+Rules: docs/spec/query.md, "Names" and "Custom variables and secrets".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Literal, TypeAlias
+
+from attrs import field, frozen
+
+from monrest.base.values import Column, Row
+from monrest.query import perfdata
+from monrest.query.scalars import text_of
+
+CoreType: TypeAlias = Literal["string", "int", "float", "list", "dict", "time"]
+
+PEER_COLUMNS = ("peer_key", "peer_name", "peer_section")
+"""Identity of the site, on every core row, filled in by the merge and never asked from a core."""
+
+EMPTY: Mapping[str, Any] = {
+    "string": "", "int": 0, "float": 0.0, "list": [], "dict": {}, "time": 0,
+}  # fmt: skip
+"""The value of a column that a core does not have, by core type. Never change one in place."""
+
+
+@frozen(kw_only=True)
+class CoreColumn:
+    """A column that a core's table has. ``default``: part of the answer without ``columns``."""
+
+    column: Column
+    core_type: CoreType
+    default: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name in the core and in the API, which are the same."""
+        return self.column.name
+
+
+@frozen(kw_only=True)
+class DerivedColumn:
+    """A column computed from core columns: ``compute`` gets the values of ``sources`` in order."""
+
+    column: Column
+    sources: tuple[str, ...]
+    compute: Callable[..., Any]
+    default: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name in the API."""
+        return self.column.name
+
+
+@frozen(kw_only=True)
+class TableSchema:
+    """A collection of core rows.
+
+    ``columns``: every declared column by name. ``strip``: a prefix that clients may put before a
+    name (``host_`` on hosts). ``aliases``: further names (``service_groups``); ``q_aliases`` only
+    inside ``q`` (``host``, ``service``). ``order``: columns of the default order. ``perf``: (perf
+    data column, prefix of its labels). ``custom``: (dictionary column, prefix of its keys).
+    ``merge``: how rows of several sites become one list. ``folded``: ``=`` ignores case (front-end
+    resources). ``mixed``: any value may be a text in one row and a list in the next, or be missing.
+    """
+
+    name: str
+    table: str
+    columns: Mapping[str, CoreColumn | DerivedColumn] = field(eq=False)
+    strip: str = ""
+    aliases: Mapping[str, str] = field(factory=dict, eq=False)
+    q_aliases: Mapping[str, str] = field(factory=dict, eq=False)
+    order: tuple[str, ...] = ()
+    perf: tuple[tuple[str, str], ...] = ()
+    custom: tuple[tuple[str, str], ...] = ()
+    merge: Literal["concat", "groups", "logs"] = "concat"
+    folded: bool = False
+    mixed: bool = False
+
+
+# -------------------------------------------------------------------- custom variables
+
+_OF_HOST = "HOST"
+
+
+def variable_columns(variables: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """One key per variable: ``prefix`` (``_``, ``_HOST``) and the name in upper case.
+
+    Of names that differ only in case the one in upper case counts, else the first.
+    """
+    found = {prefix + name.upper(): value for name, value in variables.items()}
+    if len(found) < len(variables):
+        for name, value in reversed(list(variables.items())):
+            found[prefix + name.upper()] = variables.get(name.upper(), value)
+    return found
+
+
+@frozen
+class Visibility:
+    """Which variables somebody may see.
+
+    ``patterns`` are names with or without the leading underscore, ``*`` stands for anything, and
+    the case of letters does not count. ``all_visible`` is for those who see everything.
+    """
+
+    patterns: tuple[str, ...]
+    all_visible: bool = False
+
+    def visible(self, name: str, host: bool = False) -> bool:
+        """Whether the variable may be seen; ``host`` for a host's variable on a service.
+
+        The latter needs a pattern that itself begins with ``HOST``.
+        """
+        return self.all_visible or _matches(self.patterns, name, host)
+
+    def filter(self, variables: Mapping[str, str], host: bool = False) -> dict[str, str]:
+        """A new dictionary of the visible ones."""
+        if self.all_visible:
+            return dict(variables)
+        patterns = self.patterns
+        return {name: one for name, one in variables.items() if _matches(patterns, name, host)}
+
+
+@lru_cache(maxsize=8192)
+def _matches(patterns: tuple[str, ...], name: str, host: bool) -> bool:
+    full = f"{_OF_HOST}{name}".upper() if host else name.upper()
+    for pattern in patterns:
+        wanted = pattern.removeprefix("_").upper()
+        if host and not wanted.startswith(_OF_HOST):
+            continue
+        if _fits(wanted.split("*"), full):
+            return True
+    return False
+
+
+def _fits(parts: list[str], name: str) -> bool:
+    """Whether ``name`` is the parts in order with anything in between."""
+    first, *others = parts
+    if not others:
+        return name == first
+    *middle, last = others
+    if not name.startswith(first) or len(name) < len(first) + len(last):
+        return False
+    if not name.endswith(last):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in middle:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+# -------------------------------------------------------------------- from a name to its source
+
+Secret: TypeAlias = Literal[
+    "command", "commands", "command line", "event", "variables", "names", "values", "other",
+    "address", "",
+]  # fmt: skip
+"""What of a column only some may see: the arguments of a command or of a list of them, all of a
+command line, the arguments of an event handler in a log line, custom variables in one of their
+three shapes or in one that cannot be cut, the address of a site."""
+
+# Under every prefix by which a table shows columns of another: host_, service_, current_host_ …
+_SECRETS: tuple[tuple[re.Pattern[str], Secret], ...] = (
+    (re.compile(r"(?:\w+_)?(?:check_command|event_handler)"), "command"),
+    (re.compile(r"(?:\w+_)?(?:host|service)_notification_commands"), "commands"),
+    (re.compile(r"(?:\w+_)?check_command_expanded|\w+_command_line"), "command line"),
+    (re.compile(r"(?:\w+_)?custom_variables"), "variables"),
+    (re.compile(r"(?:\w+_)?custom_variable_names"), "names"),
+    (re.compile(r"(?:\w+_)?custom_variable_values"), "values"),
+    (re.compile(r"(?:\w+_)?(?:vars_variable\w+|original_attributes)"), "other"),
+    # Columns of log lines; an LMD adds what it knows of the site to every table.
+    (re.compile(r"message|options|command_name"), "event"),
+    (re.compile(r"(?:peer|federation)_addr|peer_last_error"), "address"),
+)
+
+_ABOUT_CONTACT = re.compile(r"current_contact_(?!name$)\w+")
+
+
+@lru_cache(maxsize=4096)
+def secret(column: str) -> Secret:
+    """What of a core column is not for everybody."""
+    return next((kind for pattern, kind in _SECRETS if pattern.fullmatch(column)), "")
+
+
+@lru_cache(maxsize=4096)
+def of_contact(column: str) -> bool:
+    """Whether a column of a log line tells about its contact more than the name."""
+    return _ABOUT_CONTACT.fullmatch(column) is not None
+
+
+_COMMANDS = frozenset({"command", "commands", "command line", "event"})
+_MOST_KEPT = 200
+
+_PEER_DESCRIPTIONS = {
+    "peer_key": "id of the site",
+    "peer_name": "name of the site",
+    "peer_section": "section of the site",
+}
+
+
+@frozen
+class View:
+    """What one identity may see inside a row: full command lines and which custom variables.
+
+    ``contact``: the only contact whose attributes it may see in log lines, None for all.
+    ``addresses``: whether the addresses of sites are shown.
+    """
+
+    commands: bool = True
+    variables: Visibility = field(factory=lambda: Visibility(patterns=(), all_visible=True))
+    contact: str | None = None
+    addresses: bool = True
+
+    def masks(self, column: str) -> bool:
+        """Whether the core's value of the column is not shown as it is."""
+        return self.cuts(column) or (self.contact is not None and of_contact(column))
+
+    def cuts(self, column: str) -> bool:
+        """Whether parts of the column are hidden in every row."""
+        kind = secret(column)
+        if kind in _COMMANDS:
+            return not self.commands
+        if kind == "address":
+            return not self.addresses
+        return bool(kind) and not self.variables.all_visible
+
+
+@frozen
+class CoreSource:
+    """A column asked from the cores."""
+
+    column: Column
+    core_type: CoreType
+
+    @property
+    def name(self) -> str:
+        """The core's name of it."""
+        return self.column.name
+
+
+@frozen
+class SiteSource:
+    """A column that is constant for a site: its identity, or the start time of its core."""
+
+    column: Column
+    listed: bool = False
+    """Merged groups carry lists of sites."""
+
+
+@frozen
+class Derived:
+    """A column computed from others."""
+
+    spec: DerivedColumn = field(eq=False)
+
+    @property
+    def column(self) -> Column:
+        """Its declaration."""
+        return self.spec.column
+
+
+@frozen
+class Variable:
+    """One custom variable: the dictionary column that holds it and its key in the output."""
+
+    source: str
+    prefix: str
+    key: str
+
+    @property
+    def column(self) -> Column:
+        """Custom variables are text."""
+        return Column(self.key, "string", "", "custom variable")
+
+
+@frozen
+class PerfList:
+    """All performance data of a row as a list of objects."""
+
+    source: str
+    key: str
+
+    @property
+    def column(self) -> Column:
+        """A list of objects; the interface has one word for all lists."""
+        return Column(self.key, "array_of_strings", "", "performance data, one object per value")
+
+
+@frozen
+class PerfValueSource:
+    """A label of performance data (or its ``_unit``), known only once rows are there."""
+
+    sources: tuple[tuple[str, str], ...]
+    key: str
+
+    @property
+    def column(self) -> Column:
+        """The type is known by the row only."""
+        return Column(self.key)
+
+
+ColumnSource: TypeAlias = CoreSource | SiteSource | Derived | Variable | PerfList | PerfValueSource
+
+
+@frozen
+class ColumnNames:
+    """The names of one collection over the selected sites.
+
+    ``known``: further core columns that at least one selected core has, with their types.
+    ``quoted`` q keys and parameters resolve alike, except that ``q_aliases`` need ``in_q``.
+    """
+
+    schema: TableSchema
+    known: Mapping[str, str] = field(factory=dict, eq=False)
+    made: dict[Any, Any] = field(factory=dict, eq=False)
+    """What was derived from these names once and serves every later request."""
+
+    def keep(self, key: object, value: object) -> None:
+        """Remember ``value`` under ``key``; what clients can make different is bounded."""
+        if len(self.made) >= _MOST_KEPT:
+            self.made.clear()
+        self.made[key] = value
+
+    def find(self, name: str, *, in_q: bool = False) -> ColumnSource | None:
+        """The source of ``name``, or None when nothing on this collection can have it."""
+        schema = self.schema
+        source = self._declared(name)
+        if source is None and name in schema.aliases:
+            source = self._declared(schema.aliases[name])
+        if source is None and schema.strip and name.startswith(schema.strip):
+            source = self._declared(name[len(schema.strip) :])
+        if source is None and in_q and name in schema.q_aliases:
+            source = self._declared(schema.q_aliases[name])
+        if source is None and name in self.known:
+            return CoreSource(Column(name), core_word(self.known[name]))
+        return source or self._expanded(name)
+
+    def _declared(self, name: str) -> ColumnSource | None:
+        found = self.schema.columns.get(name)
+        if isinstance(found, CoreColumn):
+            return CoreSource(found.column, found.core_type)
+        if isinstance(found, DerivedColumn):
+            return Derived(found)
+        if name in PEER_COLUMNS and self.schema.table:  # records of the front end have no site
+            listed = self.schema.merge == "groups"
+            described = _PEER_DESCRIPTIONS[name]
+            if listed:
+                return SiteSource(Column(name, "array_of_strings", "", described), listed=True)
+            return SiteSource(Column(name, "string", "", described))
+        return None
+
+    def _expanded(self, name: str) -> ColumnSource | None:
+        if name.startswith("_"):
+            for source, prefix in sorted(self.schema.custom, key=lambda pair: -len(pair[1])):
+                if name.startswith(prefix) and len(name) > len(prefix):
+                    return Variable(source, prefix, name)
+        for source, prefix in self.schema.perf:
+            if name == f"{prefix}perf_data_expanded":
+                return PerfList(source, name)
+        if self.schema.perf:
+            return PerfValueSource(self.schema.perf, name)
+        return None
+
+
+def core_word(name: str) -> CoreType:
+    """The core type by its word in the columns table; an unknown word reads as text."""
+    for kind in ("int", "float", "list", "dict", "time"):
+        if name == kind:
+            return kind
+    return "string"
+
+
+# -------------------------------------------------------------------- from a source to a getter
+
+# Rows are lists; an index maps the name of a core column, or of a value that is constant for a
+# site, to its position. Every function made here is pure and cheap, because it runs once a row.
+
+Getter: TypeAlias = Callable[[Row], Any]
+Index: TypeAlias = Mapping[str, int]
+
+CONSTANTS = (*PEER_COLUMNS, "program_start", "peer_addr", "now")
+"""What a site adds to each of its rows when asked; never requested from the core itself.
+
+The last three are only read by derived columns: the start of the core and the time of the
+request in Unix time, and the address of the site where the asker may see it.
+"""
+
+
+def needs(source: ColumnSource, view: View) -> tuple[str, ...]:
+    """Names that must be in the index before ``getter`` can read the source under ``view``."""
+    if isinstance(source, CoreSource):
+        return (source.name, *_beside(source.name)) if view.masks(source.name) else (source.name,)
+    if isinstance(source, SiteSource):
+        return (source.column.name,)
+    if isinstance(source, Derived):
+        return source.spec.sources
+    if isinstance(source, Variable | PerfList):
+        return (source.source,)
+    return tuple(name for name, _ in source.sources)
+
+
+def getter(source: ColumnSource, index: Index, view: View) -> Getter:
+    """A function that reads the source from a row, masked for what the identity may not see."""
+    if isinstance(source, CoreSource):
+        read: Getter = itemgetter(index[source.name])
+        return mask(source.name, read, index, view) if view.masks(source.name) else read
+    if isinstance(source, SiteSource):
+        return itemgetter(index[source.column.name])
+    if isinstance(source, Derived):
+        return _derived(source, index, view)
+    if isinstance(source, Variable):
+        return _variable(source, index, view)
+    if isinstance(source, PerfList):
+        at = index[source.source]
+        return lambda row: perfdata.expanded(row[at]) if row[at] else None
+    return _perf_value(source, index)
+
+
+def mask(name: str, read: Getter, index: Index, view: View) -> Getter:
+    """``read`` without what the identity may not see: arguments, variables, others' addresses."""
+    shown = _cut(name, read, index, view) if view.cuts(name) else read
+    if view.contact is None or not of_contact(name):
+        return shown
+    whose, own = index[_CONTACT], view.contact
+    return lambda row: shown(row) if row[whose] == own else _nothing(read(row))
+
+
+def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
+    kind = secret(name)
+    if kind == "command":
+        return lambda row: cut_command(read(row))
+    if kind == "commands":
+        return lambda row: [cut_command(one) for one in _items(read(row))]
+    if kind == "event":
+        kinds = index[_LINE_KIND]
+        return lambda row: cut_command(read(row)) if _handles(row[kinds]) else read(row)
+    if kind == "address":
+        return lambda _row: ""
+    if kind in ("command line", "other"):
+        return lambda _row: None
+    host = "host_" in name
+    visible = view.variables.visible
+    if kind == "variables":
+        return lambda row: view.variables.filter(read(row) or {}, host=host)
+    if kind == "names":
+        return lambda row: [one for one in _items(read(row)) if visible(text_of(one), host=host)]
+    # Names and values belong together by position.
+    names = itemgetter(index[_names_of(name)])
+    return lambda row: [
+        value
+        for one, value in zip(_items(names(row)), _items(read(row)), strict=False)
+        if visible(text_of(one), host=host)
+    ]
+
+
+_CONTACT = "current_contact_name"
+_LINE_KIND = "type"
+
+
+def _beside(name: str) -> tuple[str, ...]:
+    """Columns that tell what of ``name`` may be seen by somebody who may not see all of it."""
+    beside = []
+    if secret(name) == "values":
+        beside.append(_names_of(name))
+    if secret(name) == "event":
+        beside.append(_LINE_KIND)
+    if of_contact(name):
+        beside.append(_CONTACT)
+    return tuple(beside)
+
+
+def _names_of(values: str) -> str:
+    return values.removesuffix("values") + "names"
+
+
+def _items(value: Any) -> Sequence[Any]:
+    """The elements of a list; a site that sends something else has sent none."""
+    return value if isinstance(value, list) else ()
+
+
+def _nothing(value: Any) -> Any:
+    """The empty value of the same type."""
+    return None if value is None else type(value)()
+
+
+def _handles(kind: Any) -> bool:
+    """Whether a log line of this type ends with the command of an event handler."""
+    return isinstance(kind, str) and kind.endswith("EVENT HANDLER")
+
+
+def cut_command(text: Any) -> Any:
+    """A check command without its arguments."""
+    return text.split("!", 1)[0] if isinstance(text, str) else text
+
+
+def _derived(source: Derived, index: Index, view: View) -> Getter:
+    compute = source.spec.compute
+    reads = [
+        mask(name, itemgetter(index[name]), index, view)
+        if view.masks(name)
+        else itemgetter(index[name])
+        for name in source.spec.sources
+    ]
+    if len(reads) == 1:
+        (only,) = reads
+        return lambda row: compute(only(row))
+    return lambda row: compute(*[read(row) for read in reads])
+
+
+def _variable(source: Variable, index: Index, view: View) -> Getter:
+    name = source.key[len(source.prefix) :]
+    if not view.variables.visible(name, host=source.prefix != "_"):
+        return lambda _row: None
+    at = index[source.source]
+
+    def read(row: Row) -> Any:
+        variables = row[at]
+        value = variables.get(name) if variables else None
+        if value is None and variables:
+            # Icinga 2 keeps the configured case of names, the API shows them in upper case.
+            return next((v for k, v in variables.items() if k.upper() == name), None)
+        return value
+
+    return read
+
+
+def _perf_value(source: PerfValueSource, index: Index) -> Getter:
+    key = source.key
+    pairs = [(index[name], prefix) for name, prefix in source.sources]
+    if len(pairs) == 1:
+        ((at, prefix),) = pairs
+        return lambda row: labels(row[at], prefix).get(key) if row[at] else None
+
+    def read(row: Row) -> Any:
+        for at, prefix in pairs:
+            if row[at]:
+                value = labels(row[at], prefix).get(key)
+                if value is not None:
+                    return value
+        return None
+
+    return read
+
+
+@lru_cache(maxsize=2048)
+def labels(text: str, prefix: str) -> Mapping[str, Any]:
+    """The scalar columns of performance data; several columns of a row share one parse."""
+    return perfdata.columns(text, prefix)
+
+
+def expander(
+    index: Index,
+    view: View,
+    perf: tuple[tuple[str, str], ...],
+    custom: tuple[tuple[str, str], ...],
+) -> Callable[[Row], Mapping[str, Any]]:
+    """The further keys of a row without a column list: performance data and custom variables.
+
+    Declared columns always win over these keys.
+    """
+    perf_at = [(index[name], prefix) for name, prefix in perf if name in index]
+    custom_at = [(index[name], prefix) for name, prefix in custom if name in index]
+    every = view.variables.all_visible
+
+    def expand(row: Row) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        for at, prefix in perf_at:
+            text = row[at]
+            if text:
+                found.update(perfdata.expansion(text, prefix))
+        for at, prefix in custom_at:
+            variables = row[at]
+            if variables:
+                shown = variables if every else view.variables.filter(variables, prefix != "_")
+                found.update(variable_columns(shown, prefix))
+        return found
+
+    return expand
