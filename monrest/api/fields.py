@@ -341,10 +341,11 @@ class Ruled(Field):
     def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
         """Give the value."""
         if self.nested and isinstance(value, str):
-            value = self._parsed(value, at)
+            value = self.parsed(value, at)
         return self.rule(value)
 
-    def _parsed(self, text: str, at: Reading) -> Any:
+    def parsed(self, text: str, at: Reading = AS_IT_IS) -> Any:
+        """Give what a form says in JSON."""
         try:
             return orjson.loads(text) if text else None
         except orjson.JSONDecodeError:

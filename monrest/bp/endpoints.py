@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-import orjson
 from attrs import define, evolve, field
 
 from monrest.accounts.rights import may_submit
@@ -33,6 +32,7 @@ from monrest.base.values import (
     SiteProblem,
 )
 from monrest.bp.core_rows import ObjectName
+from monrest.bp.model import NODES, PROCESS
 from monrest.bp.node_state import runtime_of
 from monrest.bp.store import StoredProcess, number_of
 from monrest.commands.lookups import commanded
@@ -67,15 +67,7 @@ COLUMNS = (
 )
 _HELD: Mapping[str, CoreType] = {"nodes": "list"}
 _SCHEMA = local_schema("bp", COLUMNS, (), _HELD)
-_STORED = (
-    "name",
-    "template",
-    "rankDir",
-    "state_type",
-    "filter",
-    "create_host_object",
-    "nodes",
-)
+_STORED = tuple(one.name for one in PROCESS.declared)
 
 
 def record(process: StoredProcess) -> dict[str, Any]:
@@ -203,15 +195,8 @@ def read_attributes(request: RestRequest) -> dict[str, Any]:
         elif len(texts) > 1:
             raise BadRequest("too many values", f"{name}: expected one value, got {len(texts)}")
         else:
-            values[name] = _nodes(texts[0]) if name == "nodes" else texts[0]
+            values[name] = NODES.parsed(texts[0]) if name == NODES.name else texts[0]
     return values
-
-
-def _nodes(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise BadRequest("invalid nodes", "nodes: expected a list of objects in JSON") from None
 
 
 def _writable(context: Context, identity: Identity) -> None:
@@ -480,24 +465,6 @@ class _Records:
 
 # -------------------------------------------------------------------- declarations
 
-_ATTRIBUTES = (
-    Parameter(name="name", description="name, also of its host in the core"),
-    Parameter(name="template", description="template of its host in the core"),
-    Parameter(name="rankDir", description="TB (default) or LR: drawing direction"),
-    Parameter(name="state_type", description="both (default) or hard: core states that count"),
-    Parameter(name="filter", description="list of filters for all nodes"),
-    Parameter(
-        name="create_host_object",
-        description="0: no host is made in the core; default 1",
-        type="boolean",
-    ),
-    Parameter(
-        name="nodes",
-        description="list of nodes: objects with id, label, function, function_args, depends, "
-        "create_obj, template, contacts, contactgroups, notification_period, max_check_attempts, "
-        "event_handler, filter, host_name; the one with the id node1 is the root",
-    ),
-)
 _ID = Parameter(name="id", description="first number to try; default 1", type="integer")
 _MESSAGE = (Column("message", "string", "", "what was done"),)
 _DATA = (Column("data", "object", "", "the business process"), *_MESSAGE)
@@ -536,7 +503,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         f"random, custom. Processes that link to each other in a circle are refused. {_OTHERS}",
         handler=create,
         shape="object",
-        parameters=(_ID, *_ATTRIBUTES),
+        parameters=(_ID, *PROCESS.declared),
         columns=(*_DATA, _LEFT_OUT),
         roles=(ROLE,),
         structured=True,
@@ -556,7 +523,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text=f"What is not given has its default; the name is needed. {_OTHERS}",
         handler=replace,
         shape="object",
-        parameters=_ATTRIBUTES,
+        parameters=PROCESS.declared,
         columns=(*_MESSAGE, _LEFT_OUT),
         roles=(ROLE,),
         structured=True,
@@ -569,7 +536,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         f"function_args has no arguments but those in its text. {_OTHERS}",
         handler=patch,
         shape="object",
-        parameters=_ATTRIBUTES,
+        parameters=PROCESS.declared,
         columns=(*_MESSAGE, _LEFT_OUT),
         roles=(ROLE,),
         structured=True,

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from attrs import field, fields, frozen
 
+from monrest.api.fields import (
+    AS_IT_IS,
+    Choice,
+    Fields,
+    Flag,
+    NameList,
+    Reading,
+    Ruled,
+    Text,
+)
 from monrest.base.errors import BadRequest
-from monrest.base.truth import EXPECTED, truth
+from monrest.base.truth import truth
 from monrest.bp.statusfilter import check_searches
 from monrest.query.regex import compile_pattern
 from monrest.query.scan import UNPRINTABLE
@@ -167,7 +178,7 @@ ROOT = "node1"
 """The id of the node whose state is that of the process."""
 
 NEW_NAME = "New Business Process"
-MOST_NODES = 5_000
+_MOST_NODES = 5_000
 
 ILLEGAL = "`~!$%^&*|'\"<>?,()="
 """What names of hosts and services must not have, where a core does not say otherwise."""
@@ -179,9 +190,7 @@ _NAMES = frozenset({"host_name", "service_description"})
 """What says which object it is, so that nothing else may."""
 
 _ATTEMPTS = re.compile(r"[1-9][0-9]{0,5}\Z")
-_LONGEST = 1_000
 _LONGEST_NAME = 200
-_MOST_ITEMS = 1_000
 _STATE_TYPES: Mapping[str, StateType] = {"both": "both", "soft": "both", "hard": "hard"}
 
 StateType: TypeAlias = Literal["both", "hard"]
@@ -325,45 +334,44 @@ def free_name(name: str, taken: frozenset[str]) -> str:
     return found
 
 
-# -------------------------------------------------------------------- reading
+# -------------------------------------------------------------------- attributes
+
+_Text = partial(
+    Text,
+    longest=1000,
+    refused=UNPRINTABLE,
+    numbers=(int,),
+    expected=("a text", *("up to {longest} characters without control characters",) * 2),
+)
 
 
-def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:
-    """Read what was sent or stored; ``name`` is for a process that has none.
-
-    Raises BadRequest naming the attribute and what was expected. Attributes that are not stored
-    are not looked at.
-    """
-    values = _Attributes(document)
-    given = values.text("name") or name
-    if ";" in given:
-        raise values.invalid("name", "no semicolon")
-    found = clean_name(given)
+def _name(value: Any) -> str:
+    text = _NAME.read(value)
+    if ";" in text:
+        raise _NAME.wrong(AS_IT_IS, "no semicolon")
+    found = clean_name(text)
     if not found or len(found) > _LONGEST_NAME:
-        raise values.invalid("name", f"1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}")
-    rank = document.get("rankDir")
-    if rank not in (None, "", "TB", "LR"):
-        raise values.invalid("rankDir", "TB or LR")
-    return ProcessDefinition(
-        name=found,
-        template=values.text("template"),
-        rank_dir="LR" if rank == "LR" else "TB",
-        state_type=_state_type(values),
-        filter=values.filters("filter"),
-        create_host_object=values.flag("create_host_object", 1),
-        nodes=_nodes(document.get("nodes")),
-    )
+        expected = f"1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}"
+        raise _NAME.wrong(AS_IT_IS, expected)
+    return found
 
 
-def _state_type(values: _Attributes) -> StateType:
-    value = values.given.get("state_type")
+def _state_type(value: Any) -> StateType:
     found = _STATE_TYPES.get(value.strip().lower()) if isinstance(value, str) else None
     if found is None:
         hard = truth(value)
         if hard is None:
-            raise values.invalid("state_type", "both (soft) or hard")
+            raise BadRequest("invalid state_type", "state_type: expected both (soft) or hard")
         found = "hard" if hard else "both"
     return found
+
+
+def _listed(valid: Callable[[str], object]) -> Callable[[Any], tuple[str, ...] | None]:
+    def item(value: Any) -> tuple[str, ...] | None:
+        text = value.strip() if isinstance(value, str) else ""
+        return (text,) if text and len(text) <= _LONGEST_ITEM and valid(text) else None
+
+    return item
 
 
 def _nodes(given: Any) -> tuple[ProcessNode, ...]:
@@ -371,8 +379,8 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
         return ()
     if not isinstance(given, list):
         raise BadRequest("invalid nodes", "nodes: expected a list of objects")
-    if len(given) > MOST_NODES:
-        raise BadRequest("too many nodes", f"nodes: expected at most {MOST_NODES}")
+    if len(given) > _MOST_NODES:
+        raise BadRequest("too many nodes", f"nodes: expected at most {_MOST_NODES}")
     taken = {one["id"] for one in given if isinstance(one, dict) and isinstance(one.get("id"), str)}
     free = (f"node{at}" for at in count(1) if f"node{at}" not in taken)
     nodes: dict[str, ProcessNode] = {}
@@ -387,37 +395,123 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
             raise BadRequest("invalid node id", f"{where}.id: expected letters, digits and _.:-")
         if number in nodes:
             raise BadRequest("invalid node id", f"{where}.id: expected no second {number}")
-        nodes[number] = _node(_Attributes(one, where), number)
+        nodes[number] = _node(one, number, where)
     if nodes and ROOT not in nodes:
         raise BadRequest("no root node", f"nodes: expected one with the id {ROOT}")
     return tuple(nodes.values())
 
 
-def _node(values: _Attributes, number: str) -> ProcessNode:
+_LONGEST_ITEM = 1000
+_NAME = _Text("name", "name, also of its host in the core")
+_Names = partial(
+    NameList,
+    most=1000,
+    item=_listed(lambda text: not UNPRINTABLE.search(text)),
+    number="a list of at most {most} names",
+)
+_FILTERS = _Names("filter", "list of filters for all nodes", item=_listed(_FILTER.match))
+
+NODES = Ruled(
+    "nodes",
+    "list of nodes: objects with id, label, function, function_args, depends, create_obj, "
+    "template, contacts, contactgroups, notification_period, max_check_attempts, event_handler, "
+    "filter, host_name; the one with the id node1 is the root",
+    type="list",
+    rule=_nodes,
+    nested=True,
+    most=f"{_MOST_NODES} nodes",
+)
+
+PROCESS = Fields(
+    (
+        Ruled(_NAME.name, _NAME.description, rule=_name, most=f"{_LONGEST_NAME} characters"),
+        _Text("template", "template of its host in the core"),
+        Choice("rankDir", "TB (default) or LR: drawing direction", ("TB", "LR"), default="TB",
+               expected="TB or LR"),
+        Ruled("state_type", "both (default) or hard: core states that count", rule=_state_type),
+        _FILTERS,
+        Flag("create_host_object", "0: no host is made in the core; default 1", default=1),
+        NODES,
+    )
+)  # fmt: skip
+"""The attributes of a process."""
+
+_NODE = Fields(
+    (
+        _Text("label", "name of its service in the core"),
+        _Names("depends", "ids of its children"),
+        Flag("create_obj", "1: it is a service of the core"),
+        _Text("template", "template of its service"),
+        _Names("contacts", "contacts of its service"),
+        _Names("contactgroups", "contact groups of its service"),
+        _Text("notification_period", "time period of its service"),
+        _Text("max_check_attempts", "a number"),
+        _Text("event_handler", "event handler of its service"),
+        _FILTERS,
+        _Text("host_name", "host of its service"),
+    )
+)
+
+# -------------------------------------------------------------------- reading
+
+
+def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:
+    """Read what was sent or stored; ``name`` is for a process that has none.
+
+    Raises BadRequest naming the attribute and what was expected. Attributes that are not stored
+    are not looked at.
+    """
+    values = PROCESS.values({**document, "name": _NAME.read(document.get("name")) or name})
+    return ProcessDefinition(
+        name=values["name"],
+        template=values["template"],
+        rank_dir=values["rankDir"],
+        state_type=values["state_type"],
+        filter=tuple(values["filter"]),
+        create_host_object=values["create_host_object"],
+        nodes=values["nodes"],
+    )
+
+
+def _node(given: Mapping[str, Any], number: str, where: str) -> ProcessNode:
+    at = Reading(f"{where}.")
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in _NODE.values(given, at).items()
+    }
+    values["label"] = values["label"] or number
+    values["create_obj"] = values["create_obj"] or int(number == ROOT)
     node = ProcessNode(
         id=number,
-        label=values.text("label") or number,
-        function=_function(values.given, values.where),
-        depends=values.names("depends"),
-        create_obj=values.flag("create_obj", 0) or int(number == ROOT),
-        template=values.text("template"),
-        contacts=values.names("contacts"),
-        contactgroups=values.names("contactgroups"),
-        notification_period=values.text("notification_period"),
-        max_check_attempts=values.text("max_check_attempts"),
-        event_handler=values.text("event_handler"),
-        filter=values.filters("filter"),
-        host_name=values.text("host_name"),
-        host_object_attributes=values.objects("host_object_attributes"),
-        service_object_attributes=values.objects("service_object_attributes"),
-        data=values.given.get("data"),
+        function=_function(given, where),
+        host_object_attributes=_objects(given, "host_object_attributes", where),
+        service_object_attributes=_objects(given, "service_object_attributes", where),
+        data=given.get("data"),
+        **values,
     )
     if node.max_check_attempts and not _ATTEMPTS.match(node.max_check_attempts):
-        raise values.invalid("max_check_attempts", "a number above 0")
+        raise _wrong("max_check_attempts", where, "a number above 0")
     for name in ("label", "host_name") if node.create_obj else ():
         if ";" in getattr(node, name):
-            raise values.invalid(name, "no semicolon in what is exported")
+            raise _wrong(name, where, "no semicolon in what is exported")
     return node
+
+
+def _wrong(name: str, where: str, expected: str) -> BadRequest:
+    return BadRequest(f"invalid {name}", f"{where}.{name}: expected {expected}")
+
+
+def _objects(given: Mapping[str, Any], name: str, where: str) -> Mapping[str, str]:
+    """Read the attributes of an exported object."""
+    value = given.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(_FILTER.match(key) for key in value):
+        raise _wrong(name, where, "an object of attributes and texts")
+    for key in _NAMES.intersection(value):
+        raise _wrong(name, where, f"no {key}")
+    at = Reading(f"{where}.{name}.")
+    return {key: _Text(key, "").read(one, at) for key, one in value.items()}
 
 
 def _function(given: Mapping[str, Any], where: str) -> Function:
@@ -444,77 +538,3 @@ def _check_status(function: Function, where: str) -> None:
         )
     if op in ("~", "!~"):
         compile_pattern(expression_of(service), ignore_case=True, parameter=where)
-
-
-# -------------------------------------------------------------------- values
-
-
-@frozen
-class _Attributes:
-    """What was sent of a process or a node; ``where`` names it in errors."""
-
-    given: Mapping[str, Any]
-    where: str = ""
-
-    def invalid(self, name: str, expected: str) -> BadRequest:
-        """Make the error for an attribute."""
-        where = f"{self.where}.{name}" if self.where else name
-        return BadRequest(f"invalid {name}", f"{where}: expected {expected}")
-
-    def text(self, name: str) -> str:
-        """Read a text or a number; empty when it is missing."""
-        value = self.given.get(name)
-        if value is None:
-            return ""
-        if isinstance(value, bool) or not isinstance(value, (str, int)):
-            raise self.invalid(name, "a text")
-        text = str(value).strip()
-        if len(text) > _LONGEST or UNPRINTABLE.search(text):
-            raise self.invalid(name, f"up to {_LONGEST} characters without control characters")
-        return text
-
-    def flag(self, name: str, default: int) -> int:
-        """Read a truth as 0 or 1."""
-        value = self.given.get(name)
-        if value is None:
-            return default
-        found = truth(value)
-        if found is None:
-            raise self.invalid(name, EXPECTED)
-        return int(found)
-
-    def names(
-        self,
-        name: str,
-        valid: Callable[[str], object] = lambda text: not UNPRINTABLE.search(text),
-    ) -> tuple[str, ...]:
-        """Read a list of names, or a text with commas between them; each counts once."""
-        value = self.given.get(name)
-        if value is None or value == "":
-            return ()
-        items = value.split(",") if isinstance(value, str) else value
-        if not isinstance(items, list) or len(items) > _MOST_ITEMS:
-            raise self.invalid(name, f"a list of at most {_MOST_ITEMS} names")
-        found: dict[str, None] = {}
-        for one in items:
-            text = one.strip() if isinstance(one, str) else ""
-            if not text or len(text) > _LONGEST or not valid(text):
-                raise self.invalid(name, "a list of names")
-            found[text] = None
-        return tuple(found)
-
-    def filters(self, name: str) -> tuple[str, ...]:
-        """Read a list of names of filters."""
-        return self.names(name, _FILTER.match)
-
-    def objects(self, name: str) -> Mapping[str, str]:
-        """Read the attributes of an exported object."""
-        value = self.given.get(name)
-        if value is None:
-            return {}
-        if not isinstance(value, dict) or not all(_FILTER.match(key) for key in value):
-            raise self.invalid(name, "an object of attributes and texts")
-        for key in _NAMES.intersection(value):
-            raise self.invalid(name, f"no {key}")
-        inner = _Attributes(value, f"{self.where}.{name}")
-        return {key: inner.text(key) for key in value}

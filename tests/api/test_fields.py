@@ -72,6 +72,8 @@ def names_of(number):
 MADE = {
     "roles": lambda number: ["admin"] * number,
     "comment": lambda number: "x" * number,
+    "name": lambda number: "x" * number,
+    "nodes": lambda number: [{"id": f"node{at + 1}"} for at in range(number)],
     "schedule": entries,
     "send_types": entries,
     "permissions": rights,
