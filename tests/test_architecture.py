@@ -12,9 +12,9 @@ from twisted.internet.task import Clock
 from monrest.api.dispatch import Dispatch
 from monrest.api.router import Router
 from monrest.base.values import Identity, RestRequest
-from monrest.daemon.families import ENDPOINTS, dispatch_of
+from monrest.daemon.families import ENDPOINTS
 from monrest.render.formats import RenderOptions, render
-from tests.fakes.context import make_context
+from tests.fakes.context import make_context, make_dispatch
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = (REPOSITORY / "docs/architecture.md").read_text()
@@ -33,7 +33,7 @@ def context():
     exec(compile(CODE, "endpoints.py", "exec"), namespace)
     router = Router("mon")
     router.add((*ENDPOINTS, *namespace["ENDPOINTS"]))
-    dispatch: Dispatch = evolve(dispatch_of("mon"), router=router)
+    dispatch: Dispatch = evolve(make_dispatch("mon"), router=router)
     return make_context(Clock(), dispatch=dispatch)
 
 

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.errors import SitesFailed
-from monrest.base.values import Capabilities, SiteProblem
+from monrest.base.values import Capabilities, Contact, SiteProblem
 from monrest.query.model import Pushed, Test
 from monrest.sites.fanout import PlanSite, SiteAnswer, fan_out
 from monrest.sites.registry import Registry
@@ -31,20 +31,6 @@ _RETRY = 10.0
 _PATIENCE = 5.0
 _REMEMBERED = 4096
 _COLUMNS = ("name", "alias", "email", "can_submit_commands")
-
-
-@frozen(kw_only=True)
-class Contact:
-    """A user as the cores know him.
-
-    ``can_submit_commands`` is None where no core has a contact of this name or says anything
-    about it; False on one site wins. ``alias`` and ``email`` are None for who is no contact.
-    """
-
-    groups: frozenset[str] = frozenset()
-    alias: str | None = None
-    email: str | None = None
-    can_submit_commands: bool | None = None
 
 
 NOBODY = Contact()

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from monrest.accounts.keys import ApiKey, check_number
+from monrest.accounts.keys import ApiKey, Keys, check_number
 from monrest.accounts.rights import is_read_only
 from monrest.accounts.roles import grantable
 from monrest.accounts.usernames import UserField, UserNames
@@ -105,34 +105,6 @@ def _owner(identity: Identity) -> str | None:
     return None if identity.may(ADMIN) else identity.user
 
 
-async def api_keys(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
-    keys = await context.keys.list(_owner(request.identity))
-    answer = await select(context, request, _SCHEMA, map(record, keys))
-    return await sparse(context, request, answer, _OPTIONAL)
-
-
-async def api_key(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/api_keys/<id>."""
-    key = await context.keys.get(where[0])
-    owner = _owner(request.identity)
-    if key is None or (owner is not None and key.user != owner):
-        raise _no_such_key()
-    value = {name: item for name, item in record(key).items() if item is not None}
-    return await reselect(context, request, Document(value=value, columns=COLUMNS))
-
-
-async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer DELETE /mon/api_keys/<id>."""
-    identity, target = request.identity, where[0]
-    with audited(request, "key delete", target):
-        if await is_read_only(identity, context.contacts, context.config):
-            raise Forbidden("no permission to delete api keys")
-        if not await context.keys.delete(target, _owner(identity)):
-            raise _no_such_key()
-    return Document(value={"message": "successfully removed 1 api key."})
-
-
 def _no_such_key() -> NotFound:
     return NotFound("no such api key")
 
@@ -151,61 +123,97 @@ class _Asked:
     roles: tuple[str, ...] | None
 
 
-async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/api_keys; the only place that ever shows the key itself."""
-    with audited(request, "key create") as line:
-        key, plain = await _create(context, request)
-        line.target = key.hashed_key
-        line.details = {
-            "owner": key.user,
-            "superuser": key.superuser,
-            "force_user": key.force_user,
-            # Details that are empty are left out, and this key is not without restriction.
-            "roles": "none" if key.roles == () else key.roles,
-            "comment": key.comment,
+@frozen(eq=False, kw_only=True)
+class KeyEndpoints:
+    """API keys: administrators deal with all of them, others with their own."""
+
+    keys: Keys
+
+    async def api_keys(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
+        keys = await self.keys.list(_owner(request.identity))
+        answer = await select(context, request, _SCHEMA, map(record, keys))
+        return await sparse(context, request, answer, _OPTIONAL)
+
+    async def api_key(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/api_keys/<id>."""
+        key = await self.keys.get(where[0])
+        owner = _owner(request.identity)
+        if key is None or (owner is not None and key.user != owner):
+            raise _no_such_key()
+        value = {name: item for name, item in record(key).items() if item is not None}
+        return await reselect(context, request, Document(value=value, columns=COLUMNS))
+
+    async def delete(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer DELETE /mon/api_keys/<id>."""
+        identity, target = request.identity, where[0]
+        with audited(request, "key delete", target):
+            if await is_read_only(identity, context.contacts, context.config):
+                raise Forbidden("no permission to delete api keys")
+            if not await self.keys.delete(target, _owner(identity)):
+                raise _no_such_key()
+        return Document(value={"message": "successfully removed 1 api key."})
+
+    async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/api_keys; the only place that ever shows the key itself."""
+        with audited(request, "key create") as line:
+            key, plain = await self._create(context, request)
+            line.target = key.hashed_key
+            line.details = {
+                "owner": key.user,
+                "superuser": key.superuser,
+                "force_user": key.force_user,
+                # Details that are empty are left out, and this key is not without restriction.
+                "roles": "none" if key.roles == () else key.roles,
+                "comment": key.comment,
+            }
+        value = {
+            "message": "successfully created api key",
+            "file": key.file,
+            "hashed_key": key.hashed_key,
+            "private_key": plain,
         }
-    value = {
-        "message": "successfully created api key",
-        "file": key.file,
-        "hashed_key": key.hashed_key,
-        "private_key": plain,
-    }
-    return Document(value=value)
+        return Document(value=value)
 
-
-async def _create(context: Context, request: RestRequest) -> tuple[ApiKey, str]:
-    """Check whether the asker may have such a key, then make it."""
-    identity, auth = request.identity, context.config.auth
-    if not auth.api_keys_enabled:
-        raise BadRequest("api keys are disabled", "auth.api_keys_enabled is off")
-    most = auth.max_api_keys_per_user
-    if most <= 0 or await is_read_only(identity, context.contacts, context.config):
-        raise Forbidden("no permission to create api keys")
-    check_number(await context.keys.owned(identity.user), most)
-    asked = _read(request)
-    if identity.user in INTERNAL and not asked.username:
-        asked = evolve(asked, superuser=True)
-    if not identity.may(ADMIN):
-        _refuse_for_others(asked)
-    superuser = asked.superuser
-    if superuser and asked.username:
-        raise BadRequest(
-            "contradicting parameters", "username: expected none together with superuser"
+    async def _create(self, context: Context, request: RestRequest) -> tuple[ApiKey, str]:
+        """Check whether the asker may have such a key, then make it."""
+        identity, auth = request.identity, context.config.auth
+        if not auth.api_keys_enabled:
+            raise BadRequest("api keys are disabled", "auth.api_keys_enabled is off")
+        most = auth.max_api_keys_per_user
+        if most <= 0 or await is_read_only(identity, context.contacts, context.config):
+            raise Forbidden("no permission to create api keys")
+        check_number(await self.keys.owned(identity.user), most)
+        asked = _read(request)
+        if identity.user in INTERNAL and not asked.username:
+            asked = evolve(asked, superuser=True)
+        if not identity.may(ADMIN):
+            _refuse_for_others(asked)
+        superuser = asked.superuser
+        if superuser and asked.username:
+            raise BadRequest(
+                "contradicting parameters", "username: expected none together with superuser"
+            )
+        if asked.force_user and not superuser:
+            raise BadRequest(
+                "contradicting parameters", "force_user: expected superuser=1 beside it"
+            )
+        names = UserNames(auth)
+        user = names.read(asked.username, "username").name if asked.username else identity.user
+        force = names.read(asked.force_user, "force_user").name if asked.force_user else None
+        return await self.keys.create(
+            user=None if superuser else user,
+            superuser=superuser,
+            force_user=force,
+            roles=grantable(identity, asked.roles),
+            comment=asked.comment,
+            creator=identity.user,
+            most=most,
         )
-    if asked.force_user and not superuser:
-        raise BadRequest("contradicting parameters", "force_user: expected superuser=1 beside it")
-    names = UserNames(auth)
-    user = names.read(asked.username, "username").name if asked.username else identity.user
-    force = names.read(asked.force_user, "force_user").name if asked.force_user else None
-    return await context.keys.create(
-        user=None if superuser else user,
-        superuser=superuser,
-        force_user=force,
-        roles=grantable(identity, asked.roles),
-        comment=asked.comment,
-        creator=identity.user,
-        most=most,
-    )
 
 
 def _refuse_for_others(asked: _Asked) -> None:
@@ -256,7 +264,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/api_keys",
         description="API keys",
         text="Administrators see all of them, others their own.",
-        handler=api_keys,
+        handler=KeyEndpoints.api_keys,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,
     ),
@@ -266,7 +274,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="make an API key",
         text="The key is in the answer and nowhere else, since only its hash is stored. A key "
         "that is made with a restricted key is restricted to the same roles at least.",
-        handler=create,
+        handler=KeyEndpoints.create,
         shape="object",
         parameters=_CREATION,
         columns=_CREATED,
@@ -275,7 +283,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/api_keys/<id>",
         description="one API key by its hash",
-        handler=api_key,
+        handler=KeyEndpoints.api_key,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,
@@ -285,7 +293,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         methods=("DELETE",),
         description="delete an API key",
         text="It is refused from then on.",
-        handler=delete,
+        handler=KeyEndpoints.delete,
         shape="object",
         parameters=(),
         columns=(Column("message", "string", "", "what was done"),),

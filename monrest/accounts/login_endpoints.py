@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from attrs import frozen
+
 from monrest.accounts.attempts import WRONG, is_right, nobody
-from monrest.accounts.sessions import Session, cookie_of, hashed_id
+from monrest.accounts.passwords import Passwords
+from monrest.accounts.sessions import Session, Sessions, cookie_of, hashed_id
+from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.usernames import UserField, UserNames
+from monrest.accounts.users import Users
 from monrest.api.csrf import check_page
 from monrest.api.endpoint import Context, Endpoint, Parameter
 from monrest.base.audit import audit
@@ -17,65 +22,75 @@ _NAMES = (_LOGIN.name, "username")
 _PASSWORD = "password"  # noqa: S105  the parameter's name
 
 
-async def login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/login, which anybody may ask."""
-    caller = request.caller
-    check_page(caller.headers)
-    if not context.passwords.configured:
-        raise BadRequest(
-            "login is not available",
-            "no auth.htpasswd_file is configured; use an API key",
+@frozen(eq=False, kw_only=True)
+class LoginEndpoints:
+    """Begins and ends sessions."""
+
+    sessions: Sessions
+    passwords: Passwords
+    users: Users
+    slowdown: Slowdown
+
+    async def login(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/login, which anybody may ask."""
+        caller = request.caller
+        check_page(caller.headers)
+        if not self.passwords.configured:
+            raise BadRequest(
+                "login is not available",
+                "no auth.htpasswd_file is configured; use an API key",
+            )
+        name, password = _credentials(request)
+        user = UserNames(context.config.auth).read(name, "login").name
+        try:
+            session, value = await self._begin(context, user, password, caller)
+        except (TooManyRequests, Unavailable) as error:
+            audit(user, caller, "login failed", result=error.message)
+            raise
+        audit(user, caller, "login", target=session.hashed_id)
+        return Document(
+            value={"csrf_token": session.csrf_token, "user": user},
+            headers=(self.sessions.cookie(value, caller),),
         )
-    name, password = _credentials(request)
-    user = UserNames(context.config.auth).read(name, "login").name
-    try:
-        session, value = await _begin(context, user, password, caller)
-    except (TooManyRequests, Unavailable) as error:
-        audit(user, caller, "login failed", result=error.message)
-        raise
-    audit(user, caller, "login", target=session.hashed_id)
-    return Document(
-        value={"csrf_token": session.csrf_token, "user": user},
-        headers=(context.sessions.cookie(value, caller),),
-    )
 
+    async def _begin(
+        self, context: Context, user: str, password: str, caller: Caller
+    ) -> tuple[Session, str]:
+        """Look at the password and make a session; a wrong password and a lock are audited here."""
+        # Looked at first: if it changes meanwhile, the session is over and not one too many.
+        hashed = await self.passwords.hash_of(user)
+        right = await is_right(
+            user,
+            password,
+            caller,
+            passwords=self.passwords,
+            slowdown=self.slowdown,
+            users=self.users,
+        )
+        if not right or hashed is None:
+            raise nobody("login failed", WRONG, caller, context.names, passwords=False)
+        if await self.users.is_locked(user):
+            audit(user, caller, "login failed", result="locked")
+            raise Forbidden(context.config.auth.locked_message)
+        # The session always has a new id: one that was planted in the browser is worth nothing.
+        old = cookie_of(caller.headers, self.sessions.cookie_name)
+        if old and old.isascii():
+            await self.sessions.delete(hashed_id(old))
+        await self.users.succeeded(user, caller)
+        return await self.sessions.create(user, caller, hashed)
 
-async def _begin(context: Context, user: str, password: str, caller: Caller) -> tuple[Session, str]:
-    """Look at the password and make a session; a wrong password and a lock are audited here."""
-    # Looked at first: if it changes meanwhile, the session is over and not one too many.
-    hashed = await context.passwords.hash_of(user)
-    right = await is_right(
-        user,
-        password,
-        caller,
-        passwords=context.passwords,
-        slowdown=context.slowdown,
-        users=context.users,
-    )
-    if not right or hashed is None:
-        raise nobody("login failed", WRONG, caller, context.names, passwords=False)
-    if await context.users.is_locked(user):
-        audit(user, caller, "login failed", result="locked")
-        raise Forbidden(context.config.auth.locked_message)
-    # The session always has a new id: one that was planted in the browser is worth nothing.
-    old = cookie_of(caller.headers, context.sessions.cookie_name)
-    if old and old.isascii():
-        await context.sessions.delete(hashed_id(old))
-    await context.users.succeeded(user, caller)
-    return await context.sessions.create(user, caller, hashed)
-
-
-async def logout(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/logout."""
-    identity = request.identity
-    if not identity.session:
-        raise BadRequest("there is no session to end", "Cookie: expected that of a login")
-    await context.sessions.delete(identity.session)
-    audit(identity, request.caller, "logout", target=identity.session)
-    return Document(
-        value={"message": "logged out"},
-        headers=(context.sessions.expired_cookie(request.caller),),
-    )
+    async def logout(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/logout."""
+        del context
+        identity = request.identity
+        if not identity.session:
+            raise BadRequest("there is no session to end", "Cookie: expected that of a login")
+        await self.sessions.delete(identity.session)
+        audit(identity, request.caller, "logout", target=identity.session)
+        return Document(
+            value={"message": "logged out"},
+            headers=(self.sessions.expired_cookie(request.caller),),
+        )
 
 
 def _credentials(request: RestRequest) -> tuple[str, str]:
@@ -107,7 +122,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "and come with the cookie need the token as well, in the header `X-Mon-CSRF-Token` or "
         "in the parameter `CSRFtoken`. A wrong password is answered with 401, more slowly with "
         "each further one, and a locked user with 403. Needs `auth.htpasswd_file`.",
-        handler=login,
+        handler=LoginEndpoints.login,
         shape="object",
         parameters=(
             _LOGIN,
@@ -123,7 +138,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/logout",
         methods=("POST",),
         description="end the session of the cookie",
-        handler=logout,
+        handler=LoginEndpoints.logout,
         shape="object",
         parameters=(),
         columns=(Column("message", "string", "", "what was done"),),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.accounts.contacts import Contact, Contacts
-from monrest.base.values import READ_ONLY, Identity
+from monrest.base.values import READ_ONLY, Contact, ContactBook, Identity
 from monrest.config import Config
 
 _COMMAND_ROLES = (
@@ -13,7 +12,7 @@ _COMMAND_ROLES = (
 )
 
 
-async def may_submit(identity: Identity, contacts: Contacts, config: Config) -> bool:
+async def may_submit(identity: Identity, contacts: ContactBook, config: Config) -> bool:
     """Whether ``identity`` may send commands at all.
 
     A role for commands decides, then the role read_only, then the contact of this name, which
@@ -41,6 +40,6 @@ def _by_role(identity: Identity) -> bool | None:
     return False if READ_ONLY in identity.roles else None
 
 
-async def is_read_only(identity: Identity, contacts: Contacts, config: Config) -> bool:
+async def is_read_only(identity: Identity, contacts: ContactBook, config: Config) -> bool:
     """Whether ``identity`` holds read_only, or has it because it may not send commands."""
     return READ_ONLY in identity.roles or not await may_submit(identity, contacts, config)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from monrest.accounts.sessions import DIGEST, Session
+from attrs import frozen
+
+from monrest.accounts.passwords import Passwords
+from monrest.accounts.sessions import DIGEST, Session, Sessions
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.errors import NotFound
+from monrest.base.metrics import Metrics
 from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
 
 COLUMNS = (
@@ -44,29 +48,40 @@ def _owner(identity: Identity) -> str | None:
     return None if identity.may(ADMIN) else identity.user
 
 
-async def sessions(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/sessions: all sessions for administrators, their own for others."""
-    context.figures.expire("sessions")
-    known = await context.passwords.names()
-    found = [
-        one
-        for one in await context.sessions.list(_owner(request.identity))
-        if one.username in known
-    ]
-    return await select(context, request, _SCHEMA, map(record, found))
+@frozen(eq=False, kw_only=True)
+class SessionEndpoints:
+    """Sessions of the users that the password file still has."""
 
+    sessions: Sessions
+    passwords: Passwords
+    figures: Metrics
 
-async def session(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/sessions/<id>."""
-    found = await context.sessions.get(where[0])
-    owner = _owner(request.identity)
-    if (
-        found is None
-        or (owner is not None and found.username != owner)
-        or await context.passwords.hash_of(found.username) is None
-    ):
-        raise NotFound("no such session")
-    return await reselect(context, request, Document(value=record(found), columns=COLUMNS))
+    async def list_sessions(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/sessions: all sessions for administrators, their own for others."""
+        self.figures.expire("sessions")
+        known = await self.passwords.names()
+        found = [
+            one
+            for one in await self.sessions.list(_owner(request.identity))
+            if one.username in known
+        ]
+        return await select(context, request, _SCHEMA, map(record, found))
+
+    async def read_session(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/sessions/<id>."""
+        found = await self.sessions.get(where[0])
+        owner = _owner(request.identity)
+        if (
+            found is None
+            or (owner is not None and found.username != owner)
+            or await self.passwords.hash_of(found.username) is None
+        ):
+            raise NotFound("no such session")
+        return await reselect(context, request, Document(value=record(found), columns=COLUMNS))
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -75,14 +90,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="sessions that began with a login",
         text="Administrators see all of them, others their own. A session ends with its time, with "
         "a logout, and when its user is taken out of the password file or gets another password.",
-        handler=sessions,
+        handler=SessionEndpoints.list_sessions,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,
     ),
     Endpoint(
         path="/mon/sessions/<id>",
         description="one session by its hash",
-        handler=session,
+        handler=SessionEndpoints.read_session,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from monrest.accounts import usernames
-from monrest.accounts.contacts import NOBODY, Contact
+from monrest.accounts.contacts import NOBODY, Contacts
+from monrest.accounts.passwords import Passwords
 from monrest.accounts.rights import is_read_only, submits
 from monrest.accounts.roles import RoleTable
-from monrest.accounts.users import Profile, zone_called
+from monrest.accounts.users import Profile, Users, zone_called
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import fields_of, require_only
 from monrest.api.lists import local_schema, own_columns, reselect, select
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
+from monrest.base.metrics import Metrics
 from monrest.base.names import Names
 from monrest.base.values import (
     ADMIN,
@@ -27,12 +29,14 @@ from monrest.base.values import (
     ROLES,
     Answer,
     Column,
+    Contact,
     Document,
     Identity,
     RestRequest,
 )
 from monrest.config import AuthConfig
 from monrest.query.column_names import TableSchema
+from monrest.sites.site import Site
 
 COLUMNS = (
     Column("alias", "string", "", "longer name, null for a user who is no contact"),
@@ -63,46 +67,13 @@ def _schema(names: Names) -> TableSchema:
     return local_schema("users", own_columns(COLUMNS, names), ("id",))
 
 
-async def whoami(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer /mon/whoami; what the cores do not tell stays empty."""
-    identity = request.identity
-    contact = await context.contacts.of(identity.user)
-    profile = await context.users.get(identity.user)
-    value = {
-        **_record(context, identity, contact, profile),
-        "auth_src": identity.source,
-        "original_username": identity.original or identity.user,
-    }
-    columns = own_columns(WHOAMI_COLUMNS, context.names)
-    return await reselect(context, request, Document(value=value, columns=columns))
-
-
-async def users(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/users: all that are known for administrators, himself for others."""
-    context.figures.expire("users")
-    identity = request.identity
-    schema = _schema(context.names)
-    if not identity.may(ADMIN):
-        himself = await _one(context, identity.user)
-        return await select(context, request, schema, (himself,))
-    contacts, problems = await context.contacts.everybody(context.sites.sites)
-    profiles = {profile.name: profile for profile in await context.users.list()}
-    known = _known(contacts, profiles, await _configured(context))
-    roles = _Roles(context.config.auth)
-
-    def record(name: str) -> dict[str, Any]:
-        contact = contacts.get(name, NOBODY)
-        return _record(context, roles.identity(name, contact), contact, profiles.get(name))
-
-    answer = await select(context, request, schema, map(record, sorted(known)))
-    return evolve(answer, failed_sites=problems)
-
-
-async def figures(context: Context) -> dict[str, float]:
+async def figures(
+    users: Users, contacts: Contacts, passwords: Passwords, sites: Sequence[Site], auth: AuthConfig
+) -> dict[str, float]:
     """Count all users and those who are locked, whoever asks."""
-    contacts, _ = await context.contacts.everybody(context.sites.sites)
-    profiles = {profile.name: profile.locked for profile in await context.users.list()}
-    known = _known(contacts, profiles, await _configured(context))
+    found, _ = await contacts.everybody(sites)
+    profiles = {profile.name: profile.locked for profile in await users.list()}
+    known = _known(found, profiles, await _configured(passwords, auth))
     return {
         "users_locked_total": sum(profiles.get(name, False) for name in known),
         "users_total": len(known),
@@ -112,35 +83,6 @@ async def figures(context: Context) -> dict[str, float]:
 def _known(*sources: Iterable[str]) -> frozenset[str]:
     """Give all users of whom a contact, a profile or the configuration tells."""
     return frozenset(name for names in sources for name in names if "*" not in name)
-
-
-async def user(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/users/<id>."""
-    identity, (name,) = request.identity, where
-    if name != identity.user and not (
-        identity.may(ADMIN) and "*" not in name and await _exists(context, name)
-    ):
-        raise NotFound("no such user")
-    value = await _one(context, name)
-    columns = own_columns(COLUMNS, context.names)
-    return await reselect(context, request, Document(value=value, columns=columns))
-
-
-async def update(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer PATCH /mon/users/<id>: themselves, and everybody for administrators."""
-    identity, (name,) = request.identity, where
-    with audited(request, "user change", name):
-        if name != identity.user and not (identity.may(ADMIN) and await _exists(context, name)):
-            raise NotFound("no such user")
-        if await is_read_only(identity, context.contacts, context.config):
-            raise Forbidden("no permission to change users", f"{READ_ONLY} is held")
-        usernames.check(name, "id")
-        fields = fields_of(request)
-        if unknown := fields.keys() - {"tz"}:
-            raise BadRequest("unknown parameter", f"{min(unknown)[:80]!r}: expected only tz")
-        if "tz" in fields:
-            await context.users.set_zone(name, _zone(fields["tz"]))
-    return Document(value={"code": 200, "message": "ok - user has been changed"})
 
 
 def _zone(value: object) -> str | None:
@@ -153,48 +95,14 @@ def _zone(value: object) -> str | None:
     return text
 
 
-async def lock(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/users/<id>/cmd/lock; a user who has no profile gets one."""
-    return await _change(context, request, where[0], "lock")
-
-
-async def unlock(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/users/<id>/cmd/unlock, which forgets failed logins as well."""
-    return await _change(context, request, where[0], "unlock")
-
-
-async def _change(context: Context, request: RestRequest, name: str, word: str) -> Answer:
-    with audited(request, f"user {word}", name):
-        require_only(request)
-        if await is_read_only(request.identity, context.contacts, context.config):
-            raise Forbidden(f"no permission to {word} users", f"{READ_ONLY} is held")
-        if word == "lock":
-            usernames.check(name, "id")
-            await context.users.lock(name)
-        elif not await _exists(context, name):
-            raise NotFound("no such user")
-        else:
-            await context.users.unlock(name)
-    return Document(value={"code": 200, "message": f"ok - user has been {word}ed"})
-
-
 # -------------------------------------------------------------------- who there is
 
 
-async def _exists(context: Context, name: str) -> bool:
-    """Whether anybody but the request itself has heard of a user."""
-    return name.isprintable() and (
-        name in await _configured(context)
-        or await context.users.get(name) is not None
-        or (await context.contacts.of(name)).alias is not None
-    )
-
-
-async def _configured(context: Context) -> frozenset[str]:
+async def _configured(passwords: Passwords, auth: AuthConfig) -> frozenset[str]:
     """Give the names in lists of roles and in the password file."""
-    names = set(_named(context.config.auth))
+    names = set(_named(auth))
     with contextlib.suppress(Unavailable):  # the log says that the file cannot be read
-        names.update(await context.passwords.names())
+        names.update(await passwords.names())
     return frozenset(names - INTERNAL)
 
 
@@ -221,11 +129,120 @@ class _Roles:
 # -------------------------------------------------------------------- what is shown
 
 
-async def _one(context: Context, name: str) -> dict[str, Any]:
-    contact = await context.contacts.of(name)
-    profile = await context.users.get(name)
-    identity = _Roles(context.config.auth).identity(name, contact)
-    return _record(context, identity, contact, profile)
+@frozen(eq=False, kw_only=True)
+class UserEndpoints:
+    """Who the users are, and what may be changed about them."""
+
+    users: Users
+    contacts: Contacts
+    passwords: Passwords
+    figures: Metrics
+
+    async def whoami(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer /mon/whoami; what the cores do not tell stays empty."""
+        identity = request.identity
+        contact = await self.contacts.of(identity.user)
+        profile = await self.users.get(identity.user)
+        value = {
+            **_record(context, identity, contact, profile),
+            "auth_src": identity.source,
+            "original_username": identity.original or identity.user,
+        }
+        columns = own_columns(WHOAMI_COLUMNS, context.names)
+        return await reselect(context, request, Document(value=value, columns=columns))
+
+    async def list_users(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/users: all that are known for administrators, himself for others."""
+        self.figures.expire("users")
+        identity = request.identity
+        schema = _schema(context.names)
+        if not identity.may(ADMIN):
+            himself = await self._one(context, identity.user)
+            return await select(context, request, schema, (himself,))
+        contacts, problems = await self.contacts.everybody(context.sites.sites)
+        profiles = {profile.name: profile for profile in await self.users.list()}
+        known = _known(contacts, profiles, await _configured(self.passwords, context.config.auth))
+        roles = _Roles(context.config.auth)
+
+        def record(name: str) -> dict[str, Any]:
+            contact = contacts.get(name, NOBODY)
+            return _record(context, roles.identity(name, contact), contact, profiles.get(name))
+
+        answer = await select(context, request, schema, map(record, sorted(known)))
+        return evolve(answer, failed_sites=problems)
+
+    async def read_user(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/users/<id>."""
+        identity, (name,) = request.identity, where
+        if name != identity.user and not (
+            identity.may(ADMIN) and "*" not in name and await self._exists(context, name)
+        ):
+            raise NotFound("no such user")
+        value = await self._one(context, name)
+        columns = own_columns(COLUMNS, context.names)
+        return await reselect(context, request, Document(value=value, columns=columns))
+
+    async def update(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer PATCH /mon/users/<id>: themselves, and everybody for administrators."""
+        identity, (name,) = request.identity, where
+        with audited(request, "user change", name):
+            if name != identity.user and not (
+                identity.may(ADMIN) and await self._exists(context, name)
+            ):
+                raise NotFound("no such user")
+            if await is_read_only(identity, self.contacts, context.config):
+                raise Forbidden("no permission to change users", f"{READ_ONLY} is held")
+            usernames.check(name, "id")
+            fields = fields_of(request)
+            if unknown := fields.keys() - {"tz"}:
+                raise BadRequest("unknown parameter", f"{min(unknown)[:80]!r}: expected only tz")
+            if "tz" in fields:
+                await self.users.set_zone(name, _zone(fields["tz"]))
+        return Document(value={"code": 200, "message": "ok - user has been changed"})
+
+    async def lock(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/users/<id>/cmd/lock; a user who has no profile gets one."""
+        return await self._change(context, request, where[0], "lock")
+
+    async def unlock(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer POST /mon/users/<id>/cmd/unlock, which forgets failed logins as well."""
+        return await self._change(context, request, where[0], "unlock")
+
+    async def _change(self, context: Context, request: RestRequest, name: str, word: str) -> Answer:
+        with audited(request, f"user {word}", name):
+            require_only(request)
+            if await is_read_only(request.identity, self.contacts, context.config):
+                raise Forbidden(f"no permission to {word} users", f"{READ_ONLY} is held")
+            if word == "lock":
+                usernames.check(name, "id")
+                await self.users.lock(name)
+            elif not await self._exists(context, name):
+                raise NotFound("no such user")
+            else:
+                await self.users.unlock(name)
+        return Document(value={"code": 200, "message": f"ok - user has been {word}ed"})
+
+    async def _exists(self, context: Context, name: str) -> bool:
+        """Whether anybody but the request itself has heard of a user."""
+        return name.isprintable() and (
+            name in await _configured(self.passwords, context.config.auth)
+            or await self.users.get(name) is not None
+            or (await self.contacts.of(name)).alias is not None
+        )
+
+    async def _one(self, context: Context, name: str) -> dict[str, Any]:
+        contact = await self.contacts.of(name)
+        profile = await self.users.get(name)
+        identity = _Roles(context.config.auth).identity(name, contact)
+        return _record(context, identity, contact, profile)
 
 
 def _record(
@@ -257,7 +274,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/whoami",
         description="the user who is asking",
-        handler=whoami,
+        handler=UserEndpoints.whoami,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=WHOAMI_COLUMNS,
@@ -266,14 +283,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/users",
         description="users: contacts, those named for roles or with a password, and profiles",
         text="Administrators see all of them, others themselves.",
-        handler=users,
+        handler=UserEndpoints.list_users,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,
     ),
     Endpoint(
         path="/mon/users/<id>",
         description="one user by name",
-        handler=user,
+        handler=UserEndpoints.read_user,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,
@@ -283,7 +300,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         methods=("PATCH",),
         description="change what is stored of a user",
         text="Users change what is stored of themselves, administrators of everybody.",
-        handler=update,
+        handler=UserEndpoints.update,
         shape="object",
         parameters=(
             Parameter(
@@ -299,7 +316,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="lock a user",
         text="Every way of authentication is refused to a locked user, here at once and by other "
         "daemons on the same database within five seconds.",
-        handler=lock,
+        handler=UserEndpoints.lock,
         shape="object",
         parameters=(),
         columns=_CHANGED,
@@ -310,7 +327,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         methods=("POST",),
         description="unlock a user",
         text="Forgets his failed logins as well.",
-        handler=unlock,
+        handler=UserEndpoints.unlock,
         shape="object",
         parameters=(),
         columns=_CHANGED,

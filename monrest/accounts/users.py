@@ -8,6 +8,7 @@ database locks when what is kept here is too old.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -123,6 +124,11 @@ class Users(Service):
     async def get(self, name: str) -> Profile | None:
         """Give a user's profile, None when nothing is stored of him."""
         return await self.database.run(lambda connection: _one(connection, name))
+
+    async def zone_of(self, name: str) -> tzinfo | None:
+        """Give the time zone that a user chose, None for the server's."""
+        profile = await self.get(name)
+        return None if profile is None else profile.zone
 
     async def list(self) -> list[Profile]:
         """Give all profiles by name."""

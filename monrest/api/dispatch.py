@@ -93,13 +93,13 @@ class Dispatch:
             context = evolve(context, sites=sites)
         elif not visited and not endpoint.changes and direct is request:
             self._keep(context, request, key, match)
-        return warned(context, await endpoint.handler(context, direct, match.arguments))
+        return warned(context, await match.handler(context, direct, match.arguments))
 
     def _keep(self, context: Context, request: RestRequest, key: Hashable, match: Match) -> None:
         """Know next time where a request leads for which all sites are there as they are."""
         if context.request_cache.is_short(request):
             way = Way(
-                handler=match.endpoint.handler,
+                handler=match.handler,
                 arguments=match.arguments,
                 listed=context.sites.listed,
                 instances=context.names.header(HEADER),

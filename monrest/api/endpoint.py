@@ -6,7 +6,7 @@ Everything that lists, routes or describes endpoints reads these declarations: t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from monrest.api.fields import Field, ParameterType, Seconds
 from monrest.base.clock import WallClock
 from monrest.base.errors import Forbidden
-from monrest.base.values import ADMIN, Answer, Column, Identity, RestRequest
+from monrest.base.values import ADMIN, Answer, Column, ContactBook, Identity, RestRequest
 from monrest.query.columns import MOST_CALLS, MOST_ITEMS, MOST_NESTED, MOST_TEXT
 from monrest.query.functions import Moment
 from monrest.query.parse import MOST_DIGITS, MOST_NAME, MOST_SORT_KEYS
@@ -26,12 +26,6 @@ from monrest.query.regex import MOST_PATTERN
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
-    from monrest.accounts.contacts import Contacts
-    from monrest.accounts.keys import Keys
-    from monrest.accounts.passwords import Passwords
-    from monrest.accounts.sessions import Sessions
-    from monrest.accounts.slowdown import Slowdown
-    from monrest.accounts.users import Users
     from monrest.api.dispatch import Dispatch
     from monrest.base.concurrency import Threads
     from monrest.base.metrics import Metrics
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
     from monrest.logs.cache import LogCache
     from monrest.nodecontrol.service import NodeControl
     from monrest.objectconfig.service import Staging
-    from monrest.panorama.service import Panorama
     from monrest.query.column_names import TableSchema
     from monrest.reports.service import Reports
     from monrest.sites.registry import Sites
@@ -90,9 +83,9 @@ class Context:
     """What handlers may use; made once by the composition root and swapped on reload.
 
     ``sites`` are those that exist for the asker: all others are taken out before (``dispatch``).
-    ``started`` is the daemon's start in Unix time, ``zone`` the zone of dates without one,
-    ``instance`` the random id of this daemon among those that federate, ``config_path`` the file
-    the configuration came from (empty for the demo). ``dispatch`` has another request answered.
+    ``contacts`` are the users as the cores know them. ``zone`` is the zone of dates without one,
+    ``chosen_zone`` gives that of a user, None where he chose none. ``instance`` is the random id
+    of this daemon among those that federate. ``dispatch`` has another request answered.
     ``request_cache`` is what is known of requests that were answered before.
     """
 
@@ -104,12 +97,8 @@ class Context:
     names: Names
     zone: tzinfo
     database: Database
-    keys: Keys
-    sessions: Sessions
-    users: Users
-    contacts: Contacts
-    passwords: Passwords
-    slowdown: Slowdown
+    chosen_zone: Callable[[str], Coroutine[Any, Any, tzinfo | None]]
+    contacts: ContactBook
     logcache: LogCache
     staging: Staging
     threads: Threads
@@ -119,10 +108,8 @@ class Context:
     bp: BusinessProcesses
     cluster: Cluster
     figures: Metrics
-    panorama: Panorama
     nodecontrol: NodeControl
     reports: Reports
-    started: float = 0.0
     version: str = ""
     instance: str = ""
     config_path: str = ""
@@ -135,6 +122,9 @@ class Context:
 
 Handler: TypeAlias = Callable[[Context, RestRequest, tuple[str, ...]], Awaitable[Answer]]
 """Gets the decoded variable segments of the path in their order; returns an answer."""
+
+FamilyHandler: TypeAlias = Callable[[Any, Context, RestRequest, tuple[str, ...]], Awaitable[Answer]]
+"""A method of a family, which has what the family was made with as well."""
 
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE"]
 
@@ -232,12 +222,13 @@ class Endpoint:
     ``public``: answers without asking who it is, as a login must. ``structured``: takes JSON
     bodies that are lists or hold objects, which come as ``RestRequest.document``. ``at_once``:
     cannot be a background job, because the answer is for the eyes of the asker only or tells of
-    a job itself; so is what is public.
+    a job itself; so is what is public. ``handler`` is a function where a request has all that it
+    needs, else a method of the class of its family.
     """
 
     path: str
     description: str
-    handler: Handler = field(eq=False)
+    handler: Handler | FamilyHandler = field(eq=False)
     methods: tuple[Method, ...] = ("GET",)
     text: str = ""
     shape: Literal["list", "object"] = "list"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from sqlalchemy import Column as TableColumn
 from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 
@@ -21,7 +22,7 @@ from monrest.api.endpoint import (
     Context,
     DeclaredParameter,
     Endpoint,
-    Handler,
+    FamilyHandler,
     Method,
 )
 from monrest.api.fields import Fields, fields_of
@@ -30,7 +31,7 @@ from monrest.api.lists import select as select_rows
 from monrest.base.audit import audited
 from monrest.base.errors import Conflict, NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest
-from monrest.store.database import Work
+from monrest.store.database import Database, Work
 from monrest.store.merge import merged
 
 T = TypeVar("T")
@@ -163,23 +164,25 @@ class Records(ABC, Generic[T]):
     are null. ``texts`` are for the reference page, by what is done.
     """
 
-    noun: str
-    title: str
-    path: str
-    key: str
-    summary: str
-    columns: tuple[Column, ...]
-    fields: Fields
-    shown: tuple[Column, ...] = ()
-    optional: frozenset[str] = frozenset()
-    made: Column
-    created: str
-    create_roles: tuple[str, ...] = ()
-    write_roles: tuple[str, ...] = ()
-    list_parameters: tuple[DeclaredParameter, ...] = LIST_PARAMETERS
-    further_parameters: tuple[DeclaredParameter, ...] = ()
-    create_parameters: tuple[DeclaredParameter, ...] = ()
-    texts: Mapping[str, str] = field(factory=dict)
+    noun: ClassVar[str]
+    title: ClassVar[str]
+    path: ClassVar[str]
+    key: ClassVar[str]
+    summary: ClassVar[str]
+    columns: ClassVar[tuple[Column, ...]]
+    fields: ClassVar[Fields]
+    shown: ClassVar[tuple[Column, ...]] = ()
+    optional: ClassVar[frozenset[str]] = frozenset()
+    made: ClassVar[Column]
+    created: ClassVar[str]
+    create_roles: ClassVar[tuple[str, ...]] = ()
+    write_roles: ClassVar[tuple[str, ...]] = ()
+    list_parameters: ClassVar[tuple[DeclaredParameter, ...]] = LIST_PARAMETERS
+    further_parameters: ClassVar[tuple[DeclaredParameter, ...]] = ()
+    create_parameters: ClassVar[tuple[DeclaredParameter, ...]] = ()
+    texts: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    database: Database
 
     # ---------------------------------------------------------------- what a family says
 
@@ -208,7 +211,7 @@ class Records(ABC, Generic[T]):
         """Check and store a record instead of ``old``; False when that was changed meanwhile."""
 
     @abstractmethod
-    async def remove(self, context: Context, old: T) -> bool:
+    async def remove(self, old: T) -> bool:
         """Delete a record; False when it is gone."""
 
     async def require_write(self, context: Context, request: RestRequest, old: T) -> None:
@@ -299,39 +302,40 @@ class Records(ABC, Generic[T]):
         old = await self.one(context, request, where[0])
         with audited(request, f"{self.title} delete", self.name(old)):
             await self.require_removal(context, request, old)
-            if not await self.remove(context, old):
+            if not await self.remove(old):
                 raise NotFound(f"no such {self.noun}")
         return Document(value={"message": f"successfully removed 1 {self.noun}.", "count": 1})
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    @classmethod
+    def endpoints(cls) -> tuple[Endpoint, ...]:
         """Declare the six of them."""
-        columns = self.shown or self.columns
-        parameters = (*self.fields.declared, *self.further_parameters)
+        columns = cls.shown or cls.columns
+        parameters = (*cls.fields.declared, *cls.further_parameters)
         everything = Endpoint(
-            path=self.path,
-            description=self.summary,
-            text=self.texts.get("list", ""),
-            handler=self.answer_list,
-            parameters=self.list_parameters,
+            path=cls.path,
+            description=cls.summary,
+            text=cls.texts.get("list", ""),
+            handler=cls.answer_list,
+            parameters=cls.list_parameters,
             columns=columns,
         )
         item = evolve(
             everything,
-            path=f"{self.path}/<{self.key}>",
-            description=f"one {self.title}",
+            path=f"{cls.path}/<{cls.key}>",
+            description=f"one {cls.title}",
             text="",
-            handler=self.answer_one,
+            handler=cls.answer_one,
             shape="object",
             parameters=OBJECT_PARAMETERS,
         )
         write = evolve(
-            item, roles=self.write_roles, parameters=parameters, columns=DONE, structured=True
+            item, roles=cls.write_roles, parameters=parameters, columns=DONE, structured=True
         )
-        texts = {"change": _MERGED, **self.texts}
+        texts = {"change": _MERGED, **cls.texts}
 
-        def writing(method: Method, what: str, handler: Handler, **more: Any) -> Endpoint:
+        def writing(method: Method, what: str, handler: FamilyHandler, **more: Any) -> Endpoint:
             text = texts.get(what.partition(" ")[0], "")
-            description = f"{what} a {self.title}"
+            description = f"{what} a {cls.title}"
             changed = evolve(write, methods=(method,), description=description, text=text)
             return evolve(changed, handler=handler, **more)
 
@@ -340,14 +344,14 @@ class Records(ABC, Generic[T]):
             writing(
                 "POST",
                 "create",
-                self.create,
-                path=self.path,
-                parameters=(*parameters, *self.create_parameters),
-                columns=(*DONE, self.made),
-                roles=self.create_roles or self.write_roles,
+                cls.create,
+                path=cls.path,
+                parameters=(*parameters, *cls.create_parameters),
+                columns=(*DONE, cls.made),
+                roles=cls.create_roles or cls.write_roles,
             ),
             item,
-            writing("POST", "replace", self.put),
-            writing("PATCH", "change fields of", self.patch),
-            writing("DELETE", "remove", self.delete, parameters=(), structured=False),
+            writing("POST", "replace", cls.put),
+            writing("PATCH", "change fields of", cls.patch),
+            writing("DELETE", "remove", cls.delete, parameters=(), structured=False),
         )

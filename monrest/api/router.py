@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from types import MethodType
+from typing import Any
 from urllib.parse import unquote
 
 from attrs import define, field, frozen
 
-from monrest.api.endpoint import METHOD_ORDER, Endpoint, is_variable
+from monrest.api.endpoint import METHOD_ORDER, Endpoint, Handler, is_variable
 from monrest.base.errors import MethodNotAllowed, NotFound
 
 
 @frozen
 class Match:
-    """An endpoint and the decoded variable segments of the path."""
+    """An endpoint, who answers there, and the decoded variable segments of the path."""
 
     endpoint: Endpoint
+    handler: Handler
     arguments: tuple[str, ...]
 
 
@@ -29,7 +32,7 @@ class Match:
 class _Node:
     literals: dict[str, _Node] = field(factory=dict)
     variable: _Node | None = None
-    endpoints: dict[str, Endpoint] = field(factory=dict)
+    endpoints: dict[str, tuple[Endpoint, Handler]] = field(factory=dict)
 
 
 @define(eq=False)
@@ -44,9 +47,14 @@ class Router:
     _plural: dict[str, str] = field(factory=dict, init=False)
     _templates: dict[tuple[str, ...], None] = field(factory=dict, init=False)
 
-    def add(self, endpoints: Iterable[Endpoint]) -> None:
-        """Take endpoints in; ValueError if a path and method is there twice."""
+    def add(self, endpoints: Iterable[Endpoint], family: object = None) -> None:
+        """Take endpoints in; ValueError if a path and method is there twice.
+
+        Their handlers are methods of ``family``, functions where there is none.
+        """
         for endpoint in endpoints:
+            handler: Any = endpoint.handler
+            handler = handler if family is None else MethodType(handler, family)
             self.endpoints.append(endpoint)
             node = self.root
             words = tuple(self._own(endpoint.segments))
@@ -66,7 +74,7 @@ class Router:
             for method in endpoint.methods:
                 if method in node.endpoints:
                     raise ValueError(f"{method} {endpoint.path} is declared twice")
-                node.endpoints[method] = endpoint
+                node.endpoints[method] = endpoint, handler
 
     def find(self, method: str, path: str, segments: Sequence[str]) -> Match:
         """The endpoint for a method and undecoded segments.
@@ -78,12 +86,12 @@ class Router:
         if found is None:
             raise self._unknown(path, segments)
         node, arguments = found
-        endpoint = node.endpoints.get("GET" if method == "HEAD" else method)
-        if endpoint is None and method == "POST":
-            endpoint = node.endpoints.get("GET")
-        if endpoint is None:
+        answering = node.endpoints.get("GET" if method == "HEAD" else method)
+        if answering is None and method == "POST":
+            answering = node.endpoints.get("GET")
+        if answering is None:
             raise MethodNotAllowed(path, _methods(node))
-        return Match(endpoint, tuple([unquote(one) if "%" in one else one for one in arguments]))
+        return Match(*answering, tuple([unquote(one) if "%" in one else one for one in arguments]))
 
     def allowed(self, path: str, segments: Sequence[str]) -> tuple[str, ...]:
         """The methods of a path for the Allow header; raises NotFound."""
@@ -99,8 +107,8 @@ class Router:
         found = self._walk(segments)
         if found is None:
             return False
-        endpoint = found[0].endpoints.get("POST" if method == "PUT" else method)
-        return endpoint is not None and endpoint.public
+        one = found[0].endpoints.get("POST" if method == "PUT" else method)
+        return one is not None and one[0].public
 
     def _walk(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
         if segments and f"{segments[0]}s" == self.app:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from monrest.base.values import ADMIN, INTERNAL, Identity
+from monrest.base.values import ADMIN, INTERNAL, ContactBook, Identity
 from monrest.query.column_names import View, Visibility
 from monrest.query.model import CoreFilter, Group, Test
 from monrest.sites.federation.remote import Whom
 
 if TYPE_CHECKING:
-    from monrest.accounts.contacts import Contacts
     from monrest.api.endpoint import Context
     from monrest.sites.registry import Sites
 
@@ -29,7 +28,7 @@ VisibilityRule: TypeAlias = Callable[[Identity, bool], CoreFilter | None]
 
 
 async def visible_sites(
-    identity: Identity, sites: Sites, contacts: Contacts, visited: tuple[str, ...] = ()
+    identity: Identity, sites: Sites, contacts: ContactBook, visited: tuple[str, ...] = ()
 ) -> Sites:
     """Give the sites that exist for ``identity``: those open to all and those of its groups.
 

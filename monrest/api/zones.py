@@ -31,11 +31,10 @@ _PATIENCE = 2.0
 async def zone_of(context: Context, identity: Identity) -> tzinfo:
     """The user's time zone, else the server's."""
     try:
-        reading = Deferred.fromCoroutine(context.users.get(identity.user))
-        profile = await reading.addTimeout(_PATIENCE, context.clock)
+        reading = Deferred.fromCoroutine(context.chosen_zone(identity.user))
+        return await reading.addTimeout(_PATIENCE, context.clock) or context.zone
     except (Unavailable, TooLate):
         return context.zone
-    return (profile.zone if profile is not None else None) or context.zone
 
 
 async def moment_of(context: Context, request: RestRequest) -> Moment:

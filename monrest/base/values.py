@@ -81,6 +81,30 @@ ANONYMOUS = Identity(user="", source="none")
 
 
 @frozen(kw_only=True)
+class Contact:
+    """A user as the cores know him.
+
+    ``can_submit_commands`` is None where no core has a contact of this name or says anything
+    about it; False on one site wins. ``alias`` and ``email`` are None for who is no contact.
+    """
+
+    groups: frozenset[str] = frozenset()
+    alias: str | None = None
+    email: str | None = None
+    can_submit_commands: bool | None = None
+
+
+class ContactBook(Protocol):
+    """Knows users as contacts of the cores."""
+
+    async def of(self, user: str) -> Contact:
+        """Give what is known of ``user``, an empty contact for nothing."""
+
+    def expire(self) -> None:
+        """Have the cores asked anew, whose contacts may have changed."""
+
+
+@frozen(kw_only=True)
 class Caller:
     """Where a request came from and with what headers (lower-case names).
 

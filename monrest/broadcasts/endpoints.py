@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from attrs import frozen
 from sqlalchemy import Connection, Row, select
 
 from monrest.api.endpoint import Context, Endpoint, Parameter
@@ -68,8 +69,28 @@ def add(file: str, record: dict[str, Any], now: float, *, exact: bool) -> Work[s
     return work
 
 
+@frozen(kw_only=True, eq=False)
 class Broadcasts(Records[Broadcast]):
     """Who sees which broadcasts, and what becomes of one that is sent."""
+
+    noun = "broadcast"
+    title = "broadcast"
+    path = "/mon/broadcasts"
+    key = "file"
+    summary = "messages to users"
+    columns = COLUMNS
+    fields = FIELDS
+    made = Column("file", "string", "", "name of the new broadcast")
+    created = "successfully created broadcast."
+    create_parameters = (Parameter(name="file", description="its name"),)
+    write_roles = (ROLE,)
+    texts: ClassVar = {
+        "list": "All that the asker may see, also those that are not shown now, which `active=1` "
+        "leaves out.",
+        "create": "The author is who asks. Dates are stored as what they mean now. Fields that "
+        "are not known are kept. Without `file` the name is made of the day and the user.",
+        "replace": "The author is who asks.",
+    }
 
     async def find(
         self, context: Context, request: RestRequest, key: str | None
@@ -77,7 +98,7 @@ class Broadcasts(Records[Broadcast]):
         """Give those that the asker may see, also those that are not shown now."""
         identity = request.identity
         file = None if key is None else key.removesuffix(".json")
-        found = await context.database.run(STORED.read(file))
+        found = await self.database.run(STORED.read(file))
         if not found or identity.may(ROLE):
             return found
         groups = (await context.contacts.of(identity.user)).groups if identity.user else frozenset()
@@ -109,7 +130,7 @@ class Broadcasts(Records[Broadcast]):
         user = request.identity.user
         name = model.file_name(str(wanted)) if exact else model.usual_name(user, now, zone)
         made = {**model.checked(save.fields, now, zone), **await _author(context, request)}
-        file = await context.database.change(add(name, made, now, exact=exact))
+        file = await self.database.change(add(name, made, now, exact=exact))
         if file is None:
             raise Conflict("the file exists", f"file: expected another name than {name}")
         return file
@@ -126,11 +147,27 @@ class Broadcasts(Records[Broadcast]):
             "record": {**model.checked(save.fields, now, zone), **author},
             "changed": int(now),
         }
-        return await context.database.change(STORED.replace(old.file, old.version, values))
+        return await self.database.change(STORED.replace(old.file, old.version, values))
 
-    async def remove(self, context: Context, old: Broadcast) -> bool:
+    async def remove(self, old: Broadcast) -> bool:
         """Delete it."""
-        return await context.database.change(STORED.remove(old.file))
+        return await self.database.change(STORED.remove(old.file))
+
+    async def before_login(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/login: what everybody is shown before the login, the newest first."""
+        del request
+        now = context.wall.now()
+        stored = await self.database.run(STORED.read())
+        found = [
+            one
+            for one in reversed(stored)
+            if one.record["loginpage"] and one.active(now, context.zone) and one.visible_to("", ())
+        ]
+        names = [one.name for one in LOGIN_COLUMNS]
+        rows = [[row[name] for name in names] for row in await self.rows(context, found)]
+        return Rows(columns=LOGIN_COLUMNS, rows=rows)
 
 
 async def _author(context: Context, request: RestRequest) -> dict[str, Any]:
@@ -139,49 +176,13 @@ async def _author(context: Context, request: RestRequest) -> dict[str, Any]:
     return {"author": user, "authoremail": contact.email if contact is not None else None}
 
 
-async def before_login(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/login: what everybody is shown before the login, the newest first."""
-    del request
-    now = context.wall.now()
-    stored = await context.database.run(STORED.read())
-    found = [
-        one
-        for one in reversed(stored)
-        if one.record["loginpage"] and one.active(now, context.zone) and one.visible_to("", ())
-    ]
-    names = [one.name for one in LOGIN_COLUMNS]
-    rows = [[row[name] for name in names] for row in await BROADCASTS.rows(context, found)]
-    return Rows(columns=LOGIN_COLUMNS, rows=rows)
-
-
-BROADCASTS = Broadcasts(
-    noun="broadcast",
-    title="broadcast",
-    path="/mon/broadcasts",
-    key="file",
-    summary="messages to users",
-    columns=COLUMNS,
-    fields=FIELDS,
-    made=Column("file", "string", "", "name of the new broadcast"),
-    created="successfully created broadcast.",
-    create_parameters=(Parameter(name="file", description="its name"),),
-    write_roles=(ROLE,),
-    texts={
-        "list": "All that the asker may see, also those that are not shown now, which `active=1` "
-        "leaves out.",
-        "create": "The author is who asks. Dates are stored as what they mean now. Fields that "
-        "are not known are kept. Without `file` the name is made of the day and the user.",
-        "replace": "The author is who asks.",
-    },
-)
-
 ENDPOINTS: tuple[Endpoint, ...] = (
-    *BROADCASTS.endpoints(),
+    *Broadcasts.endpoints(),
     Endpoint(
         path="/mon/login",
         description="messages that are shown before the login",
         text="Broadcasts with `loginpage` that are shown now and to everybody, the newest first.",
-        handler=before_login,
+        handler=Broadcasts.before_login,
         parameters=(),
         columns=LOGIN_COLUMNS,
         public=True,

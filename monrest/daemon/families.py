@@ -1,8 +1,11 @@
-"""The one list of endpoints: every family is imported here and nowhere else."""
+"""The one list of endpoints: every family is imported here, with what it is made of."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from attrs import frozen
 
 from monrest.accounts import key_endpoints, login_endpoints, session_endpoints, user_endpoints
 from monrest.api.dispatch import Dispatch
@@ -33,25 +36,100 @@ from monrest.reports import output_endpoints
 from monrest.rows import commandline, site_endpoints, statistics
 from monrest.rows import endpoints as rows
 
-_MODULES = (
-    *(index, rows, statistics, logs, availability, cache_endpoints, commandline),
-    *(commands, listing, removals),
-    *(object_endpoints, file_endpoints, core_endpoints, editor_endpoints),
-    *(site_endpoints, instance, stats, settings_in_force),
-    *(user_endpoints, login_endpoints, session_endpoints, key_endpoints),
-    *(jobs, downtimes, broadcasts, bp, cluster, panorama, nodecontrol),
-    *(reports, output_endpoints),
+if TYPE_CHECKING:
+    from monrest.daemon.parts import Parts
+
+
+@frozen
+class Family:
+    """Some endpoints with the object whose methods answer there, made once for a configuration.
+
+    None where a request has all that its handlers need.
+    """
+
+    endpoints: tuple[Endpoint, ...]
+    made: Callable[[Parts], object] = lambda _: None
+
+
+FAMILIES = (
+    Family(index.ENDPOINTS),
+    Family(rows.ENDPOINTS),
+    Family(statistics.ENDPOINTS),
+    Family(logs.ENDPOINTS),
+    Family(availability.ENDPOINTS),
+    Family(cache_endpoints.ENDPOINTS),
+    Family(commandline.ENDPOINTS),
+    Family(commands.ENDPOINTS),
+    Family(listing.ENDPOINTS),
+    Family(removals.ENDPOINTS),
+    Family(object_endpoints.ENDPOINTS),
+    Family(file_endpoints.ENDPOINTS),
+    Family(core_endpoints.ENDPOINTS),
+    Family(editor_endpoints.ENDPOINTS),
+    Family(site_endpoints.ENDPOINTS),
+    Family(instance.ENDPOINTS),
+    Family(stats.ENDPOINTS),
+    Family(settings_in_force.ENDPOINTS),
+    Family(
+        user_endpoints.ENDPOINTS,
+        lambda parts: user_endpoints.UserEndpoints(
+            users=parts.users,
+            contacts=parts.contacts,
+            passwords=parts.passwords,
+            figures=parts.figures,
+        ),
+    ),
+    Family(
+        login_endpoints.ENDPOINTS,
+        lambda parts: login_endpoints.LoginEndpoints(
+            sessions=parts.sessions,
+            passwords=parts.passwords,
+            users=parts.users,
+            slowdown=parts.slowdown,
+        ),
+    ),
+    Family(
+        session_endpoints.ENDPOINTS,
+        lambda parts: session_endpoints.SessionEndpoints(
+            sessions=parts.sessions, passwords=parts.passwords, figures=parts.figures
+        ),
+    ),
+    Family(key_endpoints.ENDPOINTS, lambda parts: key_endpoints.KeyEndpoints(keys=parts.keys)),
+    Family(jobs.ENDPOINTS),
+    Family(
+        downtimes.ENDPOINTS,
+        lambda parts: downtimes.RecurringDowntimeRecords(database=parts.database),
+    ),
+    Family(
+        broadcasts.ENDPOINTS,
+        lambda parts: broadcasts.Broadcasts(database=parts.database),
+    ),
+    Family(bp.ENDPOINTS),
+    Family(cluster.ENDPOINTS),
+    Family(
+        panorama.ENDPOINTS,
+        lambda parts: panorama.DashboardRecords(database=parts.database, panorama=parts.panorama),
+    ),
+    Family(nodecontrol.ENDPOINTS),
+    Family(
+        reports.ENDPOINTS,
+        lambda parts: reports.ReportRecords(database=parts.database, reports=parts.reports),
+    ),
+    Family(
+        output_endpoints.ENDPOINTS,
+        lambda parts: reports.ReportRecords(database=parts.database, reports=parts.reports),
+    ),
 )
-"""What declares endpoints, in the order of the reference page."""
+"""All of them, in the order of the reference page."""
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(
-    endpoint for module in _MODULES for endpoint in module.ENDPOINTS
+    endpoint for family in FAMILIES for endpoint in family.endpoints
 )
 
 
-@lru_cache(maxsize=8)
-def dispatch_of(app: str) -> Dispatch:
-    """All endpoints, with ``app`` as the word of the front end's own paths."""
+def dispatch_of(app: str, parts: Parts, families: Iterable[Family] = FAMILIES) -> Dispatch:
+    """All endpoints of these families, with ``app`` as the word of the front end's own paths."""
     router = Router(app)
-    router.add(ENDPOINTS)
+    for family in families:
+        router.add(family.endpoints, family.made(parts))
     return Dispatch(router, jobs.start)

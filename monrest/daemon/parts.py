@@ -102,6 +102,7 @@ class Parts:
     keys: Keys = field(init=False)
     sessions: Sessions = field(init=False)
     users: Users = field(init=False)
+    passwords: Passwords = field(init=False)
     slowdown: Slowdown = field(init=False)
     contacts: Contacts = field(init=False)
     log_database: Database = field(init=False)
@@ -133,6 +134,7 @@ class Parts:
         self.keys = Keys(self.database, clock, wall, config.auth)
         self.sessions = Sessions(self.database, clock, wall, config.auth, config.names)
         self.users = Users(self.database, clock, wall, config.auth)
+        self.passwords = Passwords(config.auth.htpasswd_file, self.threads, clock)
         self.slowdown = Slowdown(clock)
         self.contacts = Contacts(self.registry, clock)
         self.figures = Metrics(clock)
@@ -219,7 +221,7 @@ class Parts:
             owner=self.owner,
         )
         self.figures.offer("business processes", self.bp.statistics)
-        self.figures.offer("users", lambda: figures_of_users(self._context))
+        self.figures.offer("users", self._count_users)
         self.panorama = Panorama(clock, wall, self.database, self.threads, config.panorama)
         self.nodecontrol = NodeControl(
             *(clock, wall, self.database, self.threads, self.duties, self.registry),
@@ -228,6 +230,12 @@ class Parts:
             ended=self.jobs.ending,
             lease=self.jobs.lease,
             zone=config.display.zone(),
+        )
+
+    async def _count_users(self) -> dict[str, float]:
+        """Figures of the users that are known under the configuration in force."""
+        return await figures_of_users(
+            *(self.users, self.contacts, self.passwords, self.registry.sites, self.config.auth)
         )
 
     def _updates_logs(self) -> bool:
@@ -296,6 +304,7 @@ class Parts:
         self.keys.configure(config.auth)
         self.sessions.configure(config.auth, config.names)
         self.users.configure(config.auth)
+        self.passwords = Passwords(config.auth.htpasswd_file, self.threads, self.reactor)
         self.cluster.peers.configure(config.names, key_of(key))
         self.cluster.configure(config.cluster, config.server.drain_timeout)
         self.jobs.configure(config.jobs)
@@ -326,11 +335,11 @@ class Parts:
         await self.sheets.stopService()
         self.garbage.stopService()
 
-    def context(self, passwords: Passwords, started: float) -> Context:
+    def context(self) -> Context:
         """What handlers get while this configuration is in force."""
         config = self.config
         self._context = Context(
-            dispatch=dispatch_of(config.names.app),
+            dispatch=dispatch_of(config.names.app, self),
             clock=self.turns,
             wall=self.wall,
             sites=self.registry,
@@ -338,16 +347,11 @@ class Parts:
             config=config,
             names=config.names,
             zone=config.display.zone(),
-            started=started,
             version=__version__,
             config_path=self.path,
             database=self.database,
-            keys=self.keys,
-            sessions=self.sessions,
-            users=self.users,
+            chosen_zone=self.users.zone_of,
             contacts=self.contacts,
-            passwords=passwords,
-            slowdown=self.slowdown,
             logcache=self.logcache,
             staging=self.staging,
             threads=self.threads,
@@ -358,7 +362,6 @@ class Parts:
             reports=self.reports,
             cluster=self.cluster,
             figures=self.figures,
-            panorama=self.panorama,
             nodecontrol=self.nodecontrol,
         )
         return self._context

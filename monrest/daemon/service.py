@@ -21,7 +21,6 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
 from monrest.accounts.authenticate import Authenticator
-from monrest.accounts.passwords import Passwords
 from monrest.accounts.proxies import Proxies
 from monrest.accounts.secret import SecretKeyError, read_or_create
 from monrest.base.audit import audit
@@ -76,7 +75,6 @@ class Daemon(Service):
     parts: Parts = field(init=False)
     site: ApiSite = field(init=False)
     ports: list[IListeningPort] = field(factory=list, init=False)
-    _started: float = field(default=0.0, init=False)
     _key: str = field(default="", init=False, repr=False)
     _authenticator: Authenticator = field(init=False)
     _watchdog: Watchdog | None = field(default=None, init=False)
@@ -121,7 +119,6 @@ class Daemon(Service):
         if self.core is not None:
             self.core.startService()
         self.parts.open(self._key)
-        self._started = self.parts.wall.now()
         server = self.config.server
         self.site = ApiSite(
             self._resource(self.config, self._key),
@@ -163,9 +160,7 @@ class Daemon(Service):
     def _resource(self, config: Config, key: str) -> FrontResource:
         """Make everything that one generation of the configuration needs to serve requests."""
         parts = self.parts
-        passwords = Passwords(config.auth.htpasswd_file, parts.threads, self.reactor)
-        context = parts.context(passwords, self._started)
-
+        context = parts.context()
         self._authenticator = Authenticator(
             config=config.auth,
             names=config.names,
@@ -173,7 +168,7 @@ class Daemon(Service):
             keys=parts.keys,
             sessions=parts.sessions,
             users=parts.users,
-            passwords=passwords,
+            passwords=parts.passwords,
             slowdown=parts.slowdown,
             contacts=parts.contacts,
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+from attrs import frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Parameter
 from monrest.api.fields import SITES, named_sites, selected_sites
@@ -68,8 +70,32 @@ def _complete(
     }
 
 
+@frozen(kw_only=True, eq=False)
 class RecurringDowntimeRecords(Records[Downtime]):
     """Who sees which recurring downtimes, and what becomes of one that is sent."""
+
+    noun = "downtime"
+    title = "recurring downtime"
+    path = "/mon/recurring_downtimes"
+    key = "file"
+    summary = "recurring downtimes"
+    columns = COLUMNS
+    optional = frozenset({"error"})
+    fields = FIELDS
+    further_parameters = (
+        Parameter(name="backends", description="comma list of sites, default: all of them"),
+    )
+    create_parameters = (Parameter(name="file", description="first number", type="integer"),)
+    made = Column("file", "string", "", "number of the new downtime")
+    created = "successfully created downtime."
+    list_parameters = (*LIST_PARAMETERS, *SITE_PARAMETERS)
+    texts: ClassVar = {
+        "list": "Those of which all objects are visible, or a member of each group.",
+        "create": "Needs the permission to send commands for all objects. Fields that are not "
+        "known are kept. Number is the first free one from `file` on.",
+        "replace": "Needs the permission to send commands for all objects, old and new.",
+        "remove": "Downtimes that are set already stay.",
+    }
 
     async def find(
         self, context: Context, request: RestRequest, key: str | None
@@ -78,7 +104,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
-        found = await context.database.run(STORED.read(number))
+        found = await self.database.run(STORED.read(number))
         if key is None:
             enabled = {site.id for site in context.sites.select(selected_sites(request))}
             found = [one for one in found if not one.sites or enabled & _ids(context, one)]
@@ -114,7 +140,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
         await require_commands(context, request.identity, made, sites)
         first, now = first_number(save.fields.get("file")), context.wall.now()
         work = statements.add(first, made, sites, now, context.zone)
-        return str(await context.database.change(work))
+        return str(await self.database.change(work))
 
     async def require_write(self, context: Context, request: RestRequest, old: Downtime) -> None:
         """Raise Forbidden for who may not command all objects of what is stored."""
@@ -133,34 +159,11 @@ class RecurringDowntimeRecords(Records[Downtime]):
         made = _complete(context, request, save.fields, old.record.get("created_by", ""))
         await require_commands(context, request.identity, made, sites)
         work = statements.replace(old, made, sites, context.wall.now(), context.zone)
-        return await context.database.change(work)
+        return await self.database.change(work)
 
-    async def remove(self, context: Context, old: Downtime) -> bool:
+    async def remove(self, old: Downtime) -> bool:
         """Delete it with its occurrences."""
-        return await context.database.change(STORED.remove(old.number))
+        return await self.database.change(STORED.remove(old.number))
 
 
-ENDPOINTS = RecurringDowntimeRecords(
-    noun="downtime",
-    title="recurring downtime",
-    path="/mon/recurring_downtimes",
-    key="file",
-    summary="recurring downtimes",
-    columns=COLUMNS,
-    optional=frozenset({"error"}),
-    fields=FIELDS,
-    further_parameters=(
-        Parameter(name="backends", description="comma list of sites, default: all of them"),
-    ),
-    create_parameters=(Parameter(name="file", description="first number", type="integer"),),
-    made=Column("file", "string", "", "number of the new downtime"),
-    created="successfully created downtime.",
-    list_parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
-    texts={
-        "list": "Those of which all objects are visible, or a member of each group.",
-        "create": "Needs the permission to send commands for all objects. Fields that are not "
-        "known are kept. Number is the first free one from `file` on.",
-        "replace": "Needs the permission to send commands for all objects, old and new.",
-        "remove": "Downtimes that are set already stay.",
-    },
-).endpoints()
+ENDPOINTS = RecurringDowntimeRecords.endpoints()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import frozen
 
@@ -18,6 +18,7 @@ from monrest.base.values import ADMIN, Answer, Column, Document, RestRequest
 from monrest.panorama import model as records
 from monrest.panorama import store as statements
 from monrest.panorama.model import Dashboard, Level
+from monrest.panorama.service import Panorama
 
 _WIDTH = 100
 _TEXT = records.free_text(
@@ -117,24 +118,52 @@ class AccessibleDashboard:
             raise Forbidden("permission denied", "the dashboard is scripted: change its file")
 
 
+@frozen(kw_only=True, eq=False)
 class DashboardRecords(Records[AccessibleDashboard]):
     """Who sees which dashboards, and what becomes of one that is sent."""
+
+    noun = "dashboard"
+    title = "dashboard"
+    path = "/mon/panorama"
+    key = "nr"
+    summary = "dashboards"
+    columns = COLUMNS
+    shown = _SHOWN
+    optional = frozenset({"maintenance"})
+    fields = Fields((), computed=records.COMPUTED)
+    further_parameters = _PARAMETERS
+    made = Column("nr", "number", "", "number of the new dashboard")
+    created = "successfully created dashboard."
+    texts: ClassVar = {
+        "list": "All that the asker may see, by title: administrators all, others their own and "
+        "those that name them or a contact group of theirs. What panels show at present is each "
+        "user's own; administrators share it.",
+        "create": "It gets the lowest free number from `panorama.new_files_start_at` on and "
+        "belongs to who asks. A dashboard that was read here or copied from a `.tab` file can be "
+        "sent as it is.",
+        "replace": "Needs read-write access, and the owner's to change who may see it.",
+        "change": "The body is merged into what is stored: null removes a panel or a setting, "
+        "lists are changed position by position.",
+        "remove": "Needs the owner's access.",
+    }
+
+    panorama: Panorama
 
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[AccessibleDashboard]:
         """Give those that the asker may see by title; scripted ones are printed."""
         asker = await _asker(context, request)
-        stored = await context.database.run(statements.read(asker.runtime, key))
+        stored = await self.database.run(statements.read(asker.runtime, key))
         found = [one for one in stored.dashboards if asker.may(one.record)]
         if key is None or not stored.dashboards:
             taken = {one.nr for one in stored.dashboards}
             scripts = [
                 one
-                for one in await context.panorama.scripts()
+                for one in await self.panorama.scripts()
                 if key in (None, one.nr) and one.nr not in taken and asker.may(one.head)
             ]
-            found += await context.panorama.printed(scripts, asker.user, asker.groups)
+            found += await self.panorama.printed(scripts, asker.user, asker.groups)
         found.sort(key=lambda one: (one.title, one.nr.zfill(_WIDTH)))
         return [
             AccessibleDashboard(
@@ -177,10 +206,10 @@ class DashboardRecords(Records[AccessibleDashboard]):
         record, present = records.parted(records.checked(save.fields, asker.user))
         if not asker.admin:
             record["user"] = asker.user
-        taken = {one.nr for one in await context.panorama.scripts()}
+        taken = {one.nr for one in await self.panorama.scripts()}
         first, now = context.config.panorama.new_files_start_at, context.wall.now()
         work = statements.add(first, taken, record, (asker.runtime, present), now)
-        return int(await context.database.change(work))
+        return int(await self.database.change(work))
 
     async def require_write(
         self, context: Context, request: RestRequest, old: AccessibleDashboard
@@ -211,93 +240,66 @@ class DashboardRecords(Records[AccessibleDashboard]):
             old.require(Level.OWNER, "groups and users: owner's access")
         seen = (old.asker.runtime, present)
         work = statements.replace(old.dashboard, record, seen, context.wall.now())
-        return await context.database.change(work)
+        return await self.database.change(work)
 
-    async def remove(self, context: Context, old: AccessibleDashboard) -> bool:
+    async def remove(self, old: AccessibleDashboard) -> bool:
         """Delete it with all that belongs to it."""
-        return await context.database.change(statements.remove(old.nr))
+        return await self.database.change(statements.remove(old.nr))
 
+    async def backups(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/panorama/<nr>/backups."""
+        found = await self.one(context, request, where[0])
+        found.require(Level.WRITE)
+        rows = [
+            {
+                "dashboard": record,
+                "objects": Dashboard(nr=found.nr, record=record).panels,
+                "title": record["tab"]["xdata"]["title"],
+                "ts": at,
+            }
+            for at, record in await self.database.run(statements.former(found.nr))
+        ]
+        return await select(context, request, _BACKUPS, rows)
 
-DASHBOARDS = DashboardRecords(
-    noun="dashboard",
-    title="dashboard",
-    path="/mon/panorama",
-    key="nr",
-    summary="dashboards",
-    columns=COLUMNS,
-    shown=_SHOWN,
-    optional=frozenset({"maintenance"}),
-    fields=Fields((), computed=records.COMPUTED),
-    further_parameters=_PARAMETERS,
-    made=Column("nr", "number", "", "number of the new dashboard"),
-    created="successfully created dashboard.",
-    texts={
-        "list": "All that the asker may see, by title: administrators all, others their own and "
-        "those that name them or a contact group of theirs. What panels show at present is each "
-        "user's own; administrators share it.",
-        "create": "It gets the lowest free number from `panorama.new_files_start_at` on and "
-        "belongs to who asks. A dashboard that was read here or copied from a `.tab` file can be "
-        "sent as it is.",
-        "replace": "Needs read-write access, and the owner's to change who may see it.",
-        "change": "The body is merged into what is stored: null removes a panel or a setting, "
-        "lists are changed position by position.",
-        "remove": "Needs the owner's access.",
-    },
-)
+    async def halt(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/panorama/<nr>/maintenance."""
+        value = fields_of(request).get("text")
+        if value is None:
+            raise BadRequest("missing argument: text", "text is a required argument")
+        title = await self._set(context, request, where[0], _TEXT.read(value))
+        return Document(value={"message": f"dashboard {title} put into maintenance mode"})
+
+    async def resume(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer DELETE /mon/panorama/<nr>/maintenance."""
+        title = await self._set(context, request, where[0], None)
+        return Document(value={"message": f"maintenance mode removed from dashboard {title}"})
+
+    async def _set(self, context: Context, request: RestRequest, nr: str, text: str | None) -> str:
+        found = await self.one(context, request, nr)
+        what = "maintenance end" if text is None else "maintenance begin"
+        with audited(request, f"dashboard {what}", found.nr):
+            found.require(Level.WRITE)
+            await self.database.change(statements.halt(found.nr, text))
+        return found.dashboard.title or "no name"
+
 
 # -------------------------------------------------------------------- backups, maintenance
-
-
-async def backups(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/panorama/<nr>/backups."""
-    found = await DASHBOARDS.one(context, request, where[0])
-    found.require(Level.WRITE)
-    rows = [
-        {
-            "dashboard": record,
-            "objects": Dashboard(nr=found.nr, record=record).panels,
-            "title": record["tab"]["xdata"]["title"],
-            "ts": at,
-        }
-        for at, record in await context.database.run(statements.former(found.nr))
-    ]
-    return await select(context, request, _BACKUPS, rows)
-
-
-async def halt(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/panorama/<nr>/maintenance."""
-    value = fields_of(request).get("text")
-    if value is None:
-        raise BadRequest("missing argument: text", "text is a required argument")
-    title = await _set(context, request, where[0], _TEXT.read(value))
-    return Document(value={"message": f"dashboard {title} put into maintenance mode"})
-
-
-async def resume(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer DELETE /mon/panorama/<nr>/maintenance."""
-    title = await _set(context, request, where[0], None)
-    return Document(value={"message": f"maintenance mode removed from dashboard {title}"})
-
-
-async def _set(context: Context, request: RestRequest, nr: str, text: str | None) -> str:
-    found = await DASHBOARDS.one(context, request, nr)
-    what = "maintenance end" if text is None else "maintenance begin"
-    with audited(request, f"dashboard {what}", found.nr):
-        found.require(Level.WRITE)
-        await context.database.change(statements.halt(found.nr, text))
-    return found.dashboard.title or "no name"
 
 
 _MAINTENANCE = "/mon/panorama/<nr>/maintenance"
 _TOLD = (Column("message", "string", "", "what was done"),)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    *DASHBOARDS.endpoints(),
+    *DashboardRecords.endpoints(),
     Endpoint(
         path="/mon/panorama/<nr>/backups",
         description="what a dashboard was before",
         text="Up to five former records, at least ten minutes apart, the newest first.",
-        handler=backups,
+        handler=DashboardRecords.backups,
         parameters=LIST_PARAMETERS,
         columns=BACKUP_COLUMNS,
     ),
@@ -306,7 +308,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         methods=("POST",),
         description="put a dashboard into maintenance mode",
         text="Needs read-write access. Again: with another text.",
-        handler=halt,
+        handler=DashboardRecords.halt,
         shape="object",
         parameters=(_TEXT,),
         columns=_TOLD,
@@ -317,7 +319,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         methods=("DELETE",),
         description="end the maintenance mode of a dashboard",
         text="Also when it is in none.",
-        handler=resume,
+        handler=DashboardRecords.resume,
         shape="object",
         parameters=(),
         columns=_TOLD,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import frozen
 
@@ -14,6 +14,7 @@ from monrest.base.errors import BadRequest, Conflict, Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Column, Identity, RestRequest
 from monrest.reports import store as statements
 from monrest.reports.model import FIELDS, Report, checked, shown_permissions
+from monrest.reports.service import Reports
 from monrest.reports.settings import read
 from monrest.reports.store import STORED
 from monrest.reports.templates import TEMPLATES
@@ -61,36 +62,6 @@ async def _groups(context: Context, identity: Identity) -> frozenset[str]:
     return frozenset((await context.contacts.of(identity.user)).groups)
 
 
-async def _own(context: Context, identity: Identity, report: Report) -> bool:
-    """Whether the report is the asker's, and made with no more roles than they come with.
-
-    So a limited key does not see what its owner may see without it (docs/spec/accounts.md, Limits).
-    """
-    if not identity.user or identity.user != report.owner:
-        return False
-    if identity.limit is None:
-        return True
-    maker = await context.reports.owner(report)
-    return all(identity.may(role) for role in maker.roles if role != READ_ONLY)
-
-
-def _record(context: Context, report: Report, access: str) -> dict[str, Any]:
-    """One report as it is shown."""
-    sites, unknown = remembered_sites(report.sites, context.sites.sites)
-    error = report.error(context.reports.templates)
-    shown = {name: value for name, value in report.record.items() if name not in _HIDDEN}
-    return {
-        **shown,
-        "backends": [site.id for site in sites] + unknown if report.sites else [],
-        "error": error,
-        "failed": int(error is not None),
-        "nr": report.number,
-        "permissions": shown_permissions(report.record),
-        "readonly": int(access != "rw"),
-        "user": report.owner,
-    }
-
-
 # -------------------------------------------------------------------- changing
 
 
@@ -111,43 +82,44 @@ def _owner(request: RestRequest, fields: Mapping[str, Any], present: str) -> str
     return wanted
 
 
-def _path(context: Context, record: Mapping[str, Any]) -> str | None:
-    """What of the API a report is about, None for one that is not."""
-    template = context.reports.templates.get(record["template"])
-    return record["params"].get("url") if template and template.kind == "url" else None
-
-
-def _require_same_path(
-    context: Context, request: RestRequest, old: Report, made: Mapping[str, Any]
-) -> None:
-    """Raise Forbidden for who would read something with the rights of somebody else."""
-    if request.identity.may(ADMIN) or request.identity.user == old.owner:
-        return
-    wanted = _path(context, made)
-    if wanted is not None and wanted != _path(context, old.record):
-        raise Forbidden(
-            "permission denied",
-            "params.url: only the owner and administrators choose what is read as the owner",
-        )
-
-
 def _limit(request: RestRequest) -> tuple[str, ...] | None:
     limit = request.identity.limit
     return None if limit is None else tuple(sorted(limit))
 
 
-def _checked(context: Context, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The record as it is stored; BadRequest that names what is wrong."""
-    templates = context.reports.templates
-    made = checked(fields, templates, context.config.reports.default_template)
-    link = read(templates[made["template"]], made["params"]).url
-    if link is not None:
-        check_link(context, link)
-    return made
-
-
+@frozen(kw_only=True, eq=False)
 class ReportRecords(Records[AccessibleReport]):
     """Who sees which reports, and what becomes of one that is sent."""
+
+    noun = "report"
+    title = "report"
+    path = "/mon/reports"
+    key = "nr"
+    summary = "reports"
+    columns = COLUMNS
+    optional = frozenset({"error"})
+    fields = FIELDS
+    further_parameters = (
+        Parameter(
+            name="template",
+            description=f"{', '.join(sorted(TEMPLATES))}, or one of the folder `reports.templates`",
+        ),
+        Parameter(name="backends", description="sites, default: all of them"),
+        Parameter(name="user", description="owner; only administrators name another one"),
+    )
+    create_parameters = (Parameter(name="nr", description="first number", type="integer"),)
+    made = Column("id", "number", "", "number of the new report")
+    created = "successfully saved 1 report."
+    create_roles = (ROLE,)
+    texts: ClassVar = {
+        "list": "Own ones, public ones, and those that somebody shares. A key or session that is "
+        "limited to roles has as its own those that are made with no more roles than these.",
+        "create": "Fields that are not known are kept. Number is the first free one from `nr` on.",
+        "replace": "Owner and results stay. Needs the right to change it.",
+        "remove": "With its results. Not while it is being made (409).",
+    }
+
+    reports: Reports
 
     async def find(
         self, context: Context, request: RestRequest, key: str | None
@@ -156,13 +128,13 @@ class ReportRecords(Records[AccessibleReport]):
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
-        stored = await context.database.run(STORED.read(number))
+        stored = await self.database.run(STORED.read(number))
         identity = request.identity
         groups = await _groups(context, identity) if stored else frozenset()
         return [
             AccessibleReport(one, access)
             for one in sorted(stored, key=lambda one: (one.name, one.number))
-            if (access := one.access(identity, groups, own=await _own(context, identity, one)))
+            if (access := one.access(identity, groups, own=await self._own(identity, one)))
         ]
 
     def name(self, one: AccessibleReport) -> str:
@@ -173,7 +145,7 @@ class ReportRecords(Records[AccessibleReport]):
         self, context: Context, found: Iterable[AccessibleReport]
     ) -> list[dict[str, Any]]:
         """Give them with what went wrong last."""
-        return [_record(context, one.report, one.access) for one in found]
+        return [self._record(context, one.report, one.access) for one in found]
 
     def shown_alone(self, row: dict[str, Any]) -> dict[str, Any]:
         """Give the number as a text."""
@@ -187,11 +159,11 @@ class ReportRecords(Records[AccessibleReport]):
         """Store it for the asker, or for whom an administrator names."""
         fields = save.fields
         sites = _sites(context, named_sites(fields) or selected_sites(request))
-        made = _checked(context, fields)
+        made = self._checked(context, fields)
         made["user"] = _owner(request, fields, request.identity.user)
         first, now = first_number(fields.get("nr")), context.wall.now()
         work = statements.add(first, made, sites, _limit(request), now, context.zone)
-        return await context.database.change(work)
+        return await self.database.change(work)
 
     async def require_write(
         self, context: Context, request: RestRequest, old: AccessibleReport
@@ -209,52 +181,77 @@ class ReportRecords(Records[AccessibleReport]):
         sites = _sites(context, named or request.sites)
         if save.patch and not named and "backends" not in save.sent:
             sites = dict(before.sites)
-        made = _checked(context, fields)
+        made = self._checked(context, fields)
         made["user"] = _owner(request, fields, before.owner)
-        _require_same_path(context, request, before, made)
+        self._require_same_path(request, before, made)
         # Who writes his own report says how far he goes; others leave that as it is.
         mine = made["user"] == request.identity.user
         same = made["user"] == before.owner
         limit = _limit(request) if mine else before.limit if same else None
         now = context.wall.now()
         work = statements.replace(before, made, sites, limit, now, context.zone)
-        return await context.database.change(work)
+        return await self.database.change(work)
 
-    async def remove(self, context: Context, old: AccessibleReport) -> bool:
+    async def remove(self, old: AccessibleReport) -> bool:
         """Delete it with its results, but not while it is being made."""
-        if await context.reports.being_made(old.report):
+        if await self.reports.being_made(old.report):
             raise Conflict("failed to remove report", "it is being made, try again after that")
-        return await context.database.change(STORED.remove(old.report.number))
+        return await self.database.change(STORED.remove(old.report.number))
+
+    async def _own(self, identity: Identity, report: Report) -> bool:
+        """Whether the report is the asker's, and made with no more roles than they come with.
+
+        So a limited key does not see what its owner may see without it (docs/spec/accounts.md).
+        """
+        if not identity.user or identity.user != report.owner:
+            return False
+        if identity.limit is None:
+            return True
+        maker = await self.reports.owner(report)
+        return all(identity.may(role) for role in maker.roles if role != READ_ONLY)
+
+    def _record(self, context: Context, report: Report, access: str) -> dict[str, Any]:
+        """One report as it is shown."""
+        sites, unknown = remembered_sites(report.sites, context.sites.sites)
+        error = report.error(self.reports.templates)
+        shown = {name: value for name, value in report.record.items() if name not in _HIDDEN}
+        return {
+            **shown,
+            "backends": [site.id for site in sites] + unknown if report.sites else [],
+            "error": error,
+            "failed": int(error is not None),
+            "nr": report.number,
+            "permissions": shown_permissions(report.record),
+            "readonly": int(access != "rw"),
+            "user": report.owner,
+        }
+
+    def _path(self, record: Mapping[str, Any]) -> str | None:
+        """What of the API a report is about, None for one that is not."""
+        template = self.reports.templates.get(record["template"])
+        return record["params"].get("url") if template and template.kind == "url" else None
+
+    def _require_same_path(
+        self, request: RestRequest, old: Report, made: Mapping[str, Any]
+    ) -> None:
+        """Raise Forbidden for who would read something with the rights of somebody else."""
+        if request.identity.may(ADMIN) or request.identity.user == old.owner:
+            return
+        wanted = self._path(made)
+        if wanted is not None and wanted != self._path(old.record):
+            raise Forbidden(
+                "permission denied",
+                "params.url: only the owner and administrators choose what is read as the owner",
+            )
+
+    def _checked(self, context: Context, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The record as it is stored; BadRequest that names what is wrong."""
+        templates = self.reports.templates
+        made = checked(fields, templates, context.config.reports.default_template)
+        link = read(templates[made["template"]], made["params"]).url
+        if link is not None:
+            check_link(context, link)
+        return made
 
 
-REPORTS = ReportRecords(
-    noun="report",
-    title="report",
-    path="/mon/reports",
-    key="nr",
-    summary="reports",
-    columns=COLUMNS,
-    optional=frozenset({"error"}),
-    fields=FIELDS,
-    further_parameters=(
-        Parameter(
-            name="template",
-            description=f"{', '.join(sorted(TEMPLATES))}, or one of the folder `reports.templates`",
-        ),
-        Parameter(name="backends", description="sites, default: all of them"),
-        Parameter(name="user", description="owner; only administrators name another one"),
-    ),
-    create_parameters=(Parameter(name="nr", description="first number", type="integer"),),
-    made=Column("id", "number", "", "number of the new report"),
-    created="successfully saved 1 report.",
-    create_roles=(ROLE,),
-    texts={
-        "list": "Own ones, public ones, and those that somebody shares. A key or session that is "
-        "limited to roles has as its own those that are made with no more roles than these.",
-        "create": "Fields that are not known are kept. Number is the first free one from `nr` on.",
-        "replace": "Owner and results stay. Needs the right to change it.",
-        "remove": "With its results. Not while it is being made (409).",
-    },
-)
-
-ENDPOINTS = REPORTS.endpoints()
+ENDPOINTS = ReportRecords.endpoints()

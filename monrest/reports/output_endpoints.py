@@ -12,9 +12,10 @@ from monrest.base.values import Answer, Column, Document, RestRequest, Stream
 from monrest.query.parse import RESERVED
 from monrest.reports import results
 from monrest.reports import store as statements
-from monrest.reports.endpoints import REPORTS
+from monrest.reports.endpoints import ReportRecords
 from monrest.reports.files import FORMATS, disposition
 from monrest.reports.model import Report
+from monrest.reports.service import Reports
 from monrest.reports.store import MAIL
 
 _PIECE = 65536
@@ -28,9 +29,11 @@ _STARTED = (
 )
 
 
-async def generate(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+async def generate(
+    family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
+) -> Answer:
     """Answer POST /mon/reports/<nr>/generate."""
-    accessible = await REPORTS.one(context, request, where[0])
+    accessible = await family.one(context, request, where[0])
     found = accessible.report
     fields = fields_of(request)
     with audited(request, "report generate", where[0]):
@@ -39,10 +42,10 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
             if not (found.record["to"] or found.record["cc"]):
                 raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
             now = int(context.wall.now())
-            await context.database.change(statements.queue(found.number, now, MAIL))
+            await family.database.change(statements.queue(found.number, now, MAIL))
             job = None
         else:
-            job = await context.reports.start(
+            job = await family.reports.start(
                 found, request.identity, request.caller, request.request_id
             )
     if job is None:
@@ -50,14 +53,16 @@ async def generate(context: Context, request: RestRequest, where: tuple[str, ...
     return Document(value={"message": "report started in background", "job": str(job.id)})
 
 
-async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+async def output(
+    family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
+) -> Answer:
     """Answer GET /mon/reports/<nr>/report: the file, made now if there is none."""
-    found = (await REPORTS.one(context, request, where[0])).report
-    wanted = _format(request, _forms(context, found))
-    kept = await context.database.run(results.result(found.number, wanted))
+    found = (await family.one(context, request, where[0])).report
+    wanted = _format(request, _forms(family.reports, found))
+    kept = await family.database.run(results.result(found.number, wanted))
     if kept is None:
-        await context.reports.now(found, request.progress)
-        kept = await context.database.run(results.result(found.number, wanted))
+        await family.reports.now(found, request.progress)
+        kept = await family.database.run(results.result(found.number, wanted))
     if kept is None:
         raise NotFound("no such report", "it was removed meanwhile")
     name, data = kept
@@ -83,10 +88,10 @@ async def _pieces(data: bytes) -> AsyncIterator[bytes]:
         yield data[at : at + _PIECE]
 
 
-def _forms(context: Context, report: Report) -> tuple[str, ...]:
+def _forms(reports: Reports, report: Report) -> tuple[str, ...]:
     """All forms that it has, first the one that is meant where nobody asks for another."""
     try:
-        form = report.settings(context.reports.templates).form
+        form = report.settings(reports.templates).form
     except BadRequest:
         # Its template is gone or wants something else by now: what was made once is still there.
         form = "pdf"

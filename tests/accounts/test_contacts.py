@@ -2,7 +2,8 @@
 
 from twisted.internet.defer import Deferred
 
-from monrest.accounts.contacts import NOBODY, Contact, Contacts
+from monrest.accounts.contacts import NOBODY, Contacts
+from monrest.base.values import Contact
 from tests.fakes.keystore import value_of
 from tests.fakes.livestatus import (
     NAEMON_COLUMNS,

@@ -3,7 +3,8 @@
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.accounts.contacts import Contact, Contacts
+from monrest.accounts.contacts import Contacts
+from monrest.base.values import Contact
 from tests.fakes.livestatus import (
     NAEMON_COLUMNS,
     Script,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from monrest.api.endpoint import Endpoint
 from monrest.api.router import Router
 from monrest.base.errors import MethodNotAllowed, NotFound
-from monrest.daemon.families import ENDPOINTS, dispatch_of
+from monrest.daemon.families import ENDPOINTS
+from tests.fakes.context import make_dispatch
 from tests.table import each
 
 
@@ -23,7 +24,7 @@ def endpoint(path, *methods):
 
 def find(path, method="GET", app="mon"):
     segments = tuple(path.strip("/").split("/")) if path != "/" else ()
-    return dispatch_of(app).router.find(method, path, segments)
+    return make_dispatch(app).router.find(method, path, segments)
 
 
 @each(
@@ -135,7 +136,7 @@ def test_no_tolerance_without_get():
 
 def test_allowed_of_an_unknown_path():
     with pytest.raises(NotFound):
-        dispatch_of("mon").router.allowed("/nope", ("nope",))
+        make_dispatch("mon").router.allowed("/nope", ("nope",))
 
 
 def test_a_literal_that_leads_nowhere_leaves_the_variable():

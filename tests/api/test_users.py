@@ -2,10 +2,9 @@
 
 import pytest
 
-from monrest.accounts.contacts import Contact
 from monrest.accounts.user_endpoints import COLUMNS, WHOAMI_COLUMNS
 from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
-from monrest.base.values import ADMIN, READ_ONLY, SiteProblem
+from monrest.base.values import ADMIN, READ_ONLY, Contact, SiteProblem
 from tests.fakes.keystore import result
 
 ANN = Contact(groups=frozenset({"b", "a"}), alias="Ann", email="ann@example.org")

@@ -20,7 +20,6 @@ from monrest.api import csrf
 from monrest.base.names import Names
 from monrest.base.values import ANONYMOUS, Caller, RestRequest
 from monrest.config import AuthConfig, Config
-from monrest.daemon.families import dispatch_of
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.keystore import Store, value_of
@@ -96,7 +95,6 @@ class House:
         self.context = make_context(
             self.clock, config=Config(auth=config, names=names), names=names, **parts
         )
-        self.context.dispatch = dispatch_of(app)
 
     def another(self):
         made = House(self.folder, self.store, **self.auth)
@@ -124,7 +122,7 @@ class House:
     async def _answer(self, caller, path, pairs):
         names = self.context.names
         segments = tuple(path.strip("/").split("/"))
-        if dispatch_of(names.app).router.public(caller.method, segments):
+        if self.context.dispatch.router.public(caller.method, segments):
             identity = ANONYMOUS
         else:
             identity = await self.authenticator.authenticate(caller)

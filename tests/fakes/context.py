@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from datetime import UTC
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from attrs import fields, frozen
+from attrs import fields
 from twisted.internet.defer import succeed
 
+from monrest.api.dispatch import Dispatch
 from monrest.api.endpoint import Context, RequestCache
 from monrest.base.metrics import Metrics
 from monrest.base.names import Names
 from monrest.base.spool import RowRoom, Spools
+from monrest.base.values import Contact
 from monrest.config import Config
-from monrest.daemon.families import dispatch_of
+from monrest.daemon.families import FAMILIES, dispatch_of
 from monrest.sites.registry import SiteList
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor
-
-
-@frozen
-class Groups:
-    """A contact, as far as its groups go."""
-
-    groups: frozenset[str]
 
 
 class KnownContacts:
@@ -36,7 +32,7 @@ class KnownContacts:
 
     async def of(self, user):
         self.asked.append(user)
-        return Groups(frozenset(self.groups.get(user, ())))
+        return Contact(groups=frozenset(self.groups.get(user, ())))
 
 
 class NoUsers:
@@ -53,11 +49,21 @@ class NoThreads:
         return succeed(function())
 
 
-def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
-    """A context of these sites; parts that are not ``given`` are missing."""
+class Missing(SimpleNamespace):
+    """Parts of a daemon: those that are not given are None."""
+
+    def __getattr__(self, _):
+        return None
+
+
+def make_dispatch(app: str = "mon", *, families=FAMILIES, **parts: Any) -> Dispatch:
+    """All endpoints, of families that are made of these parts."""
+    return dispatch_of(app, Missing(**parts), families)
+
+
+def make_context(clock: Any, *sites: Any, families=FAMILIES, **given: Any) -> Context:
+    """A context of these sites, whose families are made of what is ``given``."""
     known = {
-        **dict.fromkeys([one.name for one in fields(Context)]),
-        "dispatch": dispatch_of("mon"),
         "clock": clock,
         "wall": Wall(clock),
         "sites": SiteList(sites),
@@ -65,7 +71,6 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "names": Names(),
         "zone": UTC,
         "contacts": KnownContacts(),
-        "started": 0.0,
         "version": "1",
         "config_path": "",
         "figures": Metrics(clock),
@@ -74,5 +79,14 @@ def make_context(clock: Any, *sites: Any, **given: Any) -> Context:
         "spools": Spools(Reactor(), Path("not started, so nothing is written")),
         "room": RowRoom(Reactor()),
         "request_cache": RequestCache(),
+        **given,
     }
-    return Context(**{**known, **given})
+    if "dispatch" not in known:
+        known["dispatch"] = make_dispatch(known["names"].app, families=families, **known)
+
+    async def chosen_zone(user):
+        profile = await known["users"].get(user)
+        return None if profile is None else profile.zone
+
+    known["chosen_zone"] = chosen_zone
+    return Context(**{one.name: known.get(one.name) for one in fields(Context)})

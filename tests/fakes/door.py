@@ -6,11 +6,10 @@ from attrs import frozen
 from twisted.internet.task import Clock
 
 from monrest.accounts.authenticate import Authenticator
-from monrest.accounts.contacts import Contact
 from monrest.accounts.keys import Keys
 from monrest.base.errors import Unavailable
 from monrest.base.names import Names
-from monrest.base.values import Caller
+from monrest.base.values import Caller, Contact
 from monrest.config import AuthConfig
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result

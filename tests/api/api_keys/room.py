@@ -2,9 +2,8 @@
 
 import orjson
 
-from monrest.accounts.contacts import Contact
 from monrest.accounts.roles import EVERYTHING
-from monrest.base.values import ADMIN, Caller, Identity, RestRequest
+from monrest.base.values import ADMIN, Caller, Contact, Identity, RestRequest
 from monrest.config import AuthConfig, Config
 from monrest.render.formats import RenderOptions, render
 from tests.fakes.context import make_context

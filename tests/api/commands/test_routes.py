@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from monrest.base.errors import MethodNotAllowed, NotFound
-from monrest.daemon.families import ENDPOINTS, dispatch_of
+from monrest.daemon.families import ENDPOINTS
 from monrest.livestatus.catalogue import ALL, COMMANDS
 from tests.api.cores import AT, NOW
+from tests.fakes.context import make_dispatch
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ COMMAND_PATHS = {one.path for one in ENDPOINTS if one.segments[-2:] == ("cmd", "
 def test_other_methods(method):
     for path in (*COMMAND_PATHS, "/cmd"):
         with pytest.raises(MethodNotAllowed) as caught:
-            dispatch_of("mon").router.find(method, path, tuple(path.strip("/").split("/")))
+            make_dispatch("mon").router.find(method, path, tuple(path.strip("/").split("/")))
         assert dict(caught.value.headers)["Allow"] == "GET, POST, HEAD, PUT, OPTIONS", path
 
 

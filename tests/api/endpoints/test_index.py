@@ -5,10 +5,11 @@ import pytest
 from monrest.base.errors import BadRequest
 from monrest.base.names import Names
 from monrest.commands.listing import url_of
-from monrest.daemon.families import ENDPOINTS, dispatch_of
+from monrest.daemon.families import ENDPOINTS
 from monrest.livestatus.catalogue import ALL
 from tests.api.asking import answer, records
 from tests.api.endpoints.given import ANN, NOW
+from tests.fakes.context import make_dispatch
 
 
 def test_index(context):
@@ -29,7 +30,7 @@ def test_index_is_a_list_like_any_other(context):
 
 
 def test_index_spells_the_configured_word(context):
-    context.names, context.dispatch = Names(app="abc"), dispatch_of("abc")
+    context.names, context.dispatch = Names(app="abc"), make_dispatch("abc")
     found = answer(context, "/index", ("q", "url ~ abc"), ("columns", "url"))
     assert ["/abc"] in found.rows
     assert ["/abc/whoami"] in found.rows
@@ -47,7 +48,7 @@ def test_instance(context):
 
 
 def test_instance_spells_the_configured_word(context):
-    context.names, context.dispatch = Names(app="abc"), dispatch_of("abc")
+    context.names, context.dispatch = Names(app="abc"), make_dispatch("abc")
     found = answer(context, "/abc")
     assert "abc_version" in found.value
     assert {one.name for one in found.columns} == set(found.value)
