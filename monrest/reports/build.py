@@ -3,19 +3,186 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 from attrs import frozen
 
-from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
+from monrest.availability.account import (
+    HOST_WORDS,
+    NODATA,
+    NOTRUNNING,
+    OUTSIDE,
+    SERVICE_WORDS,
+    Times,
+    words_of,
+)
+from monrest.availability.outages import Outage
 from monrest.availability.periods import Span
+from monrest.base.errors import BadRequest
+from monrest.logs.state_events import ObjectKey
 from monrest.reports import picture
-from monrest.reports.figures import Measured, average
 from monrest.reports.model import Report
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Grid, Head, Note, Sheet, SheetPart, Spelling
-from monrest.reports.time_parts import TimePart
+
+# -------------------------------------------------------------------- how available an object was
+
+# How available an object was, by what counts as unavailable.
+#
+# Rules: docs/spec/reports.md, "Availability of an object".
+
+
+@frozen(kw_only=True)
+class Figures:
+    """Seconds; ``percent`` is None where there is neither available nor unavailable time."""
+
+    available: int
+    unavailable: int
+    downtime: int
+    unknown: int
+
+    @property
+    def percent(self) -> float | None:
+        """Available of all time of which a state is known."""
+        known = self.available + self.unavailable
+        return 100 * self.available / known if known else None
+
+
+@frozen(kw_only=True)
+class Measured:
+    """An object over the whole report and over each part of it; ``name`` as the report says it.
+
+    ``parts`` are percentages as ``Figures.percent``, one for each part.
+    """
+
+    key: ObjectKey
+    host: str
+    service: str
+    whole: Figures
+    parts: Sequence[float | None]
+    outages: Sequence[Outage]
+
+    @property
+    def name(self) -> str:
+        """Host and service."""
+        return f"{self.host} · {self.service}" if self.key[1] else self.host
+
+    @property
+    def level(self) -> float:
+        """Its percentage where levels are compared: nothing known counts as 100."""
+        percent = self.whole.percent
+        return 100.0 if percent is None else percent
+
+
+def figures(key: ObjectKey, times: Times, unavailable: Collection[str]) -> Figures:
+    """Sum up the times of an object; time in downtimes is judged by ``<state>_downtime``."""
+    good = bad = downtime = 0
+    for state, word in enumerate(words_of(key)):
+        planned = times.scheduled[state]
+        normal = times.seconds[state] - planned
+        downtime += planned
+        if word in unavailable:
+            bad += normal
+        else:
+            good += normal
+        if f"{word}_downtime" in unavailable:
+            bad += planned
+        else:
+            good += planned
+    unknown = sum(times.seconds[state] for state in (NODATA, NOTRUNNING, OUTSIDE))
+    return Figures(available=good, unavailable=bad, downtime=downtime, unknown=unknown)
+
+
+def average(values: Iterable[float | None]) -> float | None:
+    """The mean of the percentages that are known."""
+    known = [one for one in values if one is not None]
+    return sum(known) / len(known) if known else None
+
+
+# -------------------------------------------------------------------- the parts of a time
+
+# The parts of a time by which a report is broken down: days, weeks, months.
+
+_MOST = 400
+_MOST_NUMBERS = 1_000_000
+"""Parts of all objects together, each of which takes 112 bytes: the days of a month of 32,000."""
+
+
+@frozen
+class TimePart:
+    """One part; ``label`` is short enough for a chart."""
+
+    label: str
+    start: int
+    end: int
+
+
+def parts_of(span: Span, breakdown: str, zone: tzinfo, first_weekday: int) -> list[TimePart]:
+    """The parts of ``span``, of which the first and the last may be cut off; none of an empty one.
+
+    BadRequest when there would be too many of them.
+    """
+    starts = [span.start]
+    day = _first(datetime.fromtimestamp(span.start, zone).date(), breakdown, first_weekday)
+    while True:
+        day = _next(day, breakdown)
+        moment = int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
+        if moment >= span.end:
+            break
+        if moment > span.start:
+            starts.append(moment)
+        if len(starts) > _MOST:
+            raise BadRequest(
+                "invalid params.breakdown",
+                f"params.breakdown: expected at most {_MOST} parts, which {breakdown} exceed",
+            )
+    if not span.seconds:
+        return []
+    ends = [*starts[1:], span.end]
+    return [
+        TimePart(_label(start, breakdown, zone), start, end)
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def require_room(objects: int, parts: int, breakdown: str) -> None:
+    """Raise BadRequest for more numbers than the memory should hold."""
+    if objects * parts > _MOST_NUMBERS:
+        raise BadRequest(
+            "report is too long",
+            f"params.breakdown: expected at most {_MOST_NUMBERS} numbers, got {parts} {breakdown} "
+            f"of each of {objects} objects",
+        )
+
+
+def _first(day: date, breakdown: str, first_weekday: int) -> date:
+    """The first day of the part that a day is in."""
+    if breakdown == "months":
+        return day.replace(day=1)
+    if breakdown == "weeks":
+        return day - timedelta(days=(day.isoweekday() - first_weekday) % 7)
+    return day
+
+
+def _next(day: date, breakdown: str) -> date:
+    if breakdown == "months":
+        return (day + timedelta(days=31)).replace(day=1)
+    return day + timedelta(days=7 if breakdown == "weeks" else 1)
+
+
+def _label(start: int, breakdown: str, zone: tzinfo) -> str:
+    day = datetime.fromtimestamp(start, zone)
+    if breakdown == "months":
+        return day.strftime("%Y-%m")
+    if breakdown == "weeks":
+        year, week, _ = day.isocalendar()
+        return f"{year}-W{week:02}"
+    return day.strftime("%m-%d")
+
+
+# -------------------------------------------------------------------- the sheet
 
 _A_PAGE = 12
 _EVENTS_A_PAGE, _EVENT_PAGES = 22, 100

@@ -10,7 +10,6 @@ from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, Stream
 from monrest.query.parse import RESERVED
-from monrest.reports import results
 from monrest.reports import store as statements
 from monrest.reports.endpoints import ReportRecords
 from monrest.reports.files import FORMATS, disposition
@@ -59,10 +58,10 @@ async def output(
     """Answer GET /mon/reports/<nr>/report: the file, made now if there is none."""
     found = (await family.one(context, request, where[0])).report
     wanted = _format(request, _forms(family.reports, found))
-    kept = await family.database.run(results.result(found.number, wanted))
+    kept = await family.database.run(statements.result(found.number, wanted))
     if kept is None:
         await family.reports.now(found, request.progress)
-        kept = await family.database.run(results.result(found.number, wanted))
+        kept = await family.database.run(statements.result(found.number, wanted))
     if kept is None:
         raise NotFound("no such report", "it was removed meanwhile")
     name, data = kept

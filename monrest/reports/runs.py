@@ -13,7 +13,6 @@ from monrest.base.audit import audit
 from monrest.base.errors import RestError, SitesFailed, Unavailable
 from monrest.base.values import Answer, Document, Progress
 from monrest.jobs.model import Job
-from monrest.reports import results
 from monrest.reports import store as statements
 from monrest.reports.letter import Letter, letter
 from monrest.reports.store import QUEUE, SCHEDULE, WAITING, Run
@@ -93,7 +92,7 @@ class Runs:
         now = reports.wall.now()
 
         def work(connection: Connection) -> None:
-            if not results.keep(run.report, made.files, now)(connection):
+            if not statements.keep(run.report, made.files, now)(connection):
                 return
             if found is None:
                 statements.over(run, WAITING, None)(connection)

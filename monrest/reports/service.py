@@ -35,7 +35,6 @@ from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
 from monrest.jobs.run import JobWork
 from monrest.jobs.service import Jobs
-from monrest.reports import results
 from monrest.reports import store as statements
 from monrest.reports.files import File, rendered
 from monrest.reports.model import Report
@@ -169,7 +168,7 @@ class Reports(Service):
                     changes=True,
                 )
             )
-            await self.database.change(results.begun(report.number, job.id))
+            await self.database.change(statements.begun(report.number, job.id))
         finally:
             self._starting.discard(report.number)
         return job
@@ -216,11 +215,11 @@ class Reports(Service):
         except CancelledError:
             raise
         except Exception as error:
-            await self.database.change(results.fail(report.number, reason_of(error)))
+            await self.database.change(statements.fail(report.number, reason_of(error)))
             raise
         progress(95, message="storing the result")
         now = self.wall.now()
-        await self.database.change(results.keep(report, made.files, now))
+        await self.database.change(statements.keep(report, made.files, now))
 
     async def make(self, report: Report, at: float, progress: Progress) -> MadeReport:
         """Make a report for the moment ``at`` as soon as there is room; raises what went wrong."""

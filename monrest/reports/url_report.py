@@ -6,7 +6,10 @@ of the report, through the same door.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
 
 from attrs import evolve
 
@@ -14,12 +17,149 @@ from monrest.api.endpoint import Context, Endpoint
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, MethodNotAllowed, NotFound, SitesFailed, Unavailable
 from monrest.base.truth import flag
-from monrest.base.values import Document, RestRequest, Rows, nobody_follows
+from monrest.base.values import Column, Document, RestRequest, Rows, nobody_follows
 from monrest.render.formats import RenderOptions, render, shows_headers
-from monrest.reports import answer_sheet as answers
-from monrest.reports.link import Link
+from monrest.reports.build import Frame
 from monrest.reports.report_asking import Asking
-from monrest.reports.sheet import Sheet
+from monrest.reports.settings import Link
+from monrest.reports.sheet import CellKind, Grid, Head, Note, Sheet, SheetPart, Spelling
+
+# -------------------------------------------------------------------- the answer as a sheet
+
+# An answer of the API as a sheet: its rows as a table (report_from_url.tt).
+
+_MOST_ROWS = 5000
+"""Rows on a page and on paper; the files for programs have all of them."""
+_LONGEST = 2000
+_DIGITS = 6
+_CHOSEN = 12
+"""Columns that somebody may have wanted all."""
+_NAMES = {
+    name: at
+    for at, name in enumerate(("host_name", "host", "name", "description", "service", "id", "nr"))
+}
+_MOST_NAMES = 2
+
+
+def sheet_of_answer(
+    frame: Frame, url: str, answer: Rows | Document, kept: Mapping[str, bytes]
+) -> Sheet:
+    """Everything that ``answer`` says; ``kept`` are its forms as the API gives them."""
+    say = frame.spelling.say
+    whole = _rows(answer) if isinstance(answer, Rows) else _document(answer, frame.spelling)
+    count = len(answer.rows) if isinstance(answer, Rows) else len(whole.rows)
+    grid = evolve(
+        whole,
+        title=say("Details"),
+        rows=whole.rows[:_MOST_ROWS],
+        empty=say("There is nothing to show."),
+    )
+    parts: list[SheetPart] = [*frame.warnings(), grid]
+    if count > _MOST_ROWS:
+        parts.append(Note(f"{count - _MOST_ROWS} {say('more rows are left out')}"))
+    return Sheet(
+        title=frame.report.name,
+        kind="url",
+        facts=frame.facts(("Address", url), ("Number", str(count))),
+        parts=tuple(parts),
+        spelling=frame.spelling,
+        data={
+            "rows": [
+                {head.title: value for head, value in zip(grid.heads, row, strict=True)}
+                for row in grid.rows
+            ]
+        },
+        kept=kept,
+    )
+
+
+def _rows(answer: Rows) -> Grid:
+    order = _order([one.name for one in answer.columns])
+    columns = [answer.columns[at] for at in order]
+    kinds = [_kind(one) for one in columns]
+    heads = tuple(Head(_title(one), kind) for one, kind in zip(columns, kinds, strict=True))
+    rows = [
+        tuple(_cell(kind, row[at]) for kind, at in zip(kinds, order, strict=True))
+        for row in answer.rows[:_MOST_ROWS]
+    ]
+    return Grid(title="", heads=heads, rows=rows, lead=_leading(columns))
+
+
+def _order(names: Sequence[str]) -> list[int]:
+    """The columns, first what a row is about where they are more than anybody chose."""
+    order = list(range(len(names)))
+    if len(names) > _CHOSEN:
+        order.sort(key=lambda at: _NAMES.get(names[at], len(_NAMES)))
+    return order
+
+
+def _leading(columns: Sequence[Column]) -> int:
+    found = list(takewhile(lambda one: one.name in _NAMES, columns))
+    return max(1, len(found[:_MOST_NAMES]))
+
+
+def _title(column: Column) -> str:
+    return f"{column.name} ({column.unit})" if column.unit else column.name
+
+
+def _document(answer: Document, spelling: Spelling) -> Grid:
+    value = answer.value
+    if isinstance(value, Mapping):
+        types = {one.name: one for one in answer.columns}
+        names = [*answer.order, *sorted(set(map(str, value)) - set(answer.order))]
+        rows = []
+        for name in names:
+            kind = _kind(types.get(name, Column(name)))
+            found = _cell(kind, value.get(name))
+            rows.append((name, spelling.cell(kind, found) if kind != "percent" else _text(found)))
+        return Grid(title="", heads=(Head("name"), Head("value", weight=3.0)), rows=rows)
+    items = value if isinstance(value, list) else [value]
+    if items and all(isinstance(one, Mapping) for one in items):
+        names = list(dict.fromkeys(str(name) for one in items for name in one))
+        return Grid(
+            title="",
+            heads=tuple(Head(name) for name in names),
+            rows=[tuple(_text(one.get(name)) for name in names) for one in items],
+        )
+    return Grid(title="", heads=(Head("value"),), rows=[(_text(one),) for one in items])
+
+
+def _kind(column: Column) -> CellKind:
+    if column.type == "time":
+        return "time"
+    if column.type in ("number", "boolean"):
+        return "percent" if column.unit == "%" else "number"
+    return "text"
+
+
+def _cell(kind: CellKind, value: Any) -> Any:
+    """A value as cells of its kind are; what is none of them is a text."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind == "time":
+        # 0: never.
+        return value if number and value > 0 else None
+    if kind == "percent":
+        return float(value) if number else None
+    if kind == "number" and isinstance(value, float):
+        return int(value) if value.is_integer() else round(value, _DIGITS)
+    return value if kind == "number" and number else _text(value)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list) and not any(isinstance(one, (list, dict)) for one in value):
+        text = ", ".join(map(_text, value))
+    elif isinstance(value, (list, dict)):
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    elif isinstance(value, bool):
+        text = str(int(value))
+    else:
+        text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+# -------------------------------------------------------------------- reports of a path of the API
 
 _SWITCHES = frozenset({"background", "pretty", "headers"})
 
@@ -87,7 +227,7 @@ async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:
             name: b"".join(render(_again(answer), one, given_up).pieces)
             for name, one in options.items()
         }
-        return answers.sheet(frame, link.text, answer, kept)
+        return sheet_of_answer(frame, link.text, answer, kept)
 
     return await context.threads.stoppable(work)
 

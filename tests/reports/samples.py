@@ -6,12 +6,10 @@ from datetime import UTC
 from zoneinfo import ZoneInfo
 
 from monrest.availability.outages import Outage
-from monrest.reports.build import Frame
-from monrest.reports.figures import Figures, Measured
+from monrest.reports.build import Figures, Frame, Measured, parts_of
 from monrest.reports.model import Report, checked
 from monrest.reports.sheet import Spelling
 from monrest.reports.templates import TEMPLATES
-from monrest.reports.time_parts import parts_of
 
 NOW = 1_795_280_000
 BERLIN = ZoneInfo("Europe/Berlin")

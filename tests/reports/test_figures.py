@@ -13,9 +13,8 @@ from monrest.availability.account import Availability, Period, Rules, Times
 from monrest.availability.periods import Span
 from monrest.base.errors import BadRequest
 from monrest.logs.state_events import DowntimeEvent, ProgramEvent, StateEvent
-from monrest.reports.figures import figures
+from monrest.reports.build import figures, parts_of, require_room
 from monrest.reports.sheet import Spelling, duration
-from monrest.reports.time_parts import parts_of, require_room
 from tests.reports.samples import BERLIN
 
 HOST, SERVICE = ("h", ""), ("h", "s")

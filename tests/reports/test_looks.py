@@ -14,15 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.render.xlsx import NobodyWaitsError
-from monrest.reports import build, present
-from monrest.reports.files import FORMATS, disposition, file_name, rendered
-from monrest.reports.fonts import fonts
-from monrest.reports.list_sheet import csv, workbook
-from monrest.reports.page import page
-from monrest.reports.pdf import _Numbered, pdf
+from monrest.reports import build, problems
+from monrest.reports.files import FORMATS, csv, disposition, file_name, page, rendered, workbook
+from monrest.reports.pdf import _Numbered, column_widths, fonts, pdf, pieces
 from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
 from monrest.reports.sheet import Grid, Head
-from monrest.reports.sheet_columns import pieces, widths
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
 
 
@@ -102,9 +98,9 @@ def test_all_forms_of_all_kinds():
         build.outages(outage, some, parts(outage)), build.outages(outage, [], parts(outage)),
         build.events(events, [(1, "HOST ALERT", "web;DOWN")], more=True),
         build.events(events, [], more=False),
-        present.problems(made, Counter(up=1), Counter(), []),
-        present.problems(made, None, Counter(critical=1), [
-            present.ObjectProblem(host="h", service="s", state="critical", since=5, output=HOSTILE,
+        problems.sheet_of_problems(made, Counter(up=1), Counter(), []),
+        problems.sheet_of_problems(made, None, Counter(critical=1), [
+            problems.ObjectProblem(host="h", service="s", state="critical", since=5, output=HOSTILE,
                     acknowledged=True, downtime=False)]),
     ]  # fmt: skip
     for one in sheets:
@@ -281,7 +277,7 @@ def test_every_column_stands_on_paper(columns, lead):
     assert set(shown) == set(range(len(columns)))
     for piece, some in found:
         assert list(piece.rows[0]) == list(some)
-        assert sum(widths(piece, [needed[at] for at in some], 770)) <= 770.01
+        assert sum(column_widths(piece, [needed[at] for at in some], 770)) <= 770.01
         assert len(found) == 1 or some[:lead] == tuple(range(min(lead, len(columns))))
 
 

@@ -10,8 +10,8 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import ADMIN, Identity
 from monrest.query.model import Condition, Group
 from monrest.reports.model import Report, checked, shown_permissions
+from monrest.reports.sheet import _WORDS, speaker
 from monrest.reports.templates import LANGUAGES, TEMPLATES
-from monrest.reports.words import _WORDS, speaker
 from tests.reports.samples import NOW, report
 from tests.table import each
 

@@ -13,7 +13,7 @@ from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, SiteProblem, nobody_follows
 from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
-from monrest.reports import build, results
+from monrest.reports import build, store
 from monrest.reports import store as statements
 from monrest.reports.model import checked
 from monrest.reports.service import Reports
@@ -165,7 +165,7 @@ def test_every_time_once(world):
     assert len(world.sent) == 3
     assert len({one.message for one in world.sent}) == 3
     assert (world.left(), world.error()) == ([], None)
-    assert result(world.books.run(results.result(1, "pdf")))[1].startswith(b"%PDF-")
+    assert result(world.books.run(store.result(1, "pdf")))[1].startswith(b"%PDF-")
 
 
 def test_without_recipients_it_is_only_made(world):

@@ -10,15 +10,12 @@ import pytest
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Column, Document, Rows
-from monrest.reports import answer_sheet as answer
-from monrest.reports import build
-from monrest.reports.files import rendered
-from monrest.reports.link import read_link
-from monrest.reports.list_sheet import csv
+from monrest.reports import build, url_report
+from monrest.reports.files import csv, page, rendered
 from monrest.reports.model import checked
 from monrest.reports.own import read_template, templates_in, written
-from monrest.reports.page import page
 from monrest.reports.picture import Picture
+from monrest.reports.settings import read_link
 from monrest.reports.sheet import Grid, Heading, Note
 from monrest.reports.templates import TEMPLATES
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
@@ -70,7 +67,7 @@ def test_parameters_of_a_path():
 
 def shown(value, **fields):
     made = frame(report("report_from_url.tt", {"url": "/mon/r/hosts"}, **fields), BERLIN)
-    return answer.sheet(made, "/mon/r/hosts", value, {"json": b"[1]", "text": b"x"})
+    return url_report.sheet_of_answer(made, "/mon/r/hosts", value, {"json": b"[1]", "text": b"x"})
 
 
 COLUMNS = (
