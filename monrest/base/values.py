@@ -357,6 +357,8 @@ class Capabilities:
     tables: Mapping[str, Mapping[str, str]] = field(factory=dict, eq=False)
     key: str = ""
     """A digest of kind and tables; two cores with equal keys understand the same queries."""
+    ordered: frozenset[str] = frozenset()
+    """Tables whose rows come in our default order unasked, as far as that is known."""
 
     def has(self, table: str, column: str) -> bool:
         """Whether the core's table has the column."""

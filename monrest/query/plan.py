@@ -180,10 +180,19 @@ def plan(
         table=schema.table,
         columns=columns,
         filter=wanted,
-        sort=keys or (),
+        sort=() if keys is None or _comes_so(keys, schema, capabilities) else keys,
         limit=_limit(bound) if exact and keys is not None else None,
     )
     return SitePlan(pushed=pushed, filtered=exact, sorted=keys is not None)
+
+
+def _comes_so(
+    keys: tuple[tuple[str, bool], ...], schema: TableSchema, capabilities: Capabilities
+) -> bool:
+    """Whether the core gives its rows in this order unasked."""
+    return schema.table in capabilities.ordered and keys == tuple(
+        (name, False) for name in schema.order
+    )
 
 
 def _asked(shape: Layout, table: str, capabilities: Capabilities) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ from monrest.sites.site import Site
 
 _CORE = attrgetter("capabilities")
 
+SORTED_AT_START = ("hosts", "services")
+"""Large tables whose rows stay in one order while a core runs."""
+
 
 def known_cores(sites: Sequence[Site]) -> tuple[Capabilities, ...]:
     """The different cores among the sites, as far as they have been reached."""
@@ -60,13 +63,14 @@ class Plans:
     forced: CoreFilter | None
     single: bool
     push_down: bool
-    made: dict[str, SitePlan | None] = field(factory=dict)
+    made: dict[tuple[str, frozenset[str]], SitePlan | None] = field(factory=dict)
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(factory=dict)
 
     def of(self, capabilities: Capabilities) -> SitePlan | None:
         """What a kind of core is asked; None when it has nothing of the collection."""
-        if capabilities.key not in self.made:
-            self.made[capabilities.key] = plan(
+        key = (capabilities.key, capabilities.ordered)
+        if key not in self.made:
+            self.made[key] = plan(
                 self.bound,
                 self.shape,
                 capabilities,
@@ -74,11 +78,11 @@ class Plans:
                 single=self.single,
                 push_down=self.push_down,
             )
-        return self.made[capabilities.key]
+        return self.made[key]
 
     def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
         """What a site is asked."""
-        one = self.made.get(capabilities.key) or self.of(capabilities)
+        one = self.of(capabilities)
         return None if one is None else one.pushed
 
 
@@ -181,5 +185,8 @@ async def _made(
         allowed=allowed,
         straight=straight(bound, shape),
     )
+    if schema.table in SORTED_AT_START and not bound.aggregates:
+        for site in sites:
+            site.learn_order(schema.table, schema.order)
     lasts = bound.timeless and context.request_cache.is_short(request) and not holds_date(request)
     return made, lasts

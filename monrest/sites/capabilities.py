@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from attrs import frozen
@@ -29,6 +30,8 @@ COLUMNS_QUERY = Pushed(table="columns", columns=("table", "name", "type"))
 _TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _FEW = 64
+_CHANGED = "\ud800"
+"""Surrogates and replacement characters, which stand for something else, begin here."""
 
 AskCore: TypeAlias = Callable[[Pushed], Awaitable[list[Row]]]
 
@@ -118,6 +121,16 @@ async def detect(program: Program, ask: AskCore) -> Capabilities:
     if program.several or "peer_key" in tables.get("hosts", {}):
         kind = "lmd"
     return _capabilities(program, kind, tables)
+
+
+def in_order(rows: Sequence[Row]) -> bool:
+    """Whether each of these rows of names comes after the one before, by code points.
+
+    Not if a core may have sorted by something else than it sends: characters beyond U+FFFF arrive
+    changed, and so do bytes that are no UTF-8.
+    """
+    whole = all(max(name, default="") < _CHANGED for row in rows for name in row)
+    return whole and all(before < after for before, after in pairwise(rows))
 
 
 def _kind(program: Program) -> CoreKind:

@@ -72,6 +72,9 @@ class FakeSite:
         self.asked = []
         self.obey = lambda order: None
 
+    def learn_order(self, table, order):
+        """It is asked to sort each time."""
+
     def fail(self, reason="connection refused", *, timed_out=False):
         self.problem = SiteProblem(self.id, self.name, reason, timed_out)
 

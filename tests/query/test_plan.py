@@ -5,6 +5,7 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 import pytest
+from attrs import evolve
 
 from monrest.base.values import Capabilities, Column
 from monrest.query.bind import Bound, bind
@@ -198,6 +199,24 @@ def test_masked_columns_are_not_asked_about() -> None:
 def test_limit_and_sort(params: str, sort: object, limit: int | None) -> None:
     made = planned(params)
     assert (made.pushed.sort, made.pushed.limit) == (sort, limit)
+
+
+@pytest.mark.parametrize(
+    ("params", "sort", "limit"),
+    [
+        ("limit→10", (), 10),
+        ("limit→10&sort→name", (), 10),
+        ("limit→10&sort→-name", (("name", True),), 10),
+        ("limit→10&sort→state", (("state", False), ("name", False)), 10),
+        ("state→1&offset→5&limit→3", (), 8),
+    ],
+)
+def test_a_core_whose_order_is_ours_is_not_asked_to_sort(params, sort, limit) -> None:
+    made = planned(params, evolve(NAEMON, ordered=frozenset({"hosts"})))
+    assert (made.pushed.sort, made.pushed.limit) == (sort, limit)
+    assert made.sorted
+    other = planned(params, evolve(NAEMON, ordered=frozenset({"services"})))
+    assert other.pushed.sort
 
 
 def test_a_core_that_does_not_sort_gets_no_limit() -> None:

@@ -122,6 +122,58 @@ def test_without_a_restart_the_columns_are_read_once(town):
     assert 5 <= tables.count("status") <= 7
 
 
+@pytest.mark.parametrize(
+    ("names", "ordered"),
+    [
+        ([], {"hosts"}),
+        ([["B"], ["a"], ["b"]], {"hosts"}),
+        ([["a"], ["B"]], set()),
+        ([["a"], ["a"]], set()),
+        ([["a"], ["grinning \U0001f600"]], set()),
+        ([["a"], ["broken \ufffd"]], set()),
+    ],
+)
+def test_the_order_of_a_table_is_learned(town, names, ordered):
+    script = Script([rows(*names)])
+    site = town.site(script=script)
+    before = site.capabilities
+    site.learn_order("hosts", ("name",))
+    town.clock.advance(0)
+    assert site.capabilities.ordered == ordered
+    assert site.capabilities.key == before.key
+    for _ in range(3):
+        site.learn_order("hosts", ("name",))
+    town.clock.advance(0)
+    assert [columns_of(one) for one in script.queries] == [["name"]]
+
+
+def test_the_order_of_a_restarted_core_is_learned_again(town):
+    script = Script([rows(["a"], ["b"]), rows(["b"], ["a"])])
+    site = town.site(script=script)
+    site.learn_order("hosts", ("name",))
+    town.clock.advance(0)
+    assert site.capabilities.ordered == {"hosts"}
+    script.status[2] += 60
+    town.pass_time(15)
+    assert site.capabilities.ordered == set()
+    site.learn_order("hosts", ("name",))
+    town.clock.advance(0)
+    assert len(script.queries) == 2
+    assert site.capabilities.ordered == set()
+
+
+def test_an_order_that_could_not_be_looked_at_is_looked_at_later(town):
+    script = Script([refused(452, b"not now"), rows(["a"], ["b"])])
+    site = town.site(script=script)
+    site.learn_order("hosts", ("name",))
+    town.clock.advance(0)
+    assert site.capabilities.ordered == set()
+    town.pass_time(2)
+    site.learn_order("hosts", ("name",))
+    town.clock.advance(0)
+    assert site.capabilities.ordered == {"hosts"}
+
+
 def test_a_refused_query_makes_the_columns_be_read_again(town):
     script = Script([refused(452, b"no such column")])
     site = town.site(script=script)
