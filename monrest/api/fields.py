@@ -258,12 +258,14 @@ class NameList(Field):
 
     ``item`` gives the names of one item, None for what is none. ``check`` gets the field and a
     name, and raises BadRequest. ``kind`` and ``number`` are what an error says for what is no list
-    of names, and for a list that is too long.
+    of names, and for a list that is too long. ``longest`` are the characters of a name, if they
+    are bound.
     """
 
     type: ParameterType = "list"
 
     most: int
+    longest: int = 0
     item: Callable[[Any], Iterable[str] | None] = comma_names
     check: Callable[[str, str], object] = lambda *_: None
     ordered: bool = False
@@ -281,6 +283,8 @@ class NameList(Field):
             if names is None:
                 raise self.wrong(at, self.kind)
             for name in filter(None, names):
+                if 0 < self.longest < len(name):
+                    raise self.wrong(at, f"names of at most {self.longest} characters")
                 self.check(f"{at.where}{self.name}", name)
                 found.append(name)
                 if len(found) > self.most:
@@ -289,8 +293,9 @@ class NameList(Field):
 
     @property
     def limit(self) -> str:
-        """The number of names."""
-        return f"{self.most} names"
+        """The number of names, and their length."""
+        length = f" of {self.longest} characters" if self.longest else ""
+        return f"{self.most} names{length}"
 
 
 @frozen(kw_only=True)

@@ -369,7 +369,7 @@ def _state_type(value: Any) -> StateType:
 def _listed(valid: Callable[[str], object]) -> Callable[[Any], tuple[str, ...] | None]:
     def item(value: Any) -> tuple[str, ...] | None:
         text = value.strip() if isinstance(value, str) else ""
-        return (text,) if text and len(text) <= _LONGEST_ITEM and valid(text) else None
+        return (text,) if text and valid(text) else None
 
     return item
 
@@ -401,15 +401,17 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
     return tuple(nodes.values())
 
 
-_LONGEST_ITEM = 1000
 _NAME = _Text("name", "name, also of its host in the core")
 _Names = partial(
     NameList,
     most=1000,
+    longest=1000,
     item=_listed(lambda text: not UNPRINTABLE.search(text)),
     number="a list of at most {most} names",
 )
-_FILTERS = _Names("filter", "list of filters for all nodes", item=_listed(_FILTER.match))
+_FILTERS = _Names(
+    "filter", "list of filters for all nodes", longest=100, item=_listed(_FILTER.match)
+)
 
 NODES = Ruled(
     "nodes",

@@ -24,6 +24,8 @@ from monrest.commands.asked import (
     target_of,
 )
 from monrest.commands.bulk import MOST_COMMANDS, bulk
+from monrest.commands.fill import LONGEST_ARGUMENTS
+from monrest.commands.orders import LONGEST_NAME
 from monrest.commands.submit import submit_one
 from monrest.livestatus.command import Target
 from monrest.objectconfig.site_commands import FORCE
@@ -41,19 +43,28 @@ MANNER_PARAMETERS = (
 """What every path of commands takes beside the arguments of the command."""
 
 COMMAND_PARAMETERS = (
-    Parameter(name="<argument>", description="arguments of the command, see its line below"),
+    Parameter(
+        name="<argument>",
+        description="arguments of the command, see its line below",
+        limit=f"{LONGEST_ARGUMENTS} bytes together",
+    ),
     *MANNER_PARAMETERS,
 )
 """What every path takes that names a command."""
 
+
+def _named(name: str, description: str) -> Parameter:
+    return Parameter(name=name, description=description, limit=f"{LONGEST_NAME} characters")
+
+
 _OBJECT_PARAMETERS = (
     Parameter(name="cmd", description="name of the command", required=True),
-    Parameter(name="host", description="host, also that of a service"),
-    Parameter(name="service", description="service, together with its host"),
-    Parameter(name="hostgroup", description="host group"),
-    Parameter(name="servicegroup", description="service group"),
-    Parameter(name="contact", description="contact"),
-    Parameter(name="contactgroup", description="contact group"),
+    _named("host", "host, also that of a service"),
+    _named("service", "service, together with its host"),
+    _named("hostgroup", "host group"),
+    _named("servicegroup", "service group"),
+    _named("contact", "contact"),
+    _named("contactgroup", "contact group"),
 )
 
 COLUMNS = (

@@ -17,7 +17,7 @@ from monrest.commands.arguments import may_hold_semicolons
 from monrest.livestatus.catalogue import Command, CommandKind, singular
 from monrest.livestatus.command import CoreCommand, Last, Target
 
-LONGEST = 30_000
+LONGEST_ARGUMENTS = 30_000
 """Bytes of all fields together: a core reads lines of 65,536, and backslashes may be doubled."""
 
 _OPTIONAL = re.compile(r"\[(\|)\{(\w+)\}\]")
@@ -112,9 +112,10 @@ def _comment(command: Command, target: Target, arguments: Mapping[str, str]) -> 
 
 def _checked(found: tuple[CoreCommand, ...]) -> tuple[CoreCommand, ...]:
     for order in found:
-        if sum(len(text.encode()) for text in order.fields) > LONGEST:
+        if sum(len(text.encode()) for text in order.fields) > LONGEST_ARGUMENTS:
             raise BadRequest(
-                "command too long", f"{order.name}: expected at most {LONGEST} bytes of arguments"
+                "command too long",
+                f"{order.name}: expected at most {LONGEST_ARGUMENTS} bytes of arguments",
             )
     return found
 

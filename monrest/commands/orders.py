@@ -46,7 +46,8 @@ _UNKNOWN = {
 }
 """The permission that decides who hears that there is no such command."""
 
-_LONGEST_NAME = 4096
+LONGEST_NAME = 4096
+"""Characters of the name of an object."""
 
 
 @define(eq=False, kw_only=True)
@@ -131,7 +132,7 @@ class Preparation:
     ) -> Generator[None]:
         for one in asked:
             yield
-            if (wrong := _malformed(one.target)) is not None:
+            if (wrong := malformed(one.target)) is not None:
                 self.problems[one.index] = wrong
                 continue
             verdict = grant(self.identity, _permission(one), one.target.name, may_submit=allowed)
@@ -349,15 +350,16 @@ def _permission(one: AskedCommand) -> str:
     return command.permission if command is not None else _UNKNOWN[one.target.kind]
 
 
-def _malformed(target: Target) -> BadRequest | None:
+def malformed(target: Target) -> BadRequest | None:
+    """Say what keeps a target from being one."""
     try:
         check_target(target)
     except BadRequest as error:
         return error
-    if max(len(target.name), len(target.service)) > _LONGEST_NAME:
+    if max(len(target.name), len(target.service)) > LONGEST_NAME:
         return BadRequest(
             "invalid name",
-            f"{singular(target.kind)}: expected at most {_LONGEST_NAME} characters",
+            f"{singular(target.kind)}: expected at most {LONGEST_NAME} characters",
         )
     return None
 

@@ -30,7 +30,6 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
 _LINE_END = re.compile(r"\r\n|[\r\n\t]")
 _MINUTE = 60
 _MOST_PAIRS = 10_000
-_LONGEST_NAME = 4096
 _LONGEST_COMMENT = 4096
 
 
@@ -99,10 +98,6 @@ def _name(item: Any) -> tuple[str, ...] | None:
 
 
 def _check_name(kind: str, name: str) -> None:
-    if len(name) > _LONGEST_NAME:
-        raise BadRequest(
-            f"invalid {kind}", f"{kind}: expected names of at most {_LONGEST_NAME} characters"
-        )
     texts.check(kind, name)
     texts.no_semicolon(kind, name)
 
@@ -122,6 +117,7 @@ def _comment(value: Any) -> str:
 _Names = partial(
     NameList,
     most=1000,
+    longest=4096,
     item=_name,
     check=_check_name,
     ordered=True,

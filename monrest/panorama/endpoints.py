@@ -55,8 +55,8 @@ _PARAMETERS = (
               "group `*` being everybody"),
     Parameter(name="panlet_<nr>", description="a panel: an object whose `xdata` has `cls`, "
               "`general`, `appearance`, `label`, `layout`, `link`, `popup`, `map`"),
-    Parameter(name="user", description="owner, if an administrator asks"),
-    Parameter(name="file_version", description="1 for records of an older form", type="integer"),
+    records.USER,
+    records.VERSION,
 )  # fmt: skip
 
 

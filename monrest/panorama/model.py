@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from monrest.api.fields import NUL, Text
+from monrest.api.fields import NUL, Number, Text
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.store.storable import require_storable
@@ -47,7 +47,16 @@ _LEVELS = ("read-only", "read-write")
 _STATE_TYPES = ("soft", "hard")
 _TEXTS = ("title", "background", "defaulticonset")
 _LONGEST = 4_194_304
-_LONGEST_TEXT = 10_000
+_short_text = partial(free_text, longest=10_000, title="invalid dashboard")
+USER = _short_text("user", "owner, if an administrator asks")
+VERSION = Number(
+    "file_version",
+    "1 for records of an older form",
+    least=1,
+    most=FILE_VERSION,
+    default=FILE_VERSION,
+    expected="1 or 2",
+)
 _MOST_NAMES = 1000
 
 
@@ -138,12 +147,10 @@ def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
     """
     require_storable(given, _LONGEST)
     fields: dict[str, Any] = deepcopy(dict(given))
-    version = fields.pop("file_version", None)
-    if version not in (None, 1, FILE_VERSION, "1", str(FILE_VERSION)):
-        raise BadRequest("invalid file_version", "file_version: expected 1 or 2")
+    version = VERSION.read(fields.pop(VERSION.name, None))
     public = fields.pop("public", None)
     record: dict[str, Any] = {
-        "user": _text("user", fields.pop("user", None) or user),
+        "user": USER.read(fields.pop("user", None) or user),
         "tab": _settings(fields.pop("tab", None), public=public),
     }
     for key, value in fields.items():
@@ -157,7 +164,7 @@ def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
         name = f"panlet_{int(match[1])}"
         if name in record:
             raise BadRequest("invalid dashboard", f"{name}: expected only one of this number")
-        record[name] = _panel(key, value, old=version in (1, "1"))
+        record[name] = _panel(key, value, old=version < FILE_VERSION)
     return record
 
 
@@ -255,7 +262,7 @@ def _panel(name: str, value: Any, *, old: bool) -> dict[str, Any]:
 
 
 def _text(name: str, value: Any) -> str:
-    return free_text(name, "", longest=_LONGEST_TEXT, title="invalid dashboard").read(value)
+    return _short_text(name, "").read(value)
 
 
 def parted(record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

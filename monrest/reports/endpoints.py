@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from attrs import frozen
 
 from monrest.api.endpoint import Context, Parameter
-from monrest.api.fields import named_sites, selected_sites
+from monrest.api.fields import Text, named_sites, selected_sites
 from monrest.api.records import Records, Save, first_number, number_of
-from monrest.base.errors import BadRequest, Conflict, Forbidden
+from monrest.base.errors import Conflict, Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Column, Identity, RestRequest
 from monrest.reports import store as statements
 from monrest.reports.model import FIELDS, Report, checked, shown_permissions
@@ -39,6 +39,14 @@ COLUMNS = (
     Column("template", "string", "", "file name of the template"),
     Column("to", "string", "", "mail addresses that get it"),
     Column("user", "string", "", "owner, with whose rights it is made"),
+)
+_USER = Text(
+    "user",
+    "owner; only administrators name another one",
+    longest=300,
+    numbers=(),
+    stripped=False,
+    expected=("the name of a user",) * 3,
 )
 _HIDDEN = frozenset({"failed_backends", "var", "long_error"})
 
@@ -72,11 +80,9 @@ def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
 
 def _owner(request: RestRequest, fields: Mapping[str, Any], present: str) -> str:
     """Whose a report is to be; Forbidden for who gives it to somebody else without being admin."""
-    wanted = fields.get("user")
-    if wanted is None or wanted in ("", present):
+    wanted = _USER.read(fields.get(_USER.name))
+    if wanted in ("", present):
         return present
-    if not isinstance(wanted, str) or not wanted.isprintable() or len(wanted) > len(wanted[:300]):
-        raise BadRequest("invalid user", "user: expected the name of a user")
     if not request.identity.may(ADMIN):
         raise Forbidden("permission denied", "user: only administrators name another owner")
     return wanted
@@ -105,7 +111,7 @@ class ReportRecords(Records[AccessibleReport]):
             description=f"{', '.join(sorted(TEMPLATES))}, or one of the folder `reports.templates`",
         ),
         Parameter(name="backends", description="sites, default: all of them"),
-        Parameter(name="user", description="owner; only administrators name another one"),
+        _USER,
     )
     create_parameters = (Parameter(name="nr", description="first number", type="integer"),)
     made = Column("id", "number", "", "number of the new report")

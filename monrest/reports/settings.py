@@ -8,19 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
+from functools import partial
 from math import floor, isfinite
 from typing import Any, Literal, TypeVar
 
 import re2
 from attrs import define, frozen
 
+from monrest.api.fields import Choice, Flag, NameList, Text
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.availability.periods import Span, UnknownPeriodError, named
 from monrest.base.errors import BadRequest
-from monrest.base.truth import EXPECTED, truth
 from monrest.base.values import Parameters
 from monrest.query.model import Condition, FilterTree, Group, Operator
 from monrest.query.q import parse_q
+from monrest.query.scan import UNPRINTABLE
 from monrest.query.target import PathTarget, parameters, target
 from monrest.query.times import parse_time
 from monrest.reports.templates import LANGUAGES, ReportTemplate
@@ -207,8 +209,16 @@ _SERVICE_NAMES = ("description", "servicedisplayname", "servicecustom")
 _ASSUMED_HOST = (0, -1, 3, 4, 5)
 _ASSUMED_SERVICE = (0, -1, 6, 7, 8, 9)
 _CUSTOM = re.compile(r"_?[A-Za-z0-9_-]{1,100}")
-_LONGEST = 4096
-_MOST = 1000
+_Text = partial(
+    Text,
+    longest=4096,
+    refused=UNPRINTABLE,
+    expected=(
+        "a text",
+        *("at most {longest} characters, none of them control characters",) * 2,
+    ),
+)
+_Names = partial(NameList, most=1000, number="at most {most} of them")
 _LAST_SECOND = 253_402_300_799
 
 
@@ -355,24 +365,11 @@ class _Params:
 
     def text(self, name: str) -> str:
         """A short text without control characters."""
-        value = self.given.get(name)
-        if value is None:
-            return ""
-        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise _wrong(name, "a text")
-        text = str(value).strip()
-        if len(text) > _LONGEST or any(ord(one) < ord(" ") or one == "\x7f" for one in text):
-            raise _wrong(name, f"at most {_LONGEST} characters, none of them control characters")
-        if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
-            raise _wrong(name, "characters of Unicode")
-        return text
+        return _Text(f"params.{name}", "").read(self.given.get(name))
 
     def choice(self, name: str, known: tuple[str, ...], default: str) -> str:
         """One of some words."""
-        text = self.text(name) or default
-        if text not in known:
-            raise _wrong(name, f"one of {', '.join(known)}")
-        return text
+        return Choice(f"params.{name}", "", known, default=default).read(self.given.get(name))
 
     def names(self, name: str, *, needed: bool) -> tuple[str, ...]:
         """A list of names, or a text with commas."""
@@ -382,14 +379,9 @@ class _Params:
         return found
 
     def _list(self, name: str) -> tuple[str, ...]:
-        value = self.given.get(name)
-        if value is None:
-            return ()
-        items = value if isinstance(value, list) else self.text(name).split(",")
-        if len(items) > _MOST:
-            raise _wrong(name, f"at most {_MOST} of them")
-        texts = [_Params({name: item}).text(name) for item in items]
-        return tuple(dict.fromkeys(text for text in texts if text))
+        value, text = self.given.get(name), _Text(f"params.{name}", "")
+        items = value if isinstance(value, list) else text.read(value)
+        return tuple(_Names(text.name, "", item=lambda one: (text.read(one),)).read(items))
 
     def several(self, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
         """Some of the known words."""
@@ -440,12 +432,8 @@ class _Params:
     def flag(self, name: str, *, default: bool) -> bool:
         """Yes or no."""
         value = self.given.get(name)
-        if value is None or not str(value).strip():
-            return default
-        found = truth(value)
-        if found is None:
-            raise _wrong(name, EXPECTED)
-        return found
+        given = None if value is None or not str(value).strip() else value
+        return bool(Flag(f"params.{name}", "", default=int(default)).read(given))
 
     def bound(self, name: str) -> str:
         """One end of a custom time."""

@@ -25,8 +25,13 @@ from monrest.api.fields import (
     Text,
 )
 from monrest.base.errors import BadRequest
+from monrest.commands.fill import orders
+from monrest.commands.orders import malformed
 from monrest.daemon.families import ENDPOINTS
 from monrest.daemon.reference import reference
+from monrest.livestatus.catalogue import find
+from monrest.livestatus.command import Target
+from monrest.objectconfig.attributes import canonical
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.regex import compile_pattern
@@ -97,7 +102,11 @@ def bounds(one):
             return ["9".zfill(most)], ["9".zfill(most + 1)]
         case NameList():
             names = MADE.get(one.name, names_of)(one.most + 1)
-            return [names[1:], ",".join(names[1:])], [names, ",".join(names)]
+            within, beyond = [names[1:], ",".join(names[1:])], [names, ",".join(names)]
+            if one.longest:
+                within.append(["x" * one.longest])
+                beyond.append(["x" * (one.longest + 1)])
+            return within, beyond
         case Choice():
             return list(one.words), [f"{one.words[0]}x", 1]
         case Ruled():
@@ -119,7 +128,7 @@ def test_fields(one):
         assert caught.value.description.startswith(f"{where}{one.name}: ")
 
 
-# -------------------------------------------------------------------- queries
+# -------------------------------------------------------------------- what is no field
 
 
 def functions(number):
@@ -148,20 +157,34 @@ QUERIES = {
 """Parameters of a query with as much in them as is asked for."""
 
 
+OBJECTS = {
+    "host": "hosts",
+    "hostgroup": "hostgroups",
+    "servicegroup": "servicegroups",
+    "contact": "contacts",
+    "contactgroup": "contactgroups",
+}
+
+
 def read(name, what, number):
-    if what == "patterns of bytes":
-        compile_pattern("x" * number, ignore_case=True, parameter=f"{name}:")
+    if name in OBJECTS or name == "service":
+        service = "x" * number if name == "service" else ""
+        target = Target(OBJECTS.get(name, "services"), "h" if service else "x" * number, service)
+        if error := malformed(target):
+            raise error
+    elif name == "<argument>":
+        orders(find("sites", "log"), Target("sites"), {"log": "x" * number})
+    elif name == "<attribute>":
+        canonical("host", "x" * number)
+    elif what == "patterns of bytes":
+        compile_pattern("x" * number, ignore_case=True, parameter="c")
     else:
         parse_query(tuple(QUERIES[name, what](number)))
 
 
 def of_queries():
     for one in TAKEN:
-        if (
-            isinstance(one, Parameter)
-            and one.limit
-            and not one.name.startswith((":", "<attribute"))
-        ):
+        if isinstance(one, Parameter) and one.limit and one.name != ":FILE":
             for part in one.limit.split(", "):
                 number = re.search("[0-9]+", part)[0]
                 yield one.name, " ".join(part.replace(number, "").split()), int(number)
@@ -172,8 +195,8 @@ def test_queries(name, what, number):
     read(name, what, number)
     with pytest.raises(BadRequest) as caught:
         read(name, what, number + 1)
-    named = "c" if name == "<column>[<op>]" else name
-    assert caught.value.description.startswith(named) or what == "patterns of bytes"
+    named = {"<column>[<op>]": "c", "<attribute>": "x", "<argument>": "LOG: "}.get(name, name)
+    assert caught.value.description.startswith(named)
 
 
 # -------------------------------------------------------------------- the page

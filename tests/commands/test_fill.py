@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.commands.arguments import Defaults, parse
-from monrest.commands.fill import LONGEST, Removal, orders, removal
+from monrest.commands.fill import LONGEST_ARGUMENTS, Removal, orders, removal
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, find
 from monrest.livestatus.command import CoreCommand, Target
@@ -122,11 +122,11 @@ def test_names_are_not_changed():
 
 def test_commands_have_a_longest_length():
     command = find("sites", "log")
-    orders(command, Target("sites"), {"log": "x" * LONGEST})
+    orders(command, Target("sites"), {"log": "x" * LONGEST_ARGUMENTS})
     with pytest.raises(BadRequest, match="too long"):
-        orders(command, Target("sites"), {"log": "x" * (LONGEST + 1)})
+        orders(command, Target("sites"), {"log": "x" * (LONGEST_ARGUMENTS + 1)})
     with pytest.raises(BadRequest, match="too long"):
-        orders(command, Target("sites"), {"log": "ü" * (LONGEST // 2 + 1)})
+        orders(command, Target("sites"), {"log": "ü" * (LONGEST_ARGUMENTS // 2 + 1)})
 
 
 # ---------------------------------------------------------------- any text at all
