@@ -27,10 +27,9 @@ from monrest.bp.store import DefinitionCheck, StoredProcess
 from monrest.config import BpConfig, ConfigTool
 from monrest.objectconfig import site_commands
 from monrest.objectconfig.document import Block, UnwritableError
-from monrest.objectconfig.save import SaveRoom, Writable, Write, lock, write
+from monrest.objectconfig.save import SaveRoom, Writable, Write, digest, lock, write
 from monrest.objectconfig.site_commands import Commands, environment, reload
 from monrest.objectconfig.site_files import setting
-from monrest.objectconfig.targets import digest
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import grp
+import hashlib
 import os
+import pwd
 import secrets
 import shutil
 import stat
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -28,16 +31,210 @@ import orjson
 from attrs import evolve, frozen
 from twisted.logger import Logger
 
-from monrest.base.clock import WallClock
-from monrest.base.concurrency import Threads, pause
+from monrest.base.concurrency import pause
 from monrest.base.errors import Conflict, Forbidden, RestError, Unavailable
-from monrest.objectconfig import store, targets
-from monrest.objectconfig.site_commands import Hooks
-from monrest.objectconfig.site_files import readonly_file
-from monrest.objectconfig.stage import Disk, PersonalView
-from monrest.objectconfig.store import StagedFile, WrittenFile, packed, packed_marks
-from monrest.objectconfig.targets import TargetFile, digest, locate, obstacle, opened
-from monrest.store.database import Database
+
+# -------------------------------------------------------------------- where may be written
+
+# Inside the configured folders, whatever links and names try. A path is resolved once; after that
+# its folder is opened component by component without following links, and everything happens
+# relative to that open folder.
+
+_COMPONENT = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@frozen(kw_only=True)
+class TargetFile:
+    """A file to write: ``path`` as people know it, and where it is without any links."""
+
+    path: str
+    folder: str
+    name: str
+
+
+def locate(path: str, folders: Iterable[str], files: Collection[str]) -> TargetFile:
+    """Find the real place of ``path``; Forbidden when that is not for us to write.
+
+    It is when it lies below one of ``folders`` or is one of ``files``. Those may be configured
+    by links; nothing below them is followed.
+    """
+    if not path.startswith("/") or "\0" in path or os.path.normpath(path) != path:
+        raise Forbidden("cannot write file", f"expected an absolute path without .., not {path!r}")
+    for folder in folders:
+        within = f"{folder.rstrip('/')}/"
+        if path.startswith(within):
+            real = Path(os.path.realpath(folder), path[len(within) :])
+            return TargetFile(path=path, folder=str(real.parent), name=real.name)
+    if path in files:
+        named = Path(path)
+        return TargetFile(path=path, folder=os.path.realpath(named.parent), name=named.name)
+    raise Forbidden(
+        "cannot write file", f"{path} is not inside the folders of the object configuration"
+    )
+
+
+@contextmanager
+def opened(folder: str) -> Iterator[int]:
+    """Open a folder whose path has no links; OSError when it is not there or has one."""
+    handle = os.open("/", _COMPONENT)
+    try:
+        parts = Path(folder).parts[1:]
+        for index, part in enumerate(parts):
+            mode = _FOLDER if index == len(parts) - 1 else _COMPONENT
+            handle, before = os.open(part, mode, dir_fd=handle), handle
+            os.close(before)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def missing_folders(folder: str) -> list[str]:
+    """Give the folders to make for ``folder``, outermost first."""
+    missing: list[str] = []
+    path = Path(folder)
+    while not os.path.lexists(path):
+        missing.append(str(path))
+        path = path.parent
+    return missing[::-1]
+
+
+def read_file(handle: int, name: str) -> tuple[bytes, os.stat_result] | None:
+    """Read a file in an open folder, with its state; None when there is none.
+
+    Forbidden for anything but a regular file.
+    """
+    try:
+        file = os.open(name, _FILE, dir_fd=handle)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Forbidden("cannot write file", f"{name} is a symbolic link") from None
+        raise
+    with os.fdopen(file, "rb") as stream:
+        state = os.fstat(stream.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise Forbidden("cannot write file", f"{name} is not a regular file")
+        return stream.read(), state
+
+
+def digest(data: bytes | None) -> str | None:
+    """Give the SHA-256 of a content in hexadecimal digits; None stays None."""
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def obstacle(target: TargetFile) -> str:
+    """Say why a file cannot be written, or nothing. Nothing is changed."""
+    missing = missing_folders(target.folder)
+    place = str(Path(missing[0]).parent) if missing else target.folder
+    try:
+        with opened(place) as handle:
+            if not _may(os.W_OK | os.X_OK, ".", handle):
+                return f"folder {place} is not writable"
+            if not missing:
+                return _file_obstacle(target, handle)
+    except OSError as error:
+        return f"folder {place}: {_reason(error)}"
+    return ""
+
+
+def _file_obstacle(target: TargetFile, handle: int) -> str:
+    try:
+        state = os.stat(target.name, dir_fd=handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return ""
+    if stat.S_ISLNK(state.st_mode):
+        return f"{target.path} is a symbolic link"
+    if not stat.S_ISREG(state.st_mode):
+        return f"{target.path} is not a regular file"
+    if not _may(os.W_OK, target.name, handle):
+        return f"{target.path} is not writable"
+    folder = os.fstat(handle)
+    owners = (state.st_uid, folder.st_uid)
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in owners and not _able(_FOWNER):
+        return f"{target.path} belongs to another user, in a folder where only that one replaces it"
+    return lost_reader(target.path, state, *_kept(state, folder))
+
+
+# -------------------------------------------------------------------- owner and group
+
+_CHOWN = 0
+_FOWNER = 3
+"""Numbers of capabilities of Linux."""
+
+
+def lost_reader(path: str, state: os.stat_result, uid: int, gid: int) -> str:
+    """Say who could read a file and cannot when it belongs to ``uid`` and ``gid``, or nothing.
+
+    ``state`` is that of the file as it is; its mode is kept. A core that cannot read one of its
+    files does not start again.
+    """
+    mode = state.st_mode
+    if mode & stat.S_IROTH:
+        return ""
+    if gid != state.st_gid and mode & stat.S_IRGRP:
+        return f"{path}: group {group_name(state.st_gid)} cannot be kept, and could not read it"
+    if uid != state.st_uid and state.st_uid and mode & stat.S_IRUSR:
+        name = user_name(state.st_uid)
+        if not mode & stat.S_IRGRP or gid not in _groups_of(state.st_uid):
+            return f"{path}: owner {name} cannot be kept, and could not read it"
+    return ""
+
+
+def _kept(state: os.stat_result, folder: os.stat_result) -> tuple[int, int]:
+    """The owner and group that a new file can have in a folder in the place of an old one."""
+    if _able(_CHOWN):
+        return state.st_uid, state.st_gid
+    given = folder.st_gid if folder.st_mode & stat.S_ISGID else os.getegid()
+    mine = (given, os.getegid(), *os.getgroups())
+    return os.geteuid(), state.st_gid if state.st_gid in mine else given
+
+
+def _able(capability: int) -> bool:
+    try:
+        lines = Path("/proc/self/status").read_bytes().splitlines()
+        effective = next(line for line in lines if line.startswith(b"CapEff:"))
+        return bool(int(effective.split()[1], 16) >> capability & 1)
+    except (OSError, StopIteration, ValueError):
+        return os.geteuid() == 0
+
+
+def _groups_of(uid: int) -> Collection[int]:
+    try:
+        user = pwd.getpwuid(uid)
+    except KeyError:
+        return ()
+    return os.getgrouplist(user.pw_name, user.pw_gid)
+
+
+def user_name(uid: int) -> str:
+    """Give the name of a user, or the number without one."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def group_name(gid: int) -> str:
+    """Give the name of a group, or the number without one."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def _may(mode: int, name: str, handle: int) -> bool:
+    return os.access(name, mode, dir_fd=handle, effective_ids=True)
+
+
+def _reason(error: OSError) -> str:
+    # Opened without following, a link to a folder is no folder.
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "a symbolic link or a file is in the way"
+    return error.strerror or str(error)
+
 
 # -------------------------------------------------------------------- the journal
 
@@ -146,6 +343,27 @@ class SaveRunningError(Conflict):
 
     def __init__(self) -> None:
         super().__init__("another save is going on", "try again when it has ended")
+
+
+_PATIENCE = 30.0
+_AGAIN = 0.1
+
+
+async def lock(reactor: Any, stack: ExitStack, room: SaveRoom, shared: Sequence[str]) -> None:
+    """Take the locks of other processes too; they have no queue, so ask again and again.
+
+    ``stack`` gives them back. Raises SaveRunningError after half a minute.
+    """
+    end = reactor.seconds() + _PATIENCE
+    while True:
+        try:
+            stack.enter_context(room.locked(shared))
+        except SaveRunningError:
+            if reactor.seconds() + _AGAIN > end:
+                raise
+            await pause(reactor, _AGAIN)
+        else:
+            return
 
 
 def put(path: Path, data: bytes) -> None:
@@ -275,7 +493,7 @@ def check(writes: Iterable[Write], allowed: Writable) -> list[TargetFile]:
 def _present(target: TargetFile) -> tuple[bytes, os.stat_result] | None:
     try:
         with opened(target.folder) as handle:
-            return targets.read(handle, target.name)
+            return read_file(handle, target.name)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -300,7 +518,7 @@ def _journal(writes: Sequence[Write], found: Sequence[TargetFile], configured: s
         folder
         for entry in entries
         if entry.new is not None
-        for folder in targets.missing_folders(entry.folder)
+        for folder in missing_folders(entry.folder)
     )
     return Journal(
         state="prepare", backup=f"backup-{token}", entries=tuple(entries), made=tuple(made)
@@ -366,13 +584,13 @@ def _like(handle: int, entry: JournalEntry, state: os.stat_result, file: int) ->
             break
     os.fchmod(file, stat.S_IMODE(state.st_mode))
     own = os.fstat(file)
-    if reason := targets.lost_reader(entry.path, state, own.st_uid, own.st_gid):
+    if reason := lost_reader(entry.path, state, own.st_uid, own.st_gid):
         raise Forbidden("cannot write file", reason)
     warnings = [
         f"{entry.path}: {what} {name(was)} cannot be kept, it is {name(now)} now"
         for what, name, was, now in (
-            ("owner", targets.user_name, state.st_uid, own.st_uid),
-            ("group", targets.group_name, state.st_gid, own.st_gid),
+            ("owner", user_name, state.st_uid, own.st_uid),
+            ("group", group_name, state.st_gid, own.st_gid),
         )
         if was != now
     ]
@@ -447,7 +665,7 @@ def finish(room: SaveRoom, journal: Journal) -> tuple[str, ...]:
 def _replace(handle: int, entry: JournalEntry) -> bool:
     """Put one file in its place; False when what is there now is neither the old nor the new."""
     try:
-        present = targets.read(handle, entry.name)
+        present = read_file(handle, entry.name)
     except Forbidden:
         return False
     current = digest(present and present[0])
@@ -512,10 +730,7 @@ def meaning(error: OSError) -> RestError:
     return Unavailable("cannot save", reason)
 
 
-# -------------------------------------------------------------------- a save with its hooks
-
-_PATIENCE = 30.0
-_AGAIN = 0.1
+# -------------------------------------------------------------------- what a save did
 
 
 @frozen(kw_only=True)
@@ -538,144 +753,3 @@ class Saved:
     files: tuple[SavedFile, ...] = ()
     problem: str = ""
     warnings: tuple[str, ...] = ()
-
-
-async def save(
-    *,
-    reactor: Any,
-    wall: WallClock,
-    database: Database,
-    threads: Threads,
-    disk: Disk,
-    var_dir: Path,
-    user: str,
-    hooks: Hooks,
-    look: Callable[[], Awaitable[PersonalView]],
-) -> Saved:
-    """Save what ``look`` shows. Without any change nothing is done, and no hook is run.
-
-    ``look`` gives a view whose merges with the disk are stored: the saved text must be found in
-    the stash, whoever looks for it after a kill or with another database connection.
-
-    Saves of a site wait for each other, half a minute at most; then SaveRunningError. Further
-    errors as of ``write``.
-    """
-    async with disk.saving:
-        room = await threads.run(lambda: SaveRoom.of(var_dir, disk.site))
-        with ExitStack() as stack:
-            tool = disk.tool
-            shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
-            await lock(reactor, stack, room, shared)
-            # What an interrupted save has left over is completed before anybody looks at it.
-            async with disk.lock:
-                await threads.run(lambda: recover(room))
-            view = await look()
-            if not view.staged:
-                return Saved()
-            _check(view)
-            root = view.disk.files.root
-            work = _Writing.of(view)
-            # The command before saving is for saves that take place.
-            await threads.run(lambda: check(work.writes, work.allowed))
-            before = await hooks.run(reactor, "pre", root)
-            if before.failed:
-                return Saved(problem=f"the command before saving failed: {before.output}")
-            note = {"time": int(wall.now()), "user": user}
-            saved = await _write(database, threads, room, disk, work, note)
-            after = await hooks.run(reactor, "post", root)
-            problem = f"the command after saving failed: {after.output}" if after.failed else ""
-            return evolve(saved, problem=problem)
-
-
-async def lock(reactor: Any, stack: ExitStack, room: SaveRoom, shared: Sequence[str]) -> None:
-    """Take the locks of other processes too; they have no queue, so ask again and again.
-
-    ``stack`` gives them back. Raises SaveRunningError after half a minute.
-    """
-    end = reactor.seconds() + _PATIENCE
-    while True:
-        try:
-            stack.enter_context(room.locked(shared))
-        except SaveRunningError:
-            if reactor.seconds() + _AGAIN > end:
-                raise
-            await pause(reactor, _AGAIN)
-        else:
-            return
-
-
-def _check(view: PersonalView) -> None:
-    """Look for what the stash alone tells: conflicts, and files that became read-only since."""
-    if view.conflicts:
-        raise ChangedOnDiskError(view.conflicts)
-    for path in view.staged:
-        on_disk = view.disk.loaded.get(path)
-        if view.disk.files.is_readonly(path) or (on_disk is not None and on_disk.readonly):
-            raise readonly_file(path)
-
-
-@frozen
-class _Writing:
-    """The staged files of a view and what is to be written for them."""
-
-    staged: tuple[StagedFile, ...]
-    writes: tuple[Write, ...]
-    allowed: Writable
-
-    @classmethod
-    def of(cls, view: PersonalView) -> _Writing:
-        staged = tuple(view.staged[path] for path in sorted(view.staged))
-        files = view.disk.files
-        return cls(
-            staged,
-            tuple(
-                Write(path=file.path, base_hash=file.base_hash, content=file.content)
-                for file in staged
-            ),
-            Writable(
-                folders=files.folders,
-                files=frozenset(found.path for found in files.files if not found.readonly),
-            ),
-        )
-
-
-async def _write(
-    database: Database,
-    threads: Threads,
-    room: SaveRoom,
-    disk: Disk,
-    work: _Writing,
-    note: dict[str, object],
-) -> Saved:
-    staged, user = work.staged, str(note["user"])
-    marks = {
-        (file.path, file.content_hash): file.marks
-        for file in staged
-        if file.content_hash is not None
-    }
-
-    def prepared() -> tuple[dict[str, tuple[str, bytes]], list[WrittenFile]]:
-        ids = {path: (sha256, packed_marks(found)) for (path, sha256), found in marks.items()}
-        return ids, [
-            WrittenFile(
-                path=file.path,
-                base_hash=file.base_hash,
-                content_hash=file.content_hash,
-                content=packed(file.content),
-            )
-            for file in staged
-        ]
-
-    ids, written = await threads.run(prepared)
-    disk.keep(marks)
-    # Before the files: whoever reads them must find the ids, and without them they mean nothing.
-    await database.change(store.keep_ids(disk.site, ids))
-    async with disk.lock:
-        warnings = await threads.run(lambda: write(room, work.writes, work.allowed, note=note))
-    try:
-        await database.change(store.saved(disk.site, user, written))
-    except Unavailable as error:
-        # The files are written. What disk and stash agree on is staged no more when next seen.
-        log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))
-    files = tuple(SavedFile(path=file.path, action=file.action) for file in staged)
-    return Saved(files=files, warnings=warnings)

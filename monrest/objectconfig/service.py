@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, DeferredLock
 from twisted.logger import Logger
@@ -25,13 +25,32 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import Unavailable
 from monrest.config import ConfigTool
-from monrest.objectconfig import store
+from monrest.objectconfig import save, store
 from monrest.objectconfig.diff import unified
 from monrest.objectconfig.edit import Editor
-from monrest.objectconfig.save import Saved, meaning, recover_all, save
+from monrest.objectconfig.save import (
+    ChangedOnDiskError,
+    Saved,
+    SavedFile,
+    SaveRoom,
+    Writable,
+    Write,
+    meaning,
+    recover_all,
+)
 from monrest.objectconfig.site_commands import Hooks
+from monrest.objectconfig.site_files import readonly_file
 from monrest.objectconfig.stage import Disk, PersonalView, edited, view_of
-from monrest.objectconfig.store import StagedBy, Stash, StashChange, StashOvertakenError
+from monrest.objectconfig.store import (
+    StagedBy,
+    StagedFile,
+    Stash,
+    StashChange,
+    StashOvertakenError,
+    WrittenFile,
+    packed,
+    packed_marks,
+)
 from monrest.store.database import Database
 
 T = TypeVar("T")
@@ -265,24 +284,84 @@ class Staging(Service):
         raise _overtaken()
 
     async def _save(self, site: ConfigSite, user: str, hooks: Hooks) -> Saved:
-        async def look() -> PersonalView:
-            view, _ = await self._change(site, user, ())
-            return view
+        """Save what is staged. Without any change nothing is done, and no hook is run.
 
+        Saves of a site wait for each other, half a minute at most; then SaveRunningError.
+        """
+        disk = self._disk(site)
         try:
-            return await save(
-                reactor=self.reactor,
-                wall=self.wall,
-                database=self.database,
-                threads=self.threads,
-                disk=self._disk(site),
-                var_dir=self.var_dir,
-                user=user,
-                hooks=hooks,
-                look=look,
-            )
+            async with disk.saving:
+                room = await self.threads.run(lambda: SaveRoom.of(self.var_dir, site.id))
+                with ExitStack() as stack:
+                    tool = disk.tool
+                    shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
+                    await save.lock(self.reactor, stack, room, shared)
+                    # What an interrupted save has left over is completed before anybody looks.
+                    async with disk.lock:
+                        await self.threads.run(lambda: save.recover(room))
+                    # Merges with the disk are stored now: the saved text must be found in the
+                    # stash, whoever looks for it after a kill or with another connection.
+                    view, _ = await self._change(site, user, ())
+                    return await self._save_view(room, disk, view, user, hooks)
         except OSError as error:
             raise meaning(error) from error
+
+    async def _save_view(
+        self, room: SaveRoom, disk: Disk, view: PersonalView, user: str, hooks: Hooks
+    ) -> Saved:
+        """Save between its hooks; the caller has the locks. Further errors as of ``save.write``."""
+        if not view.staged:
+            return Saved()
+        _check(view)
+        root = view.disk.files.root
+        work = _Writing.of(view)
+        # The command before saving is for saves that take place.
+        await self.threads.run(lambda: save.check(work.writes, work.allowed))
+        before = await hooks.run(self.reactor, "pre", root)
+        if before.failed:
+            return Saved(problem=f"the command before saving failed: {before.output}")
+        saved = await self._write(room, disk, work, user)
+        after = await hooks.run(self.reactor, "post", root)
+        problem = f"the command after saving failed: {after.output}" if after.failed else ""
+        return evolve(saved, problem=problem)
+
+    async def _write(self, room: SaveRoom, disk: Disk, work: _Writing, user: str) -> Saved:
+        staged = work.staged
+        note = {"time": int(self.wall.now()), "user": user}
+        marks = {
+            (file.path, file.content_hash): file.marks
+            for file in staged
+            if file.content_hash is not None
+        }
+
+        def prepared() -> tuple[dict[str, tuple[str, bytes]], list[WrittenFile]]:
+            ids = {path: (sha256, packed_marks(found)) for (path, sha256), found in marks.items()}
+            return ids, [
+                WrittenFile(
+                    path=file.path,
+                    base_hash=file.base_hash,
+                    content_hash=file.content_hash,
+                    content=packed(file.content),
+                )
+                for file in staged
+            ]
+
+        ids, written = await self.threads.run(prepared)
+        disk.keep(marks)
+        # Before the files: whoever reads them must find the ids, and without them they mean
+        # nothing.
+        await self.database.change(store.keep_ids(disk.site, ids))
+        async with disk.lock:
+            warnings = await self.threads.run(
+                lambda: save.write(room, work.writes, work.allowed, note=note)
+            )
+        try:
+            await self.database.change(store.saved(disk.site, user, written))
+        except Unavailable as error:
+            # The files are written. What disk and stash agree on is staged no more when next seen.
+            self.log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))
+        files = tuple(SavedFile(path=file.path, action=file.action) for file in staged)
+        return Saved(files=files, warnings=warnings)
 
     async def _drop(self, site: ConfigSite, user: str) -> None:
         await self.database.change(store.drop(site.id, user))
@@ -301,6 +380,41 @@ class Staging(Service):
                     continue
             return view.conflicts
         raise _overtaken()
+
+
+def _check(view: PersonalView) -> None:
+    """Look for what the stash alone tells: conflicts, and files that became read-only since."""
+    if view.conflicts:
+        raise ChangedOnDiskError(view.conflicts)
+    for path in view.staged:
+        on_disk = view.disk.loaded.get(path)
+        if view.disk.files.is_readonly(path) or (on_disk is not None and on_disk.readonly):
+            raise readonly_file(path)
+
+
+@frozen
+class _Writing:
+    """The staged files of a view and what is to be written for them."""
+
+    staged: tuple[StagedFile, ...]
+    writes: tuple[Write, ...]
+    allowed: Writable
+
+    @classmethod
+    def of(cls, view: PersonalView) -> _Writing:
+        staged = tuple(view.staged[path] for path in sorted(view.staged))
+        files = view.disk.files
+        return cls(
+            staged,
+            tuple(
+                Write(path=file.path, base_hash=file.base_hash, content=file.content)
+                for file in staged
+            ),
+            Writable(
+                folders=files.folders,
+                files=frozenset(found.path for found in files.files if not found.readonly),
+            ),
+        )
 
 
 def _overtaken() -> Unavailable:

@@ -21,8 +21,8 @@ from monrest.objectconfig.diff import merge
 from monrest.objectconfig.document import ConfigFile
 from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import Marks, Overlay, SiteModel, load
+from monrest.objectconfig.save import digest
 from monrest.objectconfig.store import StagedFile, Stash, StashChange, row_of
-from monrest.objectconfig.targets import digest
 from monrest.store.database import Database
 
 # -------------------------------------------------------------------- the disk

@@ -17,11 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path.cwd()))
 
-from monrest.objectconfig import save, targets
-from monrest.objectconfig.save import SaveRoom, Writable, Write, recover_all, write
-from monrest.objectconfig.targets import digest
+from monrest.objectconfig import save
+from monrest.objectconfig.save import SaveRoom, Writable, Write, digest, recover_all, write
 
-OURS = {module.__file__ for module in (save, targets)}
+OURS = {save.__file__}
 
 OLD = {"a.cfg": b"old a\n" * 500, "sub/b.cfg": b"old b", "sub/c.cfg": b"old c", "gone/d.cfg": b"d"}
 NEW = {"a.cfg": b"new a\n" * 900, "sub/c.cfg": b"new c", "sub/b.cfg": b"", "x/y/e.cfg": b"new e"}

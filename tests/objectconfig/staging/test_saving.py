@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import gatherResults
 
 from monrest.base.errors import Forbidden, Unavailable
-from monrest.objectconfig import save, store, targets
+from monrest.objectconfig import save, store
 from monrest.objectconfig.save import ChangedOnDiskError, SaveRoom, SaveRunningError
 from monrest.objectconfig.site_commands import environment
 from tests.objectconfig.staging.site import HOSTS, later
@@ -152,7 +152,7 @@ async def test_a_save_that_may_not_write_runs_no_hook(daemon, site, tmp_path, mo
     await daemon.patch("w1", alias="x")
     await daemon.create("new", file="conf.d/a.cfg")
     monkeypatch.setattr(
-        targets, "_may", lambda _mode, name, _handle: name != Path(site.path("hosts.cfg")).name
+        save, "_may", lambda _mode, name, _handle: name != Path(site.path("hosts.cfg")).name
     )
     with pytest.raises(Forbidden, match=r"hosts\.cfg is not writable"):
         await daemon.save(before=f"touch {tmp_path}/ran #")
