@@ -20,8 +20,8 @@ from sqlalchemy import Engine
 
 from bench.processes import Daemon, Processes
 from bench.report import Line, milliseconds, plain
+from monrest.logs import cache_records, thinning
 from monrest.logs import cache_records as records
-from monrest.logs import partitions, thinning
 from monrest.logs.line import LogLine, kept
 from monrest.logs.reading import CacheQuestion, reading
 from monrest.logs.sql import EVERYTHING
@@ -110,7 +110,7 @@ def bare(engine: Engine, site: int, given: list[LogLine]) -> float:
     columns = ", ".join(f'"{one.name}"' for one in logcache_lines.columns)
     marks = ", ".join("?" * len(logcache_lines.columns))
     with engine.begin() as connection:  # room in PostgreSQL is made once for both
-        partitions.insert(connection, [(site + 1, *rows[at][1:]) for at in (0, -1)])
+        cache_records.insert_lines(connection, [(site + 1, *rows[at][1:]) for at in (0, -1)])
     started = time.perf_counter()
     for at in range(0, len(rows), PORTION):
         with engine.begin() as connection:

@@ -22,8 +22,8 @@ from bench.lines import in_turns
 from bench.logs import lease_on, opened
 from bench.processes import Daemon, Processes
 from bench.report import Line, plain
+from monrest.logs import cache_records
 from monrest.logs import cache_records as records
-from monrest.logs import partitions
 from monrest.logs.line import kept
 
 HOSTS = 1000
@@ -68,7 +68,7 @@ def fill(file: Path, hosts: int, first: int, count: int, days: int = DAYS) -> No
     given = rows(lease.id, hosts, first, count, days)
     while part := list(islice(given, PORTION)):
         with engine.begin() as connection:
-            partitions.insert(connection, part)
+            cache_records.insert_lines(connection, part)
     with engine.begin() as connection:
         end = first + days * 86400
         covered = {"covered_from": first, "covered_until": end, "wanted_from": first}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeAlias
 
@@ -17,26 +17,76 @@ from monrest.api.endpoint import (
     Handler,
     Parameter,
 )
-from monrest.api.lists import reselect, select, sparse
+from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.api.zones import zone_of
+from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.availability.chosen_objects import Scope, choose, in_hostgroup, in_servicegroup
 from monrest.availability.report import AVAILABILITY, OUTAGE, AccountAnswer, AccountReport, made
 from monrest.availability.report_arguments import ARGUMENTS, TYPE, ObjectKinds, asked
-from monrest.availability.report_columns import (
-    ALL_TIMES,
-    HOST_TIMES,
-    LISTS,
-    ONLY_SOME,
-    OUTAGE_COLUMNS,
-    OUTAGES,
-    SERVICE_TIMES,
-)
 from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.ask import LOGCACHE
+from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.endpoints import exactly, matching
+
+_INDETERMINATE = (
+    ("time_indeterminate_nodata", "without any known state"),
+    ("time_indeterminate_notrunning", "while the core was not running"),
+    ("time_indeterminate_outside_timeperiod", "outside of the time period of the report"),
+    ("scheduled_time_indeterminate", "without any known state, in downtimes"),
+)
+
+
+def _times(words: Iterable[str]) -> tuple[Column, ...]:
+    described = [
+        *((f"time_{word}", f"time in state {word}") for word in words),
+        *((f"scheduled_time_{word}", f"time in state {word} in downtimes") for word in words),
+        *((name, f"time {text}") for name, text in _INDETERMINATE),
+    ]
+    found = []
+    for name, text in described:
+        found.append(Column(name, "number", "s", text))
+        found.append(Column(f"{name}_percent", "number", "%", f"{text}, of the whole report"))
+    return tuple(sorted(found, key=lambda one: one.name))
+
+
+HOST_TIMES = _times(HOST_WORDS)
+SERVICE_TIMES = _times(SERVICE_WORDS)
+_HOST = Column("host", "string", "", "name of the host")
+_SERVICE = Column("service", "string", "", "description of the service, only of services")
+ALL_TIMES = (
+    _HOST,
+    _SERVICE,
+    *sorted({*HOST_TIMES, *SERVICE_TIMES}, key=lambda one: one.name),
+)
+OUTAGE_COLUMNS = (
+    Column("class", "string", "", "down, unreachable, critical or unknown, as it was last"),
+    Column("duration", "number", "s", "length within the report"),
+    Column("end", "time", "", "end within the report"),
+    _HOST,
+    Column("plugin_output", "string", "", "output of the latest line"),
+    _SERVICE,
+    Column("start", "time", "", "start within the report"),
+    Column("type", "string", "", "type of the latest line, for example HOST DOWN (HARD)"),
+)
+
+
+def _schema(name: str, columns: tuple[Column, ...]) -> TableSchema:
+    # Names of hosts and services differ by case, as they do in the cores.
+    return evolve(local_schema(name, columns, ("host",)), folded=False)
+
+
+LISTS: Mapping[ObjectKinds, TableSchema] = {
+    "hosts": _schema("availability", (_HOST, *HOST_TIMES)),
+    "services": _schema("availability", (_HOST, _SERVICE, *SERVICE_TIMES)),
+    "both": _schema("availability", ALL_TIMES),
+}
+OUTAGES = _schema("outages", OUTAGE_COLUMNS)
+ONLY_SOME = frozenset({"service", *(one.name for one in {*HOST_TIMES} ^ {*SERVICE_TIMES})})
+"""Columns that only hosts or only services have."""
+
 
 Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
 

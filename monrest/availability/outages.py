@@ -11,8 +11,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from monrest.availability.account import Rules, words_of
-from monrest.availability.downtime_flags import DowntimeFlag, DowntimeFlags
+from monrest.availability.account import DowntimeFlag, DowntimeFlags, Rules, words_of
 from monrest.logs.state_events import DowntimeEvent, Event, ObjectKey, StateEvent
 
 _HOST_OUT = frozenset({1, 2})

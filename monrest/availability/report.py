@@ -5,12 +5,12 @@ The log of every site is read once, slice by slice, and nothing is kept of it bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
 from heapq import merge
 from typing import Any, Protocol, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from monrest.api.endpoint import Context
 from monrest.availability import account as accounts
@@ -19,13 +19,11 @@ from monrest.availability.account import HOST_WORDS, SERVICE_WORDS, Availability
 from monrest.availability.chosen_objects import ChosenObjects, on_sites
 from monrest.availability.outages import Outages
 from monrest.availability.period import PeriodUnreadableError, period_of
-from monrest.availability.progress import LogProgress
 from monrest.availability.report_arguments import CURRENT, ReportArguments
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, all_sites_failed
-from monrest.base.values import RestRequest, SiteProblem
-from monrest.logs.ask import wants_cache
-from monrest.logs.patience import asked_in_time
+from monrest.base.values import Progress, RestRequest, SiteProblem
+from monrest.logs.ask import asked_in_time, wants_cache
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
 from monrest.logs.state_events import Event, ObjectKey, TimedLine, Watched
 from monrest.sites.site import Site
@@ -221,3 +219,31 @@ async def made(
         raise all_sites_failed(failed)
     records = await sliced(_merged(parts), context.clock)
     return AccountAnswer(records, failed, context.clock.seconds() - began)
+
+
+# -------------------------------------------------------------------- how far a report is
+
+
+@define(eq=False, kw_only=True)
+class LogProgress:
+    """The logs of ``sites`` are read from ``since`` to ``until``, which is what takes its time."""
+
+    progress: Progress
+    sites: Collection[Site]
+    since: int
+    until: int
+    zone: tzinfo
+    _shares: dict[str, float] = field(init=False, factory=dict)
+
+    def reached(self, site: Site, time: int) -> None:
+        """Say that the log of a site is read up to a moment."""
+        whole = self.until - self.since
+        share = (time - self.since) / whole if whole > 0 else 1.0
+        self._shares[site.id] = min(max(share, 0.0), 1.0)
+        percent = 100 * sum(self._shares.values()) / len(self.sites)
+        day = datetime.fromtimestamp(min(time, self.until), self.zone).date()
+        self.progress(percent, message=f"reading the log of {site.id}: {day}")
+
+    def done(self, site: Site) -> None:
+        """Say that a site has its numbers."""
+        self.reached(site, self.until)

@@ -7,17 +7,20 @@ rows take more memory than that, however long a log is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred, DeferredList, FirstError
+from twisted.internet.defer import TimeoutError as TooLate
 
 from monrest.api.endpoint import Context
 from monrest.api.fields import Flag
 from monrest.base.concurrency import sliced
+from monrest.base.errors import all_sites_failed
 from monrest.base.row_store import RowStore
 from monrest.base.values import (
     Capabilities,
@@ -29,7 +32,6 @@ from monrest.base.values import (
     nobody_follows,
 )
 from monrest.livestatus.core_errors import LivestatusError
-from monrest.logs.patience import asked_in_time, require_answers
 from monrest.logs.reading import CachedPart, CacheQuestion
 from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
@@ -298,3 +300,53 @@ def _between(pushed: Pushed, low: int, high: int | None, capabilities: Capabilit
     given = () if pushed.filter is None else (pushed.filter,)
     end = () if high is None else (Test("time", "<", str(high)),)
     return evolve(pushed, filter=Group("and", (*given, *lines_from(low, capabilities, *end))))
+
+
+# -------------------------------------------------------------------- asking many sites
+
+# What may take long: who is too late is named beside the rows of the others.
+
+_PATIENCE = 0.8
+"""Part of a request's time after which a site is left out, so that the others are answered.
+
+A core may take minutes for a log query, which is longer than a request may last. A job has all
+the time there is.
+"""
+
+
+async def asked_in_time(
+    context: Context,
+    request: RestRequest,
+    sites: Sequence[Site],
+    ask: Callable[[Site], Coroutine[Any, Any, T]],
+) -> list[tuple[Site, T | SiteProblem]]:
+    """Ask all sites at once; the answer or the problem of each, in their order.
+
+    Whatever else ``ask`` raises ends the others and is raised.
+    """
+    seconds = context.config.server.request_timeout * _PATIENCE
+
+    async def one(site: Site) -> T | SiteProblem:
+        try:
+            return await Deferred.fromCoroutine(ask(site)).addTimeout(seconds, context.clock)
+        except LivestatusError as error:
+            return site.problem(error)
+        except TooLate:
+            more = ", background=1 gives it more time" if request.progress is nobody_follows else ""
+            reason = f"its log was not read in {seconds:g} s{more}"
+            return SiteProblem(site.id, site.name, reason, timed_out=True)
+
+    waiting = [Deferred.fromCoroutine(one(site)) for site in sites]
+    try:
+        outcomes = await DeferredList(waiting, fireOnOneErrback=True, consumeErrors=True)
+    except FirstError as first:
+        for left in waiting:
+            left.cancel()
+        first.subFailure.raiseException()
+    return [(site, value) for site, (_, value) in zip(sites, outcomes, strict=True)]
+
+
+def require_answers(sites: Sequence[Site], problems: Sequence[SiteProblem]) -> None:
+    """Raise SitesFailed, or SitesTimedOut, where no site has answered."""
+    if sites and len(problems) == len(sites):
+        raise all_sites_failed(problems)

@@ -18,7 +18,6 @@ from attrs import define, evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
 from monrest.base.errors import LostError
-from monrest.logs import partitions
 from monrest.logs.line import DAY, LINENO, MESSAGE, TIME, LogLine, sizes
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
@@ -295,7 +294,7 @@ def _merge(
             where_exactly(update(lines), site).values(lineno=bindparam("new")), moved
         )
     if fresh:
-        partitions.insert(connection, _numbered(site, fresh, there))
+        insert_lines(connection, _numbered(site, fresh, there))
         data, index = sizes(fresh)
         _count(connection, site, len(fresh), data, index)
     return fresh, left
@@ -412,3 +411,58 @@ def _count(connection: Connection, site: int, items: int, data: int, index: int)
             index_size=sites.c.index_size + index,
         )
     )
+
+
+# -------------------------------------------------------------------- putting lines into the table
+
+# PostgreSQL has a partition for each stretch of thirty days, made when its first line comes; lines
+# get there by COPY. SQLite takes prepared statements.
+
+SPAN = 30 * 86400
+"""Seconds of one partition; the first one begins with the epoch."""
+
+_LOCK = 0x6C6F6773  # "logs"; any number that others do not use
+_NAMES = ", ".join(f'"{one.name}"' for one in lines.columns)
+_INSERT = f"INSERT INTO {lines.name} ({_NAMES}) VALUES ({', '.join('?' * len(lines.columns))})"  # noqa: S608  names of ours
+_COPY = f"COPY {lines.name} ({_NAMES}) FROM STDIN"
+_TIME = 1
+
+
+def insert_lines(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows with the values of all columns in the order of the table."""
+    if connection.dialect.name != "postgresql":
+        connection.exec_driver_sql(_INSERT, list(rows))
+        return
+    _make_room(connection, {row[_TIME] // SPAN for row in rows})
+    with connection.connection.cursor() as cursor, cursor.copy(_COPY) as copy:  # type: ignore[attr-defined]  # psycopg's cursor
+        for row in rows:
+            copy.write_row(row)
+
+
+def _make_room(connection: Connection, numbers: set[int]) -> None:
+    """Make the partitions that are missing.
+
+    Made apart and attached, which unlike making them in place does not wait for readers.
+    """
+    missing = [number for number in sorted(numbers) if not _is_there(connection, number)]
+    if not missing:
+        return
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    for number in missing:
+        name = _partition(number)
+        if _is_there(connection, number):  # made while we waited for the lock
+            continue
+        bounds = f"FROM ({number * SPAN}) TO ({(number + 1) * SPAN})"
+        connection.execute(text(f"CREATE TABLE {name} (LIKE {lines.name} INCLUDING ALL)"))
+        connection.execute(
+            text(f"ALTER TABLE {lines.name} ATTACH PARTITION {name} FOR VALUES {bounds}")
+        )
+
+
+def _is_there(connection: Connection, number: int) -> bool:
+    found = connection.execute(text("SELECT to_regclass(:name)"), {"name": _partition(number)})
+    return found.scalar_one() is not None
+
+
+def _partition(number: int) -> str:
+    return f"{lines.name}_{number}" if number >= 0 else f"{lines.name}_before_{-number}"

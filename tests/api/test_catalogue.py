@@ -4,14 +4,16 @@ import pytest
 
 from monrest.query.column_names import CoreColumn, DerivedColumn
 from monrest.rows.columns import JOINED, PSEUDO_COLUMNS, SCHEMAS
-from monrest.rows.columns.compute import (
+from monrest.rows.columns.declaring import (
     change_or_start,
     command_check,
     data_source,
     info,
+    integer,
     state_order,
+    table,
+    text,
 )
-from monrest.rows.columns.declaring import integer, table, text
 from tests.table import each
 
 SERVICE_COUNTS = """num_services num_services_ok num_services_warn num_services_crit

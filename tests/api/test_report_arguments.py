@@ -9,9 +9,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monrest.availability.endpoints import ALL_TIMES, OUTAGE_COLUMNS
 from monrest.availability.periods import Span
 from monrest.availability.report_arguments import CURRENT, asked
-from monrest.availability.report_columns import ALL_TIMES, OUTAGE_COLUMNS
 from monrest.base.errors import BadRequest
 from monrest.query.model import Condition, Group
 from monrest.rows.columns import HOSTS, SERVICES

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from monrest.logs.partitions import SPAN
+from monrest.logs.cache_records import SPAN
 from tests.fakes.store import inline_database
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, stored
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from monrest.query.column_names import TableSchema
-from monrest.rows.columns.contact_columns import CONTACTS
+from monrest.rows.columns.checkable_columns import HOSTS, SERVICES
 from monrest.rows.columns.declaring import PSEUDO_COLUMNS, Joined
-from monrest.rows.columns.event_columns import COMMENTS, DOWNTIMES
-from monrest.rows.columns.group_columns import CONTACTGROUPS, HOSTGROUPS, SERVICEGROUPS
-from monrest.rows.columns.host_columns import HOSTS
-from monrest.rows.columns.log_columns import LOGS
-from monrest.rows.columns.object_columns import COMMANDS, TIMEPERIODS
-from monrest.rows.columns.service_columns import SERVICES
+from monrest.rows.columns.event_columns import COMMENTS, DOWNTIMES, LOGS
+from monrest.rows.columns.object_columns import (
+    COMMANDS,
+    CONTACTGROUPS,
+    CONTACTS,
+    HOSTGROUPS,
+    SERVICEGROUPS,
+    TIMEPERIODS,
+)
 from monrest.rows.columns.status_columns import PROCESSINFO
 
 __all__ = [

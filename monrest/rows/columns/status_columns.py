@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from monrest.base.values import Column
 from monrest.query.column_names import TableSchema
-from monrest.rows.columns.compute import command_check, data_source, given
-from monrest.rows.columns.declaring import decimal, derived, flag, integer, table, text, time
+from monrest.rows.columns.declaring import (
+    command_check,
+    data_source,
+    decimal,
+    derived,
+    flag,
+    given,
+    integer,
+    table,
+    text,
+    time,
+)
 
 COUNTERS = (
     "connections",
