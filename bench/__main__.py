@@ -31,6 +31,7 @@ PARTS = (
     identity.api_key,
     lines.large_answers,
     lines.counts,
+    lines.same_question,
     lines.first_hundred,
     lines.small_beside_large,
 )

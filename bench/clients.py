@@ -142,9 +142,13 @@ class Livestatus:
 
     def seen(self, *tables: str) -> list[str]:
         """The distinct requests for ``tables`` that the site got since the last call."""
+        return list(dict.fromkeys(self.all_seen(*tables)))
+
+    def all_seen(self, *tables: str) -> list[str]:
+        """All requests for ``tables`` that the site got since the last call."""
         requests = json.loads(self.body("GET bench_seen\nKeepAlive: on\n\n"))
         wanted = tuple(f"GET {table}\n" for table in tables)
-        return list(dict.fromkeys(text for text in requests if text.startswith(wanted)))
+        return [text for text in requests if text.startswith(wanted)]
 
     def minute(self) -> None:
         """Let a minute pass at the site, in which it checks some of its services."""

@@ -180,6 +180,11 @@ class PackedRows:
     _spool: Spool | None = field(default=None, init=False)
     _chunks: list[Chunk] = field(factory=list, init=False)
 
+    @property
+    def packs(self) -> bool:
+        """Whether rows of this answer are packed."""
+        return self._packs
+
     def begin(self, length: int, transform: Transform | None) -> None:
         """Begin with an answer of ``length`` bytes, which may be the second one."""
         self.forget()

@@ -128,6 +128,7 @@ async def fetch(
             progress=progress if progress is nobody_follows else part_of(progress, 0, 80),
             packed=packing.of,
             asks=asked.plans.asks,
+            shared=True,
         )
         result: Rows | Document | None = None
         if not packing.holds_something():
@@ -361,7 +362,7 @@ async def _batch(
         asked[site.id] = pushed
         return pushed
 
-    gathered = await fan_out(sites, planned, shape.columns, context.clock)
+    gathered = await fan_out(sites, planned, shape.columns, context.clock, shared=True)
     answers: list[Sequence[Any]] = []
     rows: list[tuple[SiteAnswer, SitePart]] = []
     for answer in gathered.answers:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 from attrs import evolve
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
+from monrest.livestatus.framing import Transform
 from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import Pushed
@@ -27,13 +28,19 @@ def prepare(
         return CoreRequest(asked.request, asked.width, asked.reading, pushed.waits_long)
     if layout is None or pushed.stats:
         groups = len(pushed.columns)
-        numbers = partial(_with_numbers, groups) if pushed.stats else None
+        numbers = _numbers_behind(groups) if pushed.stats else None
         width = groups + len(pushed.stats)
         return CoreRequest(build(pushed, capabilities), width, numbers, pushed.waits_long)
     columns = with_companions(pushed.table, pushed.columns, capabilities)
     whole = pushed if columns == pushed.columns else evolve(pushed, columns=columns)
     transform = normaliser(pushed.table, columns, capabilities, layout)
     return CoreRequest(build(whole, capabilities), len(columns), transform, pushed.waits_long)
+
+
+@lru_cache(maxsize=64)
+def _numbers_behind(groups: int) -> Transform:
+    """The same check for the same layout, so that equal queries are seen to be equal."""
+    return partial(_with_numbers, groups)
 
 
 def _with_numbers(groups: int, rows: list[Row]) -> list[Row]:

@@ -172,6 +172,7 @@ class _Sending:
         waiting = site.in_flight.wait()
         outcome = await site.commands.transmit(lines, site.capabilities.kind, left, self.allowed)
         site.in_flight.over(waiting)
+        site.shared.forget()
         self.written += outcome.written
         for at, verdict in enumerate(outcome.verdicts, first):
             if verdict.refusal:

@@ -62,6 +62,7 @@ async def fan_out(
     recalls: Callable[[Site], Recall] | None = None,
     packed: Callable[[Site], PackedRows] | None = None,
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] | None = None,
+    shared: bool = False,
 ) -> Gathered:
     """Ask all ``sites`` at once, each within its own time-out.
 
@@ -70,13 +71,15 @@ async def fan_out(
     raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
     ``recalls`` have the rows of the time before: those that are the same are given again.
     ``packed`` keep rows of large answers, which come before those that are given here. ``asks``
-    are known of the time before, and those of this time are added.
+    are known of the time before, and those of this time are added. ``shared``: equal queries of
+    others that are under way may answer.
     """
     if not sites:
         require_sites(sites)
     return await _Gathering(
         *(sites, plan, layout, clock, progress, recalls, packed),
         asks={} if asks is None else asks,
+        shared=shared,
     ).start()
 
 
@@ -100,6 +103,7 @@ class _Gathering:
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
     open: dict[int, Deferred[Any]] = field(init=False, factory=dict)
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(kw_only=True)
+    shared: bool = field(kw_only=True)
     over: int = field(init=False, default=0)
     began: float = field(init=False, default=0.0)
     ended: bool = field(init=False, default=False)
@@ -145,7 +149,7 @@ class _Gathering:
         if self.packed is not None:
             ask = evolve(ask, packed=self.packed(site))
         sent = self.clock.seconds()
-        running = site.query(ask)
+        running = site.query(ask, shared=self.shared)
         self.open[at] = running
         running.addCallbacks(
             self._answered,

@@ -40,6 +40,7 @@ from monrest.sites.health import INTERVAL, Breaker, Health
 from monrest.sites.inflight import InFlight
 from monrest.sites.mend import as_texts, mend
 from monrest.sites.normalise import RowTypes
+from monrest.sites.shared_queries import SharedQueries
 from monrest.sites.transport import CommandSender, Hops, Queries
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Site:
     commands: CommandSender = field(init=False)
     breaker: Breaker = field(init=False)
     in_flight: InFlight = field(init=False)
+    shared: SharedQueries = field(init=False, factory=SharedQueries)
     local: bool = field(init=False, default=False)
     address: str = field(init=False, default="")
     _hide: tuple[str, ...] = field(init=False, default=())
@@ -247,11 +249,17 @@ class Site:
         assert self.capabilities is not None
         return await self.query(prepare(pushed, self.capabilities, layout))
 
-    def query(self, ask: CoreRequest) -> Deferred[list[Row]]:
+    def query(self, ask: CoreRequest, *, shared: bool = False) -> Deferred[list[Row]]:
         """Send what was prepared for this site's capabilities; fails with LivestatusError.
 
-        Whoever calls this looked at ``breaker.error`` before.
+        Whoever calls this looked at ``breaker.error`` before. ``shared``: an equal query that is
+        under way may answer it.
         """
+        if shared and self.hurry is None and ask.recall is None:
+            return self.shared.ask(ask, partial(self._query, ask))
+        return self._query(ask)
+
+    def _query(self, ask: CoreRequest) -> Deferred[list[Row]]:
         timeout = max(LOG_TIMEOUT, self.config.timeout) if ask.log else self.config.timeout
         if self.hurry is not None:
             timeout = self._in_time(timeout)
