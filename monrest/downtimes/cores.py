@@ -1,12 +1,9 @@
-"""What the cores say about recurring downtimes: which of their objects there are.
-
-Rules: docs/spec/downtimes.md, "Check".
-"""
+"""What cores are told for recurring downtimes, what came of it, and which objects they have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from attrs import frozen
 from twisted.internet.defer import Deferred
@@ -14,10 +11,200 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.schedule import cron
-from monrest.base.values import SiteProblem
-from monrest.downtimes.model import SERVICE, Downtime
-from monrest.livestatus.command import Target
+from monrest.base.values import Capabilities, SiteProblem
+from monrest.commands.fill import orders
+from monrest.downtimes.model import HOST, HOSTGROUP, SERVICE, SERVICEGROUP, Downtime
+from monrest.livestatus.catalogue import Command, find
+from monrest.livestatus.command import CoreCommand, Target
+from monrest.query.model import CoreFilter, Group, Pushed, Test
+from monrest.sites.fanout import SiteAnswer, fan_out
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
+
+# -------------------------------------------------------------------- commands
+
+# What cores are told for one occurrence, and how it is found again there.
+#
+# Rules: docs/spec/downtimes.md, "What a core is told".
+
+AUTHOR = "(cron)"
+"""By whom the downtimes are, as the cores show it."""
+
+_COMMANDS = {
+    HOST: ("hosts", "schedule_host_downtime"),
+    SERVICE: ("services", "schedule_svc_downtime"),
+    HOSTGROUP: ("hostgroups", "schedule_hostgroup_host_downtime"),
+    SERVICEGROUP: ("servicegroups", "schedule_servicegroup_svc_downtime"),
+}
+_WITH_CHILDREN = {
+    1: "schedule_and_propagate_triggered_host_downtime",
+    2: "schedule_and_propagate_host_downtime",
+}
+
+
+@frozen(kw_only=True)
+class Order:
+    """One command for every site that has ``target``; ``key`` names it in what is stored."""
+
+    target: Target
+    command: CoreCommand
+    with_children: bool = False
+
+    @property
+    def key(self) -> str:
+        """The same text for the same command."""
+        return ";".join((self.command.name, *self.command.fields))
+
+
+def orders_of(downtime: Downtime, at: int) -> list[Order]:
+    """The commands for the occurrence of ``at``, which begins then, however late they come."""
+    record = downtime.record
+    arguments = {
+        "start_time": str(at),
+        "end_time": str(downtime.until(at)),
+        "fixed": str(int(downtime.fixed)),
+        "triggered_by": "0",
+        "duration": "0" if downtime.fixed else str(record["duration"] * 60),
+        "comment_author": AUTHOR,
+        "comment_data": record["comment"],
+    }
+    command = command_of(record)
+    with_children = command.name in _WITH_CHILDREN.values()
+    return [
+        Order(target=target, command=order, with_children=with_children)
+        for target in downtime.targets()
+        for order in orders(command, target, arguments)
+    ]
+
+
+def command_of(record: Mapping[str, Any]) -> Command:
+    """The command that sets the downtimes of a record."""
+    kind, name = _COMMANDS[record["target"]]
+    if record["target"] == HOST:
+        name = _WITH_CHILDREN.get(record["childoptions"], name)
+    command = find(kind, name)
+    assert command is not None
+    return command
+
+
+# -------------------------------------------------------------------- what it came to
+
+# What a core has followed already: the commands whose effect is there.
+#
+# Rules: docs/spec/downtimes.md, "Once".
+
+_DOWNTIMES: RowTypes = (
+    ("host_name", "string"),
+    ("service_description", "string"),
+    ("comment", "string"),
+    ("end_time", "int"),
+    ("fixed", "int"),
+    ("duration", "int"),
+)
+_FAMILY: RowTypes = (("name", "string"), ("childs", "list"))
+_MEMBERS: Mapping[str, tuple[str, RowTypes]] = {
+    "hostgroups": ("hosts", (("groups", "list"), ("name", "string"))),
+    "servicegroups": (
+        "services",
+        (("groups", "list"), ("host_name", "string"), ("description", "string")),
+    ),
+}
+
+Reach: TypeAlias = Callable[[Order], Set[Target]]
+"""The hosts and services that a command is about."""
+
+
+async def in_effect(
+    site: Site,
+    orders: Sequence[Order],
+    downtime: Downtime,
+    at: int,
+    until: int,
+    clock: IReactorTime,
+) -> set[str]:
+    """The keys of those orders that a core has followed already; raises SitesFailed.
+
+    Followed is what all hosts and services show that it is about: groups their members, hosts
+    with children these as well. A downtime is recognised by author, comment, begin, end and
+    kind. That of another record with all of these is as good.
+    """
+    there = await _set(site, downtime, at, until, clock)
+    if not there:
+        return set()
+    reach = await _reach(site, orders, clock)
+    return {order.key for order in orders if (about := reach(order)) and about <= there}
+
+
+async def _set(
+    site: Site, downtime: Downtime, at: int, until: int, clock: IReactorTime
+) -> set[Target]:
+    """What has a downtime of this occurrence."""
+    mine = Group("and", (Test("author", "=", AUTHOR), Test("start_time", "=", str(at))))
+    answer = await _ask(site, "downtimes", _DOWNTIMES, mine, clock)
+    wanted: dict[int, Any] = {2: downtime.record["comment"], 3: until}
+    if answer.capabilities.has("downtimes", "fixed"):
+        wanted[4] = int(downtime.fixed)
+    if not downtime.fixed and answer.capabilities.has("downtimes", "duration"):
+        wanted[5] = downtime.record["duration"] * 60
+    return {
+        Target("services", row[0], row[1]) if row[1] else Target("hosts", row[0])
+        for row in answer.rows
+        if all(row[column] == value for column, value in wanted.items())
+    }
+
+
+async def _reach(site: Site, orders: Sequence[Order], clock: IReactorTime) -> Reach:
+    """Ask for the members of groups and the children of hosts, as far as they matter."""
+    members: dict[Target, set[Target]] = {}
+    for kind, (table, layout) in _MEMBERS.items():
+        groups = {order.target.name for order in orders if order.target.kind == kind}
+        if groups:
+            some = Group("or", tuple(Test("groups", ">=", name) for name in sorted(groups)))
+            answer = await _ask(site, table, layout, some, clock)
+            for of, *name in answer.rows:
+                for group in groups.intersection(of):
+                    members.setdefault(Target(kind, group), set()).add(Target(table, *name))
+    children: dict[str, Sequence[str]] = {}
+    if any(order.with_children for order in orders):
+        answer = await _ask(site, "hosts", _FAMILY, None, clock)
+        children = {name: childs for name, childs in answer.rows if childs}
+
+    def reach(order: Order) -> Set[Target]:
+        if order.target.kind in _MEMBERS:
+            return members.get(order.target, set())
+        if not order.with_children:
+            return {order.target}
+        return {Target("hosts", name) for name in _family(order.target.name, children)}
+
+    return reach
+
+
+def _family(host: str, children: Mapping[str, Iterable[str]]) -> set[str]:
+    """A host with its children, and theirs."""
+    found, waiting = {host}, [host]
+    while waiting:
+        new = set(children.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
+
+
+async def _ask(
+    site: Site, table: str, layout: RowTypes, limit: CoreFilter | None, clock: IReactorTime
+) -> SiteAnswer:
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        known = tuple(name for name, _ in layout if core.has(table, name))
+        return Pushed(table=table, columns=known, filter=limit)
+
+    (answer,) = (await fan_out((site,), plan, layout, clock)).answers
+    return answer
+
+
+# -------------------------------------------------------------------- what cores have
+
+# What the cores say about recurring downtimes: which of their objects there are.
+#
+# Rules: docs/spec/downtimes.md, "Check".
 
 
 class FoundObjects(Protocol):
@@ -47,7 +234,7 @@ class _Silent:
         return frozenset()
 
 
-async def find(
+async def find_objects(
     existing: Existing, sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime
 ) -> FoundObjects:
     """Where the objects are, on whatever sites answer."""

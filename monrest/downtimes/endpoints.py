@@ -13,7 +13,7 @@ from monrest.api.records import Records, Save, first_number, number_of
 from monrest.base.values import Column, RestRequest
 from monrest.commands.permissions import refused_to_all
 from monrest.downtimes import store as statements
-from monrest.downtimes.downtime_commands import command_of
+from monrest.downtimes.cores import command_of
 from monrest.downtimes.downtime_rights import require_commands, visible
 from monrest.downtimes.model import FIELDS, TARGETS, Downtime, checked
 from monrest.downtimes.store import STORED

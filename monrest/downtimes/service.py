@@ -21,9 +21,9 @@ from monrest.base.audit import audit
 from monrest.base.clock import ClockSteps, WallClock
 from monrest.base.concurrency import Periodic, ended
 from monrest.base.errors import BadRequest, SitesFailed, Unavailable
-from monrest.downtimes import cores, effect
+from monrest.downtimes import cores
 from monrest.downtimes import store as statements
-from monrest.downtimes.downtime_commands import AUTHOR, Order, orders_of
+from monrest.downtimes.cores import AUTHOR, Order, orders_of
 from monrest.downtimes.model import Downtime
 from monrest.downtimes.store import STORED, Occurrence
 from monrest.sites.commands import SentToSite, send
@@ -195,7 +195,7 @@ class RecurringDowntimes(Service):
     async def _tell(self, one: Occurrence, token: Token, tried: _Round) -> None:
         downtime = one.downtime
         sites, unknown = remembered_sites(downtime.sites, self.registry.sites)
-        found = await cores.find(self.existing, sites, cores.wanted(downtime), self.clock)
+        found = await cores.find_objects(self.existing, sites, cores.wanted(downtime), self.clock)
         tried.wrong += cores.check(downtime, sites, unknown, found)
         for site in sites:
             if site.id in found.problems:
@@ -222,7 +222,7 @@ class RecurringDowntimes(Service):
         accepted = tried.accepted.setdefault(site.id, [])
         if one.attempts:
             try:
-                known = await effect.in_effect(
+                known = await cores.in_effect(
                     site, orders, one.downtime, one.at, one.until, self.clock
                 )
             except SitesFailed as error:
@@ -302,7 +302,7 @@ class RecurringDowntimes(Service):
     async def _check(self, downtimes: Sequence[Downtime], token: Token) -> None:
         sites = self.registry.sites
         targets = {target for one in downtimes for target in cores.wanted(one)}
-        found = await cores.find(self.existing, sites, targets, self.clock)
+        found = await cores.find_objects(self.existing, sites, targets, self.clock)
         for one in downtimes:
             own, unknown = remembered_sites(one.sites, sites)
             lines = cores.check(one, own, unknown, found)

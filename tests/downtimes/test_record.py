@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.config.sections import CommandsConfig
-from monrest.downtimes.downtime_commands import orders_of
+from monrest.downtimes.cores import orders_of
 from monrest.downtimes.model import Downtime, checked, targets_of
 from monrest.livestatus.command import Target
 from tests.table import each

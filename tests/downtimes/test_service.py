@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.config.sections import CommandsConfig
 from monrest.downtimes import store as statements
-from monrest.downtimes.downtime_commands import orders_of
+from monrest.downtimes.cores import orders_of
 from monrest.downtimes.model import checked
 from monrest.downtimes.service import DUTY
 from monrest.livestatus.command import Target

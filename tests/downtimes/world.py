@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from monrest.base.errors import SitesFailed
 from monrest.base.values import SiteProblem
 from monrest.config.sections import CommandsConfig
-from monrest.downtimes import effect, service
+from monrest.downtimes import cores, service
 from monrest.downtimes import store as statements
 from monrest.downtimes.model import checked
 from monrest.downtimes.service import RecurringDowntimes
@@ -51,7 +51,7 @@ class World:
         self.begun, self.ahead = now, 0.0
         self.sites = sites or (Core("a"),)
         monkeypatch.setattr(service, "send", self.send)
-        monkeypatch.setattr(effect, "in_effect", self.in_effect)
+        monkeypatch.setattr(cores, "in_effect", self.in_effect)
         self.books = Store(url, Clock())
         self.books.startService()
 
