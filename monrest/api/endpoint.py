@@ -28,20 +28,12 @@ if TYPE_CHECKING:
 
     from monrest.api.dispatch import Dispatch
     from monrest.base.concurrency import Threads
-    from monrest.base.metrics import Metrics
     from monrest.base.names import Names
     from monrest.base.spool import RowRoom, Spools
-    from monrest.bp.service import BusinessProcesses
-    from monrest.cluster.service import Cluster
     from monrest.config import Config
-    from monrest.jobs.service import Jobs
-    from monrest.logs.cache import LogCache
-    from monrest.nodecontrol.service import NodeControl
     from monrest.objectconfig.service import Staging
     from monrest.query.column_names import TableSchema
-    from monrest.reports.service import Reports
     from monrest.sites.registry import Sites
-    from monrest.store.database import Database
 
 
 @define(eq=False)
@@ -96,23 +88,13 @@ class Context:
     config: Config
     names: Names
     zone: tzinfo
-    database: Database
     chosen_zone: Callable[[str], Coroutine[Any, Any, tzinfo | None]]
     contacts: ContactBook
-    logcache: LogCache
     staging: Staging
     threads: Threads
     spools: Spools
     room: RowRoom
-    jobs: Jobs
-    bp: BusinessProcesses
-    cluster: Cluster
-    figures: Metrics
-    nodecontrol: NodeControl
-    reports: Reports
-    version: str = ""
     instance: str = ""
-    config_path: str = ""
     request_cache: RequestCache = field(factory=RequestCache)
 
     def moment(self) -> Moment:

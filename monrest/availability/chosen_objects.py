@@ -22,6 +22,7 @@ from monrest.availability.report_arguments import ObjectKinds, ReportArguments
 from monrest.base.errors import Forbidden, NotFound, SitesFailed
 from monrest.base.values import Column, RestRequest, RowList, Rows, SiteProblem
 from monrest.logs.ask import wants_cache
+from monrest.logs.cache import LogCache
 from monrest.logs.source import Wanted
 from monrest.logs.state_events import ObjectKey
 from monrest.query.column_names import TableSchema
@@ -97,7 +98,7 @@ def in_servicegroup(name: str) -> Scope:
 
 
 async def choose(
-    context: Context, request: RestRequest, scope: Scope, asked: ReportArguments
+    cache: LogCache, context: Context, request: RestRequest, scope: Scope, asked: ReportArguments
 ) -> ChosenObjects:
     """The objects that the asker may see.
 
@@ -111,12 +112,12 @@ async def choose(
         await _choose(context, request, scope, asked.kind, conditions, found)
     except SitesFailed as error:
         found.problems.update((one.site, one) for one in error.problems)
-        await _choose_by_log(context, request, scope, asked, conditions, found)
+        await _choose_by_log(cache, context, request, scope, asked, conditions, found)
         if not any(found.states.values()):
             raise
         return found
     if found.problems:
-        await _choose_by_log(context, request, scope, asked, conditions, found)
+        await _choose_by_log(cache, context, request, scope, asked, conditions, found)
     if not any(found.states.values()):
         await _explain(context, request, scope, found)
     return found
@@ -237,6 +238,7 @@ _SERVICES_BY_NAME = _of_names("services", "host_name", "description")
 
 
 async def _choose_by_log(
+    cache: LogCache,
     context: Context,
     request: RestRequest,
     scope: Scope,
@@ -251,7 +253,7 @@ async def _choose_by_log(
     identity = request.identity
     trees = [*scope.hosts, *scope.services, *for_services(conditions)]
     if (
-        not wants_cache(context, request)
+        not wants_cache(cache, request)
         or not (identity.may(ALL_HOSTS) and identity.may(ALL_SERVICES))
         or not all(one.column in _NAMES for one in leaves(trees))
     ):
@@ -266,7 +268,7 @@ async def _choose_by_log(
     for site in context.sites.sites:
         if site.id not in found.problems or site.breaker.error is None:
             continue
-        keys = await context.logcache.objects(site, wanted)
+        keys = await cache.objects(site, wanted)
         for host, service in await _by_name(
             context, request, scope, asked.kind, conditions, keys or ()
         ):

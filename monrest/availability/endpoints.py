@@ -14,7 +14,7 @@ from monrest.api.endpoint import (
     SITE_PARAMETERS,
     Context,
     Endpoint,
-    Handler,
+    FamilyHandler,
     Parameter,
 )
 from monrest.api.lists import local_schema, reselect, select, sparse
@@ -27,6 +27,7 @@ from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.ask import LOGCACHE
 from monrest.query.column_names import TableSchema
+from monrest.logs.cache import LogCache
 from monrest.query.model import Condition
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.endpoints import exactly, matching
@@ -93,11 +94,13 @@ Scoped: TypeAlias = Callable[[tuple[str, ...]], Scope]
 
 def _handler(
     report: AccountReport, kind: ObjectKinds, scope: Scoped, *, single: bool = False
-) -> Handler:
+) -> FamilyHandler:
     columns = OUTAGE_COLUMNS if report is OUTAGE else ALL_TIMES
     fields = frozenset(one.name for one in columns)
 
-    async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
+    async def handler(
+        cache: LogCache, context: Context, request: RestRequest, arguments: tuple[str, ...]
+    ) -> Answer:
         zone = await zone_of(context, request.identity)
         wanted = asked(
             request.parameters,
@@ -115,8 +118,8 @@ def _handler(
             await select(context, inner, schema, (), extra=wanted.rows)
         # What takes its time is to read the logs, and only that counts as progress.
         choosing = evolve(request, progress=nobody_follows)
-        chosen = await choose(context, choosing, scope(arguments), wanted)
-        found = await made(context, request, zone, report, wanted, chosen)
+        chosen = await choose(cache, context, choosing, scope(arguments), wanted)
+        found = await made(cache, context, request, zone, report, wanted, chosen)
         if single:
             return await _single(
                 context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES
@@ -224,7 +227,7 @@ _SINGLE: tuple[
 _LIST = (TYPE, *_CHOOSING, *ARGUMENTS, LOGCACHE, *LIST_PARAMETERS, *SITE_PARAMETERS)
 
 
-def _list(path: str, description: str, text: str, handler: Handler, *, out: bool) -> Endpoint:
+def _list(path: str, description: str, text: str, handler: FamilyHandler, *, out: bool) -> Endpoint:
     return Endpoint(
         path=path,
         description=description,

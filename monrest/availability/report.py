@@ -24,6 +24,7 @@ from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.values import Progress, RestRequest, SiteProblem
 from monrest.logs.ask import asked_in_time, wants_cache
+from monrest.logs.cache import LogCache
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
 from monrest.logs.state_events import Event, ObjectKey, TimedLine, Watched
 from monrest.sites.site import Site
@@ -173,6 +174,7 @@ def _merged(parts: Sequence[list[AccountRecord]]) -> Generator[None, None, list[
 
 
 async def made(
+    cache: LogCache,
     context: Context,
     request: RestRequest,
     zone: tzinfo,
@@ -184,7 +186,7 @@ async def made(
     began = context.clock.seconds()
     states = on_sites(context, chosen)
     sites = [site for site, _ in states]
-    source = context.logcache.source() if wants_cache(context, request) else CORES
+    source = cache.source() if wants_cache(cache, request) else CORES
     reading = LogProgress(
         progress=request.progress,
         sites=sites,

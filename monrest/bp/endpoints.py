@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from monrest.accounts.rights import may_submit
 from monrest.api import visibility
@@ -21,6 +21,7 @@ from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.base.audit import audit
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
+from monrest.base.metrics import Metrics
 from monrest.base.values import (
     READ_ONLY,
     Answer,
@@ -34,6 +35,7 @@ from monrest.base.values import (
 from monrest.bp.core_rows import ObjectName
 from monrest.bp.model import NODES, PROCESS
 from monrest.bp.node_state import runtime_of
+from monrest.bp.service import BusinessProcesses
 from monrest.bp.store import StoredProcess, number_of
 from monrest.commands.lookups import commanded
 from monrest.commands.permissions import Grant, grant, needed
@@ -99,78 +101,11 @@ def record(process: StoredProcess) -> dict[str, Any]:
 # -------------------------------------------------------------------- who sees what
 
 
-async def readable_by(context: Context, identity: Identity) -> Callable[[StoredProcess], bool]:
-    """Give what tells whether a process exists for ``identity``.
-
-    Without the role it has to be live, and some service of it to be visible. Raises SitesFailed
-    when the cores cannot be asked.
-    """
-    if identity.may(ROLE):
-        return lambda _: True
-    seen = visibility.visibility(
-        identity, "services", strict=context.config.auth.strict_host_authorization
-    )
-    carried = await context.bp.carriers("services", context.sites.select(), seen)
-    numbers = frozenset(carried.values())
-    return lambda process: not process.draft and process.id in numbers
-
-
-async def mask_for(
-    context: Context, identity: Identity, processes: Sequence[StoredProcess]
-) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
-    """Give processes with what ``identity`` may see of them (docs/spec/bp.md).
-
-    The second value are sites that could not say what that is.
-    """
-    own = {site.id for site in context.sites.sites}
-    whole = own.issuperset(site.id for site in context.bp.sites.sites)
-    far = any(isinstance(site, FederatedSite) for site in context.sites.sites)
-    if not processes or (
-        identity.may(visibility.HOSTS) and identity.may(visibility.SERVICES) and whole and not far
-    ):
-        return list(processes), ()
-    strict = context.config.auth.strict_host_authorization
-    return await context.bp.visible(
-        processes,
-        context.sites.select(),
-        lambda table: visibility.visibility(identity, table, strict),
-    )
-
-
-async def find_process(context: Context, request: RestRequest, text: str) -> StoredProcess:
-    """Give the process of a path, if it exists for the asker; NotFound."""
-    number = number_of(text)
-    if number is None:
-        raise NotFound(f"unknown rest path: {request.path}")
-    process = await context.bp.get(number)
-    if process is None or not (await readable_by(context, request.identity))(process):
-        raise _no_such_process()
-    return process
-
-
 def _no_such_process() -> NotFound:
     return NotFound("no such business process")
 
 
 # -------------------------------------------------------------------- reading
-
-
-async def processes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/bp: live ones and drafts by name, those that the asker may see."""
-    context.figures.expire("business processes")
-    visible = await readable_by(context, request.identity)
-    known = [one for one in await context.bp.several() if visible(one)]
-    theirs, problems = await mask_for(context, request.identity, known)
-    answer = await select(context, request, _SCHEMA, map(record, theirs))
-    return evolve(answer, failed_sites=problems)
-
-
-async def process(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/bp/<nr>."""
-    one = await find_process(context, request, where[0])
-    (theirs,), problems = await mask_for(context, request.identity, [one])
-    value = Document(value=record(theirs), columns=COLUMNS, failed_sites=problems)
-    return await reselect(context, request, value)
 
 
 # -------------------------------------------------------------------- writing
@@ -206,67 +141,6 @@ def _writable(context: Context, identity: Identity) -> None:
         raise Forbidden("business processes are read-only", "bp.read_only is on")
 
 
-async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/bp: make a draft."""
-    _writable(context, request.identity)
-    values = read_attributes(request)
-    first = values.get("id")
-    start = 1 if first in (None, "") else number_of(str(first).strip())
-    if start is None:
-        raise BadRequest("invalid id", "id: expected a number above 0, the first one to try")
-    made = await context.bp.create(values, start)
-    audit(request.identity, request.caller, "bp create", target=made.id, name=made.definition.name)
-    return _done(context, "business process successfully created", data=record(made))
-
-
-async def replace(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/bp/<nr>: the body is all of the definition, which goes live."""
-    return await _change(context, request, where, context.bp.replace)
-
-
-async def patch(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer PATCH /mon/bp/<nr>: merge into the definition, which goes live."""
-    return await _change(context, request, where, context.bp.patch)
-
-
-async def _change(
-    context: Context,
-    request: RestRequest,
-    where: tuple[str, ...],
-    change: Callable[[int, Mapping[str, Any]], Any],
-) -> Answer:
-    _writable(context, request.identity)
-    before = await find_process(context, request, where[0])
-    values = {name: value for name, value in read_attributes(request).items() if name in _STORED}
-    try:
-        after = await change(before.nr, values)
-    except RestError as error:
-        _audit(request, "bp change", before, error.message)
-        raise
-    if after is None:
-        raise _no_such_process()
-    _audit(request, "bp change", after)
-    return _done(context, "business process successfully updated")
-
-
-async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer DELETE /mon/bp/<nr>."""
-    _writable(context, request.identity)
-    before = await find_process(context, request, where[0])
-    if not await context.bp.delete(before.nr):
-        raise _no_such_process()
-    _audit(request, "bp delete", before)
-    return _done(context, "business process successfully removed")
-
-
-def _done(context: Context, message: str, **more: Any) -> Document:
-    """Say what was done, and which processes the core's configuration could not have."""
-    value = {"message": message, **more}
-    if context.bp.left_out:
-        value["description"] = f"not exported: {'; '.join(context.bp.left_out)}"
-    return Document(value=value)
-
-
 def _audit(request: RestRequest, action: str, one: StoredProcess, result: str = "ok") -> None:
     audit(
         request.identity,
@@ -276,21 +150,6 @@ def _audit(request: RestRequest, action: str, one: StoredProcess, result: str = 
         result=result,
         name=one.definition.name,
     )
-
-
-async def refresh(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/bp/<nr>/refresh: calculate now and submit the results."""
-    before = await find_process(context, request, where[0])
-    await _check_refresh(context, request.identity, before.definition.name)
-    done = await context.bp.refresh(before)
-    (theirs,), problems = await mask_for(context, request.identity, [done.process])
-    own = {site.id for site in context.sites.sites}
-    problems += tuple(one for one in done.problems if one.site in own and one not in problems)
-    value = {
-        "message": "business process refreshed successfully",
-        "data": record(theirs),
-    }
-    return Document(value=value, failed_sites=problems)
 
 
 async def _check_refresh(context: Context, identity: Identity, name: str) -> None:
@@ -322,45 +181,205 @@ _TYPE = Column("_type", "string", "", "host or service")
 _HOST_NAME = Column("host_name", "string", "", "name of the host")
 
 
-async def objects(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/bp/<nr>/objects: what the process refers to."""
-    process = await find_process(context, request, where[0])
-    return await _answer(context, request, await context.bp.objects(process))
+@frozen(eq=False, kw_only=True)
+class ProcessEndpoints:
+    """Business processes that are asked for and changed."""
 
+    bp: BusinessProcesses
+    figures: Metrics
 
-async def recursive(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/bp/<nr>/objects/recursive: also what linked processes refer to."""
-    process = await find_process(context, request, where[0])
-    visible = await readable_by(context, request.identity)
-    return await _answer(context, request, await _linked(context, process, visible))
+    async def readable_by(
+        self, context: Context, identity: Identity
+    ) -> Callable[[StoredProcess], bool]:
+        """Give what tells whether a process exists for ``identity``.
 
+        Without the role it has to be live, and some service of it to be visible. Raises SitesFailed
+        when the cores cannot be asked.
+        """
+        if identity.may(ROLE):
+            return lambda _: True
+        seen = visibility.visibility(
+            identity, "services", strict=context.config.auth.strict_host_authorization
+        )
+        carried = await self.bp.carriers("services", context.sites.select(), seen)
+        numbers = frozenset(carried.values())
+        return lambda process: not process.draft and process.id in numbers
 
-async def _linked(
-    context: Context, process: StoredProcess, visible: Callable[[StoredProcess], bool]
-) -> set[ObjectName]:
-    """Give what the process and all linked ones refer to; each process is looked at once."""
-    sites = context.sites.select()
-    numbers: dict[ObjectName, set[str]] = {}
-    for table in ("hosts", "services"):
-        for (_, host, service), number in (await context.bp.carriers(table, sites, None)).items():
-            numbers.setdefault((host, service), set()).add(number)
-    known = {one.id: one for one in await context.bp.several() if visible(one)}
-    result: set[ObjectName] = set()
-    seen, waiting = {process.id}, [process]
-    while waiting:
-        keys = await context.bp.objects(waiting.pop())
-        result |= keys
-        linked = {
-            number
-            for host, service in keys
-            for key in ((host, service), (host, ""))
-            for number in numbers.get(key, ())
+    async def mask_for(
+        self, context: Context, identity: Identity, processes: Sequence[StoredProcess]
+    ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
+        """Give processes with what ``identity`` may see of them (docs/spec/bp.md).
+
+        The second value are sites that could not say what that is.
+        """
+        own = {site.id for site in context.sites.sites}
+        whole = own.issuperset(site.id for site in self.bp.sites.sites)
+        far = any(isinstance(site, FederatedSite) for site in context.sites.sites)
+        if not processes or (
+            identity.may(visibility.HOSTS)
+            and identity.may(visibility.SERVICES)
+            and whole
+            and not far
+        ):
+            return list(processes), ()
+        strict = context.config.auth.strict_host_authorization
+        return await self.bp.visible(
+            processes,
+            context.sites.select(),
+            lambda table: visibility.visibility(identity, table, strict),
+        )
+
+    async def find_process(
+        self, context: Context, request: RestRequest, text: str
+    ) -> StoredProcess:
+        """Give the process of a path, if it exists for the asker; NotFound."""
+        number = number_of(text)
+        if number is None:
+            raise NotFound(f"unknown rest path: {request.path}")
+        process = await self.bp.get(number)
+        if process is None or not (await self.readable_by(context, request.identity))(process):
+            raise _no_such_process()
+        return process
+
+    async def processes(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer GET /mon/bp: live ones and drafts by name, those that the asker may see."""
+        self.figures.expire("business processes")
+        visible = await self.readable_by(context, request.identity)
+        known = [one for one in await self.bp.several() if visible(one)]
+        theirs, problems = await self.mask_for(context, request.identity, known)
+        answer = await select(context, request, _SCHEMA, map(record, theirs))
+        return evolve(answer, failed_sites=problems)
+
+    async def process(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/bp/<nr>."""
+        one = await self.find_process(context, request, where[0])
+        (theirs,), problems = await self.mask_for(context, request.identity, [one])
+        value = Document(value=record(theirs), columns=COLUMNS, failed_sites=problems)
+        return await reselect(context, request, value)
+
+    async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/bp: make a draft."""
+        _writable(context, request.identity)
+        values = read_attributes(request)
+        first = values.get("id")
+        start = 1 if first in (None, "") else number_of(str(first).strip())
+        if start is None:
+            raise BadRequest("invalid id", "id: expected a number above 0, the first one to try")
+        made = await self.bp.create(values, start)
+        audit(
+            request.identity, request.caller, "bp create", target=made.id, name=made.definition.name
+        )
+        return self._done("business process successfully created", data=record(made))
+
+    async def replace(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer POST /mon/bp/<nr>: the body is all of the definition, which goes live."""
+        return await self._change(context, request, where, self.bp.replace)
+
+    async def patch(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+        """Answer PATCH /mon/bp/<nr>: merge into the definition, which goes live."""
+        return await self._change(context, request, where, self.bp.patch)
+
+    async def _change(
+        self,
+        context: Context,
+        request: RestRequest,
+        where: tuple[str, ...],
+        change: Callable[[int, Mapping[str, Any]], Any],
+    ) -> Answer:
+        _writable(context, request.identity)
+        before = await self.find_process(context, request, where[0])
+        values = {
+            name: value for name, value in read_attributes(request).items() if name in _STORED
         }
-        for number in sorted(linked - seen):
-            if number in known:
-                seen.add(number)
-                waiting.append(known[number])
-    return result
+        try:
+            after = await change(before.nr, values)
+        except RestError as error:
+            _audit(request, "bp change", before, error.message)
+            raise
+        if after is None:
+            raise _no_such_process()
+        _audit(request, "bp change", after)
+        return self._done("business process successfully updated")
+
+    async def delete(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer DELETE /mon/bp/<nr>."""
+        _writable(context, request.identity)
+        before = await self.find_process(context, request, where[0])
+        if not await self.bp.delete(before.nr):
+            raise _no_such_process()
+        _audit(request, "bp delete", before)
+        return self._done("business process successfully removed")
+
+    def _done(self, message: str, **more: Any) -> Document:
+        """Say what was done, and which processes the core's configuration could not have."""
+        value = {"message": message, **more}
+        if self.bp.left_out:
+            value["description"] = f"not exported: {'; '.join(self.bp.left_out)}"
+        return Document(value=value)
+
+    async def refresh(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer POST /mon/bp/<nr>/refresh: calculate now and submit the results."""
+        before = await self.find_process(context, request, where[0])
+        await _check_refresh(context, request.identity, before.definition.name)
+        done = await self.bp.refresh(before)
+        (theirs,), problems = await self.mask_for(context, request.identity, [done.process])
+        own = {site.id for site in context.sites.sites}
+        problems += tuple(one for one in done.problems if one.site in own and one not in problems)
+        value = {
+            "message": "business process refreshed successfully",
+            "data": record(theirs),
+        }
+        return Document(value=value, failed_sites=problems)
+
+    async def objects(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/bp/<nr>/objects: what the process refers to."""
+        process = await self.find_process(context, request, where[0])
+        return await _answer(context, request, await self.bp.objects(process))
+
+    async def recursive(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/bp/<nr>/objects/recursive: also what linked processes refer to."""
+        process = await self.find_process(context, request, where[0])
+        visible = await self.readable_by(context, request.identity)
+        return await _answer(context, request, await self._linked(context, process, visible))
+
+    async def _linked(
+        self, context: Context, process: StoredProcess, visible: Callable[[StoredProcess], bool]
+    ) -> set[ObjectName]:
+        """Give what the process and all linked ones refer to; each process is looked at once."""
+        sites = context.sites.select()
+        numbers: dict[ObjectName, set[str]] = {}
+        for table in ("hosts", "services"):
+            for (_, host, service), number in (await self.bp.carriers(table, sites, None)).items():
+                numbers.setdefault((host, service), set()).add(number)
+        known = {one.id: one for one in await self.bp.several() if visible(one)}
+        result: set[ObjectName] = set()
+        seen, waiting = {process.id}, [process]
+        while waiting:
+            keys = await self.bp.objects(waiting.pop())
+            result |= keys
+            linked = {
+                number
+                for host, service in keys
+                for key in ((host, service), (host, ""))
+                for number in numbers.get(key, ())
+            }
+            for number in sorted(linked - seen):
+                if number in known:
+                    seen.add(number)
+                    waiting.append(known[number])
+        return result
 
 
 async def _answer(context: Context, request: RestRequest, keys: set[ObjectName]) -> Answer:
@@ -489,7 +508,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text=f"The role {ROLE} sees all of them, drafts too; others those of which they see a "
         "service of the core. Of nodes about hosts and services that the asker may not see it says "
         "`not visible`; the state of the process as a whole is there.",
-        handler=processes,
+        handler=ProcessEndpoints.processes,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,
     ),
@@ -501,7 +520,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "time: an empty PATCH is enough. A name that is taken gets a number. Functions of nodes: "
         "status, groupstatus, fixed, worst, best, at_least, not_more, equals, statusfilter, "
         f"random, custom. Processes that link to each other in a circle are refused. {_OTHERS}",
-        handler=create,
+        handler=ProcessEndpoints.create,
         shape="object",
         parameters=(_ID, *PROCESS.declared),
         columns=(*_DATA, _LEFT_OUT),
@@ -511,7 +530,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/bp/<nr>",
         description="one business process",
-        handler=process,
+        handler=ProcessEndpoints.process,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,
@@ -521,7 +540,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         methods=("POST",),
         description="replace a business process",
         text=f"What is not given has its default; the name is needed. {_OTHERS}",
-        handler=replace,
+        handler=ProcessEndpoints.replace,
         shape="object",
         parameters=PROCESS.declared,
         columns=(*_MESSAGE, _LEFT_OUT),
@@ -534,7 +553,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="change a business process",
         text="Objects merge by key, lists by position, null removes. A new function without "
         f"function_args has no arguments but those in its text. {_OTHERS}",
-        handler=patch,
+        handler=ProcessEndpoints.patch,
         shape="object",
         parameters=PROCESS.declared,
         columns=(*_MESSAGE, _LEFT_OUT),
@@ -545,7 +564,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/bp/<nr>",
         methods=("DELETE",),
         description="delete a business process",
-        handler=delete,
+        handler=ProcessEndpoints.delete,
         shape="object",
         parameters=(),
         columns=(*_MESSAGE, _LEFT_OUT),
@@ -557,7 +576,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="calculate a business process now",
         text=f"Needs the role {ROLE}, or the right to send commands to the host of its name. The "
         "results go to the core as after a regular calculation, except those of a draft.",
-        handler=refresh,
+        handler=ProcessEndpoints.refresh,
         shape="object",
         parameters=(),
         columns=_DATA,
@@ -566,7 +585,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/bp/<nr>/objects",
         description="hosts and services of a business process",
         text=_OBJECTS_TEXT,
-        handler=objects,
+        handler=ProcessEndpoints.objects,
         parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
         columns=_OBJECT_COLUMNS,
     ),
@@ -574,7 +593,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/bp/<nr>/objects/recursive",
         description="hosts and services of a business process and of all that it links to",
         text=f"{_OBJECTS_TEXT}Linked processes that the asker may not see are left out.",
-        handler=recursive,
+        handler=ProcessEndpoints.recursive,
         parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
         columns=_OBJECT_COLUMNS,
     ),

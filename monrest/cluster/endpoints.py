@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import require_only
@@ -20,6 +20,7 @@ from monrest.base.errors import (
 )
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.cluster.model import RestartStep
+from monrest.cluster.service import Cluster
 
 COLUMNS = (
     Column("hostname", "string", "", "its host, empty until that is known"),
@@ -45,80 +46,7 @@ _STEPS = local_schema("cluster_restart", STEPS, ())
 _URL = Parameter(name="url", description="the base URL by which the node was called", required=True)
 
 
-def _require(context: Context) -> None:
-    if not context.cluster.clustered:
-        raise NotClustered(
-            "cluster disabled", "this is a single node installation and not clustered"
-        )
-
-
 # -------------------------------------------------------------------- reading
-
-
-def _record(context: Context, url: str) -> dict[str, Any]:
-    """A node as this one knows it."""
-    cluster = context.cluster
-    member, seen, own = cluster.member_at(url), cluster.seen(url), cluster.is_own(url)
-    now = context.wall.now()
-    record = {
-        "hostname": "",
-        "last_contact": int(now if own else seen.last_contact),
-        "last_error": "" if own else seen.last_error,
-        "maintenance": 0,
-        "node_id": cluster.name_of(url),
-        "node_url": url,
-        "pids": [],
-        "response_time": 0.0 if own else seen.response_time,
-        "version": "",
-    }
-    known = member or seen.pong
-    if own:
-        mine = cluster.own
-        known_as = (mine.host, mine.version, mine.pid, cluster.maintenance)
-    elif known is None:
-        return record
-    elif member is not None:
-        known_as = (member.host, member.version, member.pid, member.maintenance)
-    else:
-        assert seen.pong is not None
-        pong = seen.pong
-        known_as = (pong.hostname, pong.version, pong.pid, pong.maintenance)
-    host, version, pid, maintenance = known_as
-    return {
-        **record,
-        "hostname": host,
-        "version": version,
-        "pids": [str(pid)],
-        "maintenance": maintenance,
-    }
-
-
-async def nodes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/cluster: all nodes, none without a cluster."""
-    records = [_record(context, url) for url in context.cluster.urls()]
-    return await select(context, request, _SCHEMA, records)
-
-
-def _url_of(context: Context, text: str) -> str:
-    """Find the url of a node by its id or url; NotFound."""
-    cluster = context.cluster
-    for url in cluster.urls():
-        if text in (cluster.name_of(url), url):
-            return url
-    raise NotFound("no such cluster node")
-
-
-async def node(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/cluster/<id>."""
-    value = _record(context, _url_of(context, where[0]))
-    return await reselect(context, request, Document(value=value, columns=COLUMNS))
-
-
-async def restarts(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/cluster/restart: how far the last restart of all nodes is."""
-    _require(context)
-    await context.cluster.look()
-    return await select(context, request, _STEPS, map(_shown, context.cluster.steps))
 
 
 def _shown(step: RestartStep) -> dict[str, Any]:
@@ -135,67 +63,147 @@ def _shown(step: RestartStep) -> dict[str, Any]:
 # -------------------------------------------------------------------- for balancers and nodes
 
 
-async def ready(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/ready: whether requests should be sent to this daemon."""
-    del request
-    if reason := context.cluster.not_ready():
-        raise Unavailable(reason, "send requests to another node")
-    return Document(value={"message": "OK"}, plain=True)
-
-
-async def ping(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/cluster/ping: what this node says of itself to another."""
-    credentials = request.caller.headers.get(context.names.header("Cluster-Auth"), "")
-    url = next((value for name, value in request.parameters if name == "url"), "")
-    return Document(value=context.cluster.answer(credentials, url), plain=True)
-
-
 # -------------------------------------------------------------------- changing
 
 
-async def no_heartbeat(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/cluster/heartbeat, which is not to be used."""
-    del request
-    _require(context)
-    raise BadRequest("bad request", "POST method required")
+@frozen(eq=False, kw_only=True)
+class ClusterEndpoints:
+    """The cluster as one of its nodes knows it."""
 
+    cluster: Cluster
 
-async def heartbeat(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/cluster/heartbeat: call all other nodes now."""
-    _require(context)
-    require_only(request)
-    found = await context.cluster.heartbeat()
-    shown = {name: None if pong is None else pong.shown for name, pong in found.items()}
-    return Document(value={"message": "heartbeat send", "nodes": shown})
-
-
-async def restart(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/cluster/restart."""
-    with audited(request, "cluster restart"):
-        _require(context)
-        require_only(request)
-        steps = await context.cluster.restart_all()
-        if steps is None:
-            raise Conflict(
-                "a restart goes on already", f"GET {context.names.root}/mon/cluster/restart"
+    def _require(self) -> None:
+        if not self.cluster.clustered:
+            raise NotClustered(
+                "cluster disabled", "this is a single node installation and not clustered"
             )
-    shown = {str(step.node) if step.node else step.url: step.state for step in steps}
-    message = "the cluster nodes are restarted one after another"
-    return Document(value={"message": message, "nodes": shown})
 
+    def _record(self, context: Context, url: str) -> dict[str, Any]:
+        """A node as this one knows it."""
+        cluster = self.cluster
+        member, seen, own = cluster.member_at(url), cluster.seen(url), cluster.is_own(url)
+        now = context.wall.now()
+        record = {
+            "hostname": "",
+            "last_contact": int(now if own else seen.last_contact),
+            "last_error": "" if own else seen.last_error,
+            "maintenance": 0,
+            "node_id": cluster.name_of(url),
+            "node_url": url,
+            "pids": [],
+            "response_time": 0.0 if own else seen.response_time,
+            "version": "",
+        }
+        known = member or seen.pong
+        if own:
+            mine = cluster.own
+            known_as = (mine.host, mine.version, mine.pid, cluster.maintenance)
+        elif known is None:
+            return record
+        elif member is not None:
+            known_as = (member.host, member.version, member.pid, member.maintenance)
+        else:
+            assert seen.pong is not None
+            pong = seen.pong
+            known_as = (pong.hostname, pong.version, pong.pid, pong.maintenance)
+        host, version, pid, maintenance = known_as
+        return {
+            **record,
+            "hostname": host,
+            "version": version,
+            "pids": [str(pid)],
+            "maintenance": maintenance,
+        }
 
-async def maintain(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST and DELETE /mon/cluster/<id>/maintenance."""
-    on = request.method != "DELETE"
-    require_only(request)
-    url = _url_of(context, where[0])
-    name = context.cluster.name_of(url)
-    if not (name.isdigit() and await context.cluster.maintain(int(name), on=on)):
-        raise Conflict("the node is not known yet", "it has to run before")
-    action = "cluster maintenance" if on else "cluster maintenance end"
-    audit(request.identity, request.caller, action, target=url)
-    what = "put into maintenance mode" if on else "taken out of maintenance mode"
-    return Document(value={"message": f"node {name} {what}"})
+    async def list_nodes(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/cluster: all nodes, none without a cluster."""
+        records = [self._record(context, url) for url in self.cluster.urls()]
+        return await select(context, request, _SCHEMA, records)
+
+    def _url_of(self, text: str) -> str:
+        """Find the url of a node by its id or url; NotFound."""
+        cluster = self.cluster
+        for url in cluster.urls():
+            if text in (cluster.name_of(url), url):
+                return url
+        raise NotFound("no such cluster node")
+
+    async def read_node(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/cluster/<id>."""
+        value = self._record(context, self._url_of(where[0]))
+        return await reselect(context, request, Document(value=value, columns=COLUMNS))
+
+    async def list_restarts(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/cluster/restart: how far the last restart of all nodes is."""
+        self._require()
+        await self.cluster.look()
+        return await select(context, request, _STEPS, map(_shown, self.cluster.steps))
+
+    async def ready(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer GET /mon/ready: whether requests should be sent to this daemon."""
+        del context, request
+        if reason := self.cluster.not_ready():
+            raise Unavailable(reason, "send requests to another node")
+        return Document(value={"message": "OK"}, plain=True)
+
+    async def ping(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer GET /mon/cluster/ping: what this node says of itself to another."""
+        credentials = request.caller.headers.get(context.names.header("Cluster-Auth"), "")
+        url = next((value for name, value in request.parameters if name == "url"), "")
+        return Document(value=self.cluster.answer(credentials, url), plain=True)
+
+    async def no_heartbeat(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/cluster/heartbeat, which is not to be used."""
+        del context, request
+        self._require()
+        raise BadRequest("bad request", "POST method required")
+
+    async def heartbeat(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/cluster/heartbeat: call all other nodes now."""
+        del context
+        self._require()
+        require_only(request)
+        found = await self.cluster.heartbeat()
+        shown = {name: None if pong is None else pong.shown for name, pong in found.items()}
+        return Document(value={"message": "heartbeat send", "nodes": shown})
+
+    async def restart(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/cluster/restart."""
+        with audited(request, "cluster restart"):
+            self._require()
+            require_only(request)
+            steps = await self.cluster.restart_all()
+            if steps is None:
+                raise Conflict(
+                    "a restart goes on already", f"GET {context.names.root}/mon/cluster/restart"
+                )
+        shown = {str(step.node) if step.node else step.url: step.state for step in steps}
+        message = "the cluster nodes are restarted one after another"
+        return Document(value={"message": message, "nodes": shown})
+
+    async def maintain(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer POST and DELETE /mon/cluster/<id>/maintenance."""
+        del context
+        on = request.method != "DELETE"
+        require_only(request)
+        url = self._url_of(where[0])
+        name = self.cluster.name_of(url)
+        if not (name.isdigit() and await self.cluster.maintain(int(name), on=on)):
+            raise Conflict("the node is not known yet", "it has to run before")
+        action = "cluster maintenance" if on else "cluster maintenance end"
+        audit(request.identity, request.caller, action, target=url)
+        what = "put into maintenance mode" if on else "taken out of maintenance mode"
+        return Document(value={"message": f"node {name} {what}"})
 
 
 _MESSAGE = Column("message", "string", "", "what was done")
@@ -206,7 +214,7 @@ _HEARTBEAT = Endpoint(
     description="call all other nodes now",
     text="Every node does this by itself all `cluster.heartbeat_interval` seconds. 501 without a "
     "cluster.",
-    handler=heartbeat,
+    handler=ClusterEndpoints.heartbeat,
     shape="object",
     parameters=(),
     columns=(_MESSAGE, _NODES),
@@ -218,7 +226,7 @@ _MAINTENANCE = Endpoint(
     description="take a node out of the balance",
     text="`/mon/ready` of the node answers 503 `MAINTENANCE` within seconds; requests are still "
     "served. It stays so over restarts.",
-    handler=maintain,
+    handler=ClusterEndpoints.maintain,
     shape="object",
     parameters=(),
     columns=(_MESSAGE,),
@@ -230,7 +238,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/cluster",
         description="nodes of the cluster",
         text="As the node that answers knows them; sorted by URL. An empty list without a cluster.",
-        handler=nodes,
+        handler=ClusterEndpoints.list_nodes,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,
         roles=(SYSTEM,),
@@ -238,7 +246,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/cluster/<id>",
         description="one node of the cluster, by its id or URL",
-        handler=node,
+        handler=ClusterEndpoints.read_node,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,
@@ -247,7 +255,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _HEARTBEAT,
     evolve(
         _HEARTBEAT, methods=("GET",), description="not to be used: POST it",
-        text="Always an error.", handler=no_heartbeat, columns=(),
+        text="Always an error.", handler=ClusterEndpoints.no_heartbeat, columns=(),
     ),
     Endpoint(
         path="/mon/cluster/restart",
@@ -258,7 +266,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "follows when it answers. The node that is asked is the last. A node that does not "
         "answer is left out; one that does not come back ends it. 409 while a restart goes on, "
         "501 without a cluster.",
-        handler=restart,
+        handler=ClusterEndpoints.restart,
         shape="object",
         parameters=(),
         columns=(_MESSAGE, Column("nodes", "object", "", "by id of the node: waiting or skipped")),
@@ -268,7 +276,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/cluster/restart",
         description="how far the last restart of all nodes is",
         text="Empty before the first one. 501 without a cluster.",
-        handler=restarts,
+        handler=ClusterEndpoints.list_restarts,
         parameters=LIST_PARAMETERS,
         columns=STEPS,
         roles=(SYSTEM,),
@@ -283,7 +291,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="what a node says of itself to another node",
         text="For the nodes of a cluster only, which prove with `X-Mon-Cluster-Auth` that they "
         "have the same secret key.",
-        handler=ping,
+        handler=ClusterEndpoints.ping,
         shape="object",
         parameters=(_URL,),
         columns=(),
@@ -294,7 +302,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="whether requests should be sent to this daemon",
         text="For load balancers, without credentials: 200 `OK`, or 503 `MAINTENANCE`, "
         "`STARTING`, `STOPPING` or `NO DATABASE` with the reason.",
-        handler=ready,
+        handler=ClusterEndpoints.ready,
         shape="object",
         parameters=(),
         columns=(_MESSAGE,),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from monrest import __version__
 from monrest.accounts import key_endpoints, login_endpoints, session_endpoints, user_endpoints
 from monrest.api.dispatch import Dispatch
 from monrest.api.endpoint import Endpoint
@@ -55,9 +56,12 @@ FAMILIES = (
     Family(index.ENDPOINTS),
     Family(rows.ENDPOINTS),
     Family(statistics.ENDPOINTS),
-    Family(logs.ENDPOINTS),
-    Family(availability.ENDPOINTS),
-    Family(cache_endpoints.ENDPOINTS),
+    Family(logs.ENDPOINTS, lambda parts: parts.logcache),
+    Family(availability.ENDPOINTS, lambda parts: parts.logcache),
+    Family(
+        cache_endpoints.ENDPOINTS,
+        lambda parts: cache_endpoints.CacheEndpoints(logcache=parts.logcache),
+    ),
     Family(commandline.ENDPOINTS),
     Family(commands.ENDPOINTS),
     Family(listing.ENDPOINTS),
@@ -67,9 +71,17 @@ FAMILIES = (
     Family(core_endpoints.ENDPOINTS),
     Family(editor_endpoints.ENDPOINTS),
     Family(site_endpoints.ENDPOINTS),
-    Family(instance.ENDPOINTS),
-    Family(stats.ENDPOINTS),
-    Family(settings_in_force.ENDPOINTS),
+    Family(
+        instance.ENDPOINTS,
+        lambda parts: instance.InstanceEndpoints(version=__version__, config_path=parts.path),
+    ),
+    Family(stats.ENDPOINTS, lambda parts: stats.FigureEndpoints(figures=parts.figures)),
+    Family(
+        settings_in_force.ENDPOINTS,
+        lambda parts: settings_in_force.SettingEndpoints(
+            version=__version__, config_path=parts.path
+        ),
+    ),
     Family(
         user_endpoints.ENDPOINTS,
         lambda parts: user_endpoints.UserEndpoints(
@@ -95,7 +107,7 @@ FAMILIES = (
         ),
     ),
     Family(key_endpoints.ENDPOINTS, lambda parts: key_endpoints.KeyEndpoints(keys=parts.keys)),
-    Family(jobs.ENDPOINTS),
+    Family(jobs.ENDPOINTS, lambda parts: jobs.JobEndpoints(jobs=parts.jobs)),
     Family(
         downtimes.ENDPOINTS,
         lambda parts: downtimes.RecurringDowntimeRecords(database=parts.database),
@@ -104,13 +116,16 @@ FAMILIES = (
         broadcasts.ENDPOINTS,
         lambda parts: broadcasts.Broadcasts(database=parts.database),
     ),
-    Family(bp.ENDPOINTS),
-    Family(cluster.ENDPOINTS),
+    Family(bp.ENDPOINTS, lambda parts: bp.ProcessEndpoints(bp=parts.bp, figures=parts.figures)),
+    Family(cluster.ENDPOINTS, lambda parts: cluster.ClusterEndpoints(cluster=parts.cluster)),
     Family(
         panorama.ENDPOINTS,
         lambda parts: panorama.DashboardRecords(database=parts.database, panorama=parts.panorama),
     ),
-    Family(nodecontrol.ENDPOINTS),
+    Family(
+        nodecontrol.ENDPOINTS,
+        lambda parts: nodecontrol.NodeEndpoints(nodecontrol=parts.nodecontrol, jobs=parts.jobs),
+    ),
     Family(
         reports.ENDPOINTS,
         lambda parts: reports.ReportRecords(database=parts.database, reports=parts.reports),
@@ -132,4 +147,4 @@ def dispatch_of(app: str, parts: Parts, families: Iterable[Family] = FAMILIES) -
     router = Router(app)
     for family in families:
         router.add(family.endpoints, family.made(parts))
-    return Dispatch(router, jobs.start)
+    return Dispatch(router, jobs.JobEndpoints(jobs=parts.jobs).start)

@@ -50,6 +50,7 @@ from monrest.objectconfig.service import Staging
 from monrest.panorama.service import Panorama
 from monrest.reports.making import prepare
 from monrest.reports.service import Owner, Reports
+from monrest.reports.sheet import Sheet
 from monrest.reports.smtp import Mailer, endpoint
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
@@ -217,7 +218,7 @@ class Parts:
             config=config.reports,
             mail=config.mail,
             zone=config.display.zone(),
-            prepare=lambda *asked: prepare(self._context, *asked),
+            prepare=self._prepare,
             owner=self.owner,
         )
         self.figures.offer("business processes", self.bp.statistics)
@@ -237,6 +238,10 @@ class Parts:
         return await figures_of_users(
             *(self.users, self.contacts, self.passwords, self.registry.sites, self.config.auth)
         )
+
+    async def _prepare(self, *asked: Any) -> Sheet:
+        """Make what a report says under the configuration in force."""
+        return await prepare(self._context, self.logcache, self.reports.templates, *asked)
 
     def _updates_logs(self) -> bool:
         """Whether it is this node that updates the log cache; a SQLite file is each node's own."""
@@ -347,21 +352,11 @@ class Parts:
             config=config,
             names=config.names,
             zone=config.display.zone(),
-            version=__version__,
-            config_path=self.path,
-            database=self.database,
             chosen_zone=self.users.zone_of,
             contacts=self.contacts,
-            logcache=self.logcache,
             staging=self.staging,
             threads=self.threads,
             spools=self.spools,
             room=self.room,
-            jobs=self.jobs,
-            bp=self.bp,
-            reports=self.reports,
-            cluster=self.cluster,
-            figures=self.figures,
-            nodecontrol=self.nodecontrol,
         )
         return self._context

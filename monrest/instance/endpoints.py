@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attrs import frozen
+
 from monrest import __release_date__
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.lists import own_columns, reselect
@@ -24,29 +26,36 @@ INFO_COLUMNS = (
 )
 
 
-async def info(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer /mon."""
-    app = context.names.app
-    value = {
-        "extra_link": "",
-        "extra_version": "",
-        "localtime": context.wall.now(),
-        f"{app}_release_date": __release_date__,
-        f"{app}_version": context.version,
-        "project_root": str(Path(__file__).resolve().parent.parent.parent),
-        "rest_version": REST_VERSION,
-        "etc_path": str(Path(context.config_path).resolve().parent) if context.config_path else "",
-        "var_path": context.config.server.var_dir,
-    }
-    columns = own_columns(INFO_COLUMNS, context.names)
-    return await reselect(context, request, Document(value=value, columns=columns))
+@frozen(eq=False, kw_only=True)
+class InstanceEndpoints:
+    """What an instance says of itself, whose configuration is the file ``config_path``."""
+
+    version: str
+    config_path: str
+
+    async def info(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer /mon."""
+        app = context.names.app
+        value = {
+            "extra_link": "",
+            "extra_version": "",
+            "localtime": context.wall.now(),
+            f"{app}_release_date": __release_date__,
+            f"{app}_version": self.version,
+            "project_root": str(Path(__file__).resolve().parent.parent.parent),
+            "rest_version": REST_VERSION,
+            "etc_path": str(Path(self.config_path).resolve().parent) if self.config_path else "",
+            "var_path": context.config.server.var_dir,
+        }
+        columns = own_columns(INFO_COLUMNS, context.names)
+        return await reselect(context, request, Document(value=value, columns=columns))
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon",
         description="basic information about this instance",
-        handler=info,
+        handler=InstanceEndpoints.info,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=INFO_COLUMNS,

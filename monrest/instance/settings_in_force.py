@@ -9,7 +9,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, fields
+from attrs import asdict, fields, frozen
 
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.lists import reselect
@@ -51,29 +51,35 @@ COLUMNS = tuple(
 )
 
 
-def _derived(context: Context) -> dict[str, Any]:
-    config = context.config
-    path = str(Path(context.config_path).resolve()) if context.config_path else ""
-    return {
-        "config_file": path,
-        "etc_path": str(Path(path).parent) if path else "",
-        "hostname": socket.gethostname(),
-        context.names.own("mon_version"): context.version,
-        "project_root": str(Path(__file__).resolve().parent.parent.parent),
-        "url_prefix": f"/{context.names.app}",
-        "use_feature_api_keys": int(config.auth.api_keys_enabled),
-        "use_feature_configtool": int(any(config.tool_of(site) for site in config.sites)),
-        "use_feature_editor": int(bool(config.editor)),
-        "use_feature_logcache": int(config.logcache.enabled),
-        "var_path": config.server.var_dir,
-    }
+@frozen(eq=False, kw_only=True)
+class SettingEndpoints:
+    """The settings of an instance, whose configuration is the file ``config_path``."""
 
+    version: str
+    config_path: str
 
-async def settings(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/config."""
-    value = {**shown(asdict(context.config)), **_derived(context)}
-    document = Document(value=dict(sorted(value.items())), columns=COLUMNS)
-    return await reselect(context, request, document)
+    def _derived(self, context: Context) -> dict[str, Any]:
+        config = context.config
+        path = str(Path(self.config_path).resolve()) if self.config_path else ""
+        return {
+            "config_file": path,
+            "etc_path": str(Path(path).parent) if path else "",
+            "hostname": socket.gethostname(),
+            context.names.own("mon_version"): self.version,
+            "project_root": str(Path(__file__).resolve().parent.parent.parent),
+            "url_prefix": f"/{context.names.app}",
+            "use_feature_api_keys": int(config.auth.api_keys_enabled),
+            "use_feature_configtool": int(any(config.tool_of(site) for site in config.sites)),
+            "use_feature_editor": int(bool(config.editor)),
+            "use_feature_logcache": int(config.logcache.enabled),
+            "var_path": config.server.var_dir,
+        }
+
+    async def settings(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer GET /mon/config."""
+        value = {**shown(asdict(context.config)), **self._derived(context)}
+        document = Document(value=dict(sorted(value.items())), columns=COLUMNS)
+        return await reselect(context, request, document)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -84,7 +90,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "beside what follows from it. Texts whose name has `auth`, `key`, `secret`, `pass` or "
         "`token` in it, credentials inside of URLs, and what such words are given inside of "
         f"commands, are shown as `{HIDDEN}`; `secret_key_file` is left out.",
-        handler=settings,
+        handler=SettingEndpoints.settings,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,

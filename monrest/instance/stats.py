@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 
-from attrs import evolve
+from attrs import evolve, frozen
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
@@ -15,7 +15,7 @@ from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.lists import reselect
 from monrest.api.visibility import SYSTEM
 from monrest.base.errors import BadRequest
-from monrest.base.metrics import FIGURES
+from monrest.base.metrics import FIGURES, Metrics
 from monrest.base.values import Answer, Column, Document, RestRequest, Stream, nobody_follows
 
 COLUMNS = tuple(
@@ -66,18 +66,26 @@ class _Gauges(Collector):
             yield GaugeMetricFamily(f"{self.prefix}_{name}", _HELP[name], value=value)
 
 
-async def figures(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/stats and /mon/metrics."""
-    known = Document(value=await context.figures.current(), columns=COLUMNS)
-    answer = await reselect(context, request, known)
-    accept = request.caller.headers.get("accept", "")
-    # The header of a request that starts a job is about its answer, not about the result.
-    direct = request.progress is nobody_follows
-    if request.format != "json" or not direct:
-        return answer
-    if wants_prometheus(accept):
-        return _exposed(context.names.app, answer.value, accept)
-    return evolve(answer, headers=_VARIES)
+@frozen(eq=False, kw_only=True)
+class FigureEndpoints:
+    """The figures that all parts of the daemon offer."""
+
+    figures: Metrics
+
+    async def read_figures(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/stats and /mon/metrics."""
+        known = Document(value=await self.figures.current(), columns=COLUMNS)
+        answer = await reselect(context, request, known)
+        accept = request.caller.headers.get("accept", "")
+        # The header of a request that starts a job is about its answer, not about the result.
+        direct = request.progress is nobody_follows
+        if request.format != "json" or not direct:
+            return answer
+        if wants_prometheus(accept):
+            return _exposed(context.names.app, answer.value, accept)
+        return evolve(answer, headers=_VARIES)
 
 
 def _exposed(app: str, values: Mapping[str, float], accept: str) -> Stream:
@@ -117,7 +125,7 @@ ENDPOINTS: tuple[Endpoint, ...] = tuple(
         path=path,
         description=description,
         text=_TEXT,
-        handler=figures,
+        handler=FigureEndpoints.read_figures,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,

@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.fields import Number, require_only
@@ -30,6 +30,7 @@ from monrest.base.values import (
 )
 from monrest.jobs.model import Job, id_of, visible
 from monrest.jobs.run import JobWork
+from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions, shows_headers
 
 _NAME = "background"
@@ -38,50 +39,6 @@ _SECRET = re.compile(
     "passw|passphrase|secret|token|credential|community|auth_?key|api_?key", re.IGNORECASE
 )
 _HIDDEN = "***"
-
-
-async def start(context: Context, request: RestRequest, endpoint: Endpoint) -> Answer:
-    """Start the job of a request that may be made, and say where its result will be.
-
-    The job is the same request by the same identity without ``background``, through the same
-    door. Raises BadRequest for what cannot be a job, and what ``Jobs.start`` raises.
-    """
-    if endpoint.public or endpoint.at_once:
-        raise BadRequest(
-            "this cannot be a background job",
-            "background: expected 0, because the answer of this path is not kept",
-        )
-    direct = evolve(
-        request,
-        parameters=tuple(pair for pair in request.parameters if pair[0] != _NAME),
-        document=_without(request.document),
-    )
-    unhurried = _unhurried(context)
-
-    async def call(progress: Progress) -> Answer:
-        return await context.dispatch(unhurried, evolve(direct, progress=progress))
-
-    job = await context.jobs.start(
-        JobWork(
-            call=call,
-            cmd=spelled(direct, endpoint),
-            options=_options(direct),
-            identity=request.identity,
-            caller=request.caller,
-            request_id=request.request_id,
-            size=_size(direct, context),
-            changes=endpoint.changes,
-        )
-    )
-    return Document(
-        value={
-            "job_id": str(job.id),
-            "message": "the request runs as a background job",
-            "result_url": result_url(context, job.id),
-            "success": True,
-        },
-        plain=True,
-    )
 
 
 def result_url(context: Context, number: int) -> str:
@@ -214,71 +171,10 @@ def _remaining(job: Job, now: float) -> int:
     return -1 if left is None or job.ended is not None else math.ceil(left)
 
 
-async def _mine(context: Context, request: RestRequest, where: tuple[str, ...]) -> Job:
-    """Find the job of a path among those that the asker may know of; NotFound."""
-    number = id_of(where[0])
-    job = None if number is None else await context.jobs.get(number)
-    if job is None or not visible(job, request.identity):
-        raise _no_such_job()
-    return job
-
-
 def _no_such_job() -> NotFound:
     return NotFound(
         "no such job",
         "it never was, was removed, or ended longer ago than jobs are kept; /mon/jobs lists yours",
-    )
-
-
-async def jobs(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/jobs: all jobs for administrators, their own for others."""
-    identity = request.identity
-    found = await context.jobs.several(None if identity.may(ADMIN) else identity.user)
-    records = await sliced(_records(context, found, identity), context.clock)
-    return await select(context, request, _SCHEMA, records)
-
-
-def _records(
-    context: Context, found: Sequence[Job], identity: Identity
-) -> Generator[None, None, list[dict[str, Any]]]:
-    records: list[dict[str, Any]] = []
-    for at, job in enumerate(found):
-        if at % _PER_SLICE == 0:
-            yield
-        if visible(job, identity):
-            records.append(record(context, context.jobs.as_it_is(job)))
-    return records
-
-
-async def job(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/jobs/<id>."""
-    found = await _mine(context, request, where)
-    return await reselect(context, request, Document(value=record(context, found), columns=COLUMNS))
-
-
-async def output(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/jobs/<id>/output: the kept answer, or where to ask again."""
-    seconds = _wait(context, request)
-    found: Job | None = await _mine(context, request, where)
-    assert found is not None
-    if found.ended is None and seconds > 0:
-        found = await context.jobs.wait(found.id, seconds)
-    if found is None:
-        raise _no_such_job()
-    if found.ended is None:
-        return _again(context, request, found)
-    outcome = found.outcome
-    if outcome.status is None:
-        value = error_value(500, "background job failed", outcome.stderr)
-        return Document(value=value, status=500)
-    return Stream(
-        status=outcome.status,
-        content_type=outcome.content_type,
-        disposition=outcome.disposition,
-        size=outcome.size,
-        headers=outcome.headers,
-        failed_sites=tuple(SiteProblem(site, site, "") for site in outcome.failed_sites),
-        pieces=context.jobs.output(found),
     )
 
 
@@ -306,26 +202,140 @@ def _again(context: Context, request: RestRequest, found: Job) -> Document:
     )
 
 
-async def delete(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer DELETE /mon/jobs/<id>: end a job, or forget one that ended."""
-    found = await _mine(context, request, where)
-    if found.ended is not None:
-        if not await context.jobs.remove(found.id):
-            raise _no_such_job()
-        return Document(value={"message": "removed job", "id": found.id})
-    after = await context.jobs.cancel(found, request.identity.user)
-    done = after is None or after.ended is not None
-    message = "canceled job" if done else "the job will be canceled"
-    if not found.cmd.startswith("GET "):
-        audit(
-            request.identity,
-            request.caller,
-            "job cancel",
-            target=str(found.id),
-            result="ok" if done else "asked for",
-            cmd=found.cmd,
+@frozen(eq=False, kw_only=True)
+class JobEndpoints:
+    """Background jobs: administrators deal with all of them, others with their own."""
+
+    jobs: Jobs
+
+    async def start(self, context: Context, request: RestRequest, endpoint: Endpoint) -> Answer:
+        """Start the job of a request that may be made, and say where its result will be.
+
+        The job is the same request by the same identity without ``background``, through the same
+        door. Raises BadRequest for what cannot be a job, and what ``Jobs.start`` raises.
+        """
+        if endpoint.public or endpoint.at_once:
+            raise BadRequest(
+                "this cannot be a background job",
+                "background: expected 0, because the answer of this path is not kept",
+            )
+        direct = evolve(
+            request,
+            parameters=tuple(pair for pair in request.parameters if pair[0] != _NAME),
+            document=_without(request.document),
         )
-    return Document(value={"message": message, "id": found.id})
+        unhurried = _unhurried(context)
+
+        async def call(progress: Progress) -> Answer:
+            return await context.dispatch(unhurried, evolve(direct, progress=progress))
+
+        job = await self.jobs.start(
+            JobWork(
+                call=call,
+                cmd=spelled(direct, endpoint),
+                options=_options(direct),
+                identity=request.identity,
+                caller=request.caller,
+                request_id=request.request_id,
+                size=_size(direct, context),
+                changes=endpoint.changes,
+            )
+        )
+        return Document(
+            value={
+                "job_id": str(job.id),
+                "message": "the request runs as a background job",
+                "result_url": result_url(context, job.id),
+                "success": True,
+            },
+            plain=True,
+        )
+
+    async def _mine(self, request: RestRequest, where: tuple[str, ...]) -> Job:
+        """Find the job of a path among those that the asker may know of; NotFound."""
+        number = id_of(where[0])
+        job = None if number is None else await self.jobs.get(number)
+        if job is None or not visible(job, request.identity):
+            raise _no_such_job()
+        return job
+
+    async def list_jobs(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer GET /mon/jobs: all jobs for administrators, their own for others."""
+        identity = request.identity
+        found = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
+        records = await sliced(self._records(context, found, identity), context.clock)
+        return await select(context, request, _SCHEMA, records)
+
+    def _records(
+        self, context: Context, found: Sequence[Job], identity: Identity
+    ) -> Generator[None, None, list[dict[str, Any]]]:
+        records: list[dict[str, Any]] = []
+        for at, job in enumerate(found):
+            if at % _PER_SLICE == 0:
+                yield
+            if visible(job, identity):
+                records.append(record(context, self.jobs.as_it_is(job)))
+        return records
+
+    async def read_job(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/jobs/<id>."""
+        found = await self._mine(request, where)
+        return await reselect(
+            context, request, Document(value=record(context, found), columns=COLUMNS)
+        )
+
+    async def read_output(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/jobs/<id>/output: the kept answer, or where to ask again."""
+        seconds = _wait(context, request)
+        found: Job | None = await self._mine(request, where)
+        assert found is not None
+        if found.ended is None and seconds > 0:
+            found = await self.jobs.wait(found.id, seconds)
+        if found is None:
+            raise _no_such_job()
+        if found.ended is None:
+            return _again(context, request, found)
+        outcome = found.outcome
+        if outcome.status is None:
+            value = error_value(500, "background job failed", outcome.stderr)
+            return Document(value=value, status=500)
+        return Stream(
+            status=outcome.status,
+            content_type=outcome.content_type,
+            disposition=outcome.disposition,
+            size=outcome.size,
+            headers=outcome.headers,
+            failed_sites=tuple(SiteProblem(site, site, "") for site in outcome.failed_sites),
+            pieces=self.jobs.output(found),
+        )
+
+    async def delete(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer DELETE /mon/jobs/<id>: end a job, or forget one that ended."""
+        del context
+        found = await self._mine(request, where)
+        if found.ended is not None:
+            if not await self.jobs.remove(found.id):
+                raise _no_such_job()
+            return Document(value={"message": "removed job", "id": found.id})
+        after = await self.jobs.cancel(found, request.identity.user)
+        done = after is None or after.ended is not None
+        message = "canceled job" if done else "the job will be canceled"
+        if not found.cmd.startswith("GET "):
+            audit(
+                request.identity,
+                request.caller,
+                "job cancel",
+                target=str(found.id),
+                result="ok" if done else "asked for",
+                cmd=found.cmd,
+            )
+        return Document(value={"message": message, "id": found.id})
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -334,14 +344,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="background jobs",
         text="Administrators see all of them, others their own. Any request becomes a job with "
         "`background=1` and is answered with the `job_id`.",
-        handler=jobs,
+        handler=JobEndpoints.list_jobs,
         parameters=LIST_PARAMETERS,
         columns=COLUMNS,
     ),
     Endpoint(
         path="/mon/jobs/<id>",
         description="one background job",
-        handler=job,
+        handler=JobEndpoints.read_job,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,
@@ -352,7 +362,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         description="cancel a background job, or remove one that ended",
         text="A job that has not ended is canceled; its record stays. One that ended is removed "
         "with its result.",
-        handler=delete,
+        handler=JobEndpoints.delete,
         shape="object",
         parameters=(),
         columns=(
@@ -366,7 +376,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text="The answer of the request as it would have been: status, type and body. While the "
         "job has not ended: a redirect (302) to the same path after 30 seconds. A job that was "
         "canceled or died: 500 with the reason in `description`.",
-        handler=output,
+        handler=JobEndpoints.read_output,
         shape="object",
         parameters=(_WAIT,),
         columns=_AGAIN,

@@ -32,6 +32,7 @@ from monrest.base.values import (
     nobody_follows,
 )
 from monrest.livestatus.core_errors import LivestatusError
+from monrest.logs.cache import LogCache
 from monrest.logs.reading import CachedPart, CacheQuestion
 from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
@@ -67,12 +68,13 @@ class _Told:
     problem: SiteProblem | None = None
 
 
-def wants_cache(context: Context, request: RestRequest) -> bool:
+def wants_cache(cache: LogCache, request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
-    return context.logcache is not None and bool(LOGCACHE.asked(request.parameters))
+    return cache is not None and bool(LOGCACHE.asked(request.parameters))
 
 
 async def ask(
+    cache: LogCache,
     context: Context,
     request: RestRequest,
     schema: TableSchema,
@@ -82,8 +84,9 @@ async def ask(
     """The lines that a request wants, as ``rows.fetch`` gives those of other collections."""
     asked = await question(context, request, schema, extra=extra)
     bound, shape, allowed = asked.bound, asked.shape, asked.allowed
-    cached = wants_cache(context, request)
+    cached = wants_cache(cache, request)
     lines = LogReading(
+        cache=cache,
         context=context,
         request=request,
         constants=partial(constants_of, context, request.identity),
@@ -92,7 +95,7 @@ async def ask(
         plans=asked.plans,
         sites=asked.sites,
         seen=allowed,
-        question=context.logcache.question(bound, shape, allowed) if cached else None,
+        question=cache.question(bound, shape, allowed) if cached else None,
     )
     return await lines.answer()
 
@@ -105,6 +108,7 @@ class LogReading:
     for not at all. ``constants``: what every row of a site carries.
     """
 
+    cache: LogCache
     context: Context
     request: RestRequest
     constants: Callable[[Site], Mapping[str, Any]]
@@ -179,7 +183,7 @@ class LogReading:
             # Before the first probe is over nobody knows.
             with suppress(LivestatusError):
                 await site.verdict()
-        part = await self.context.logcache.part(site, self.question, self.seen)
+        part = await self.cache.part(site, self.question, self.seen)
         if part is not None and not part.complete:
             await site.verdict()
         return part

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from attrs import frozen
+
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint
 from monrest.api.fields import Flag, Reading, Second
 from monrest.api.lists import local_schema, select
@@ -13,6 +15,7 @@ from monrest.api.zones import zone_of
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.logs.cache import LogCache
 from monrest.logs.cache_records import CachedSite
 from monrest.logs.importer import Again
 from monrest.query.functions import Moment
@@ -60,45 +63,6 @@ UPDATED = (
 )
 
 
-def _require(context: Context) -> None:
-    if not context.logcache.enabled:
-        raise BadRequest("logcache is disabled", "logcache.enabled: expected true")
-
-
-def _status(context: Context, known: CachedSite | None) -> str:
-    if known is None or known.covered_from is None:
-        return "logcache not yet created"
-    if context.logcache.busy(known):
-        since = datetime.fromtimestamp(known.mode_since, context.zone)
-        pid = known.owner.split(":")[1]
-        return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
-    if known.progress < 1:
-        return f"importing, {known.progress:.0%} done"
-    return "OK" if known.doubt is None else f"not complete: {known.doubt}"
-
-
-def _record(context: Context, site: Site, known: CachedSite | None) -> dict[str, Any]:
-    status = _status(context, known)
-    value = {one.name: "" if one.type == "string" else 0 for one in COLUMNS}
-    value |= {"enabled": 1, "key": site.id, "name": site.name, "status": status}
-    if known is None:
-        return value
-    return {
-        **value,
-        "cache_version": VERSION,
-        "compact_duration": known.compact_duration,
-        "compact_till": known.compacted_until,
-        "data_size": known.data_size,
-        "index_size": known.index_size,
-        "items": known.items,
-        "last_compact": known.last_compact or 0,
-        "last_entry": known.last_entry or 0,
-        "last_update": known.last_update or 0,
-        "mode": known.mode if context.logcache.busy(known) else "",
-        "update_duration": known.update_duration,
-    }
-
-
 def _sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
     """The selected sites; the log of another instance's sites is cached there."""
     query = parse_query(request.parameters)
@@ -106,46 +70,89 @@ def _sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
     return tuple(site for site in chosen if not isinstance(site, FederatedSite))
 
 
-async def stats(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """List what is cached of each site."""
-    _require(context)
-    sites = _sites(context, request)
-    records = [_record(context, site, await context.logcache.record(site)) for site in sites]
-    return await select(context, request, _SCHEMA, records)
+@frozen(eq=False, kw_only=True)
+class CacheEndpoints:
+    """The log cache: how it is, and updating it."""
 
+    logcache: LogCache
 
-async def update(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Fetch the newest lines of the selected sites now; as a job, everything that is missing."""
-    _require(context)
-    sites = _sites(context, request)
-    again = await _again(context, request)
-    if request.progress is nobody_follows:
-        done = await context.logcache.update_all(sites, again)
-    else:
-        done = await context.logcache.import_all(sites, request.progress, again)
-    result = "ok" if not done.failed else f"failed at {','.join(one.site for one in done.failed)}"
-    target = ",".join(site.id for site in sites)
-    audit(request.identity, request.caller, "logcache update", target=target, result=result)
-    if sites and len(done.failed) == len(sites):
-        raise all_sites_failed(done.failed)
-    doubts = []
-    for site in sites if again is not None else ():
-        known = await context.logcache.record(site)
-        if known is not None and known.doubt is not None:
-            doubts.append(f"{site.id}: {known.doubt}")
-    value = {
-        "code": 200,
-        "errors": [
-            *(f"{one.site}: {one.reason}" for one in done.failed),
-            *done.skipped,
-            *doubts,
-        ],
-        "insert_count": done.inserted,
-        "message": f"logcache update finished, {done.removed} lines removed."
-        if again is not None and again.exactly
-        else "logcache update finished.",
-    }
-    return Document(value=value, columns=UPDATED, failed_sites=done.failed)
+    def _require(self) -> None:
+        if not self.logcache.enabled:
+            raise BadRequest("logcache is disabled", "logcache.enabled: expected true")
+
+    def _status(self, context: Context, known: CachedSite | None) -> str:
+        if known is None or known.covered_from is None:
+            return "logcache not yet created"
+        if self.logcache.busy(known):
+            since = datetime.fromtimestamp(known.mode_since, context.zone)
+            pid = known.owner.split(":")[1]
+            return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
+        if known.progress < 1:
+            return f"importing, {known.progress:.0%} done"
+        return "OK" if known.doubt is None else f"not complete: {known.doubt}"
+
+    def _record(self, context: Context, site: Site, known: CachedSite | None) -> dict[str, Any]:
+        status = self._status(context, known)
+        value = {one.name: "" if one.type == "string" else 0 for one in COLUMNS}
+        value |= {"enabled": 1, "key": site.id, "name": site.name, "status": status}
+        if known is None:
+            return value
+        return {
+            **value,
+            "cache_version": VERSION,
+            "compact_duration": known.compact_duration,
+            "compact_till": known.compacted_until,
+            "data_size": known.data_size,
+            "index_size": known.index_size,
+            "items": known.items,
+            "last_compact": known.last_compact or 0,
+            "last_entry": known.last_entry or 0,
+            "last_update": known.last_update or 0,
+            "mode": known.mode if self.logcache.busy(known) else "",
+            "update_duration": known.update_duration,
+        }
+
+    async def stats(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """List what is cached of each site."""
+        self._require()
+        sites = _sites(context, request)
+        records = [self._record(context, site, await self.logcache.record(site)) for site in sites]
+        return await select(context, request, _SCHEMA, records)
+
+    async def update(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Fetch the newest lines of the sites now; as a job, everything that is missing."""
+        self._require()
+        sites = _sites(context, request)
+        again = await _again(context, request)
+        if request.progress is nobody_follows:
+            done = await self.logcache.update_all(sites, again)
+        else:
+            done = await self.logcache.import_all(sites, request.progress, again)
+        result = (
+            "ok" if not done.failed else f"failed at {','.join(one.site for one in done.failed)}"
+        )
+        target = ",".join(site.id for site in sites)
+        audit(request.identity, request.caller, "logcache update", target=target, result=result)
+        if sites and len(done.failed) == len(sites):
+            raise all_sites_failed(done.failed)
+        doubts = []
+        for site in sites if again is not None else ():
+            known = await self.logcache.record(site)
+            if known is not None and known.doubt is not None:
+                doubts.append(f"{site.id}: {known.doubt}")
+        value = {
+            "code": 200,
+            "errors": [
+                *(f"{one.site}: {one.reason}" for one in done.failed),
+                *done.skipped,
+                *doubts,
+            ],
+            "insert_count": done.inserted,
+            "message": f"logcache update finished, {done.removed} lines removed."
+            if again is not None and again.exactly
+            else "logcache update finished.",
+        }
+        return Document(value=value, columns=UPDATED, failed_sites=done.failed)
 
 
 async def _again(context: Context, request: RestRequest) -> Again | None:
@@ -173,7 +180,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/logcache/stats",
         description="lists log cache statistics",
         text="400 while `logcache.enabled` is false.",
-        handler=stats,
+        handler=CacheEndpoints.stats,
         parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
         columns=COLUMNS,
     ),
@@ -190,7 +197,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             "to it; long times are work for a job. 400 while `logcache.enabled` is false."
         ),
         methods=("POST",),
-        handler=update,
+        handler=CacheEndpoints.update,
         shape="object",
         parameters=(
             _FROM,

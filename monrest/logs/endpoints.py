@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Handler
+from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, FamilyHandler
 from monrest.base.values import Answer, RestRequest
 from monrest.logs.ask import LOGCACHE, ask
+from monrest.logs.cache import LogCache
 from monrest.query.model import Condition, FilterTree, leaves
 from monrest.query.parse import parse_query
 from monrest.rows.columns import LOGS
@@ -27,13 +28,15 @@ def names_time(tree: FilterTree) -> bool:
     return any(one.column == "time" for one in leaves([tree]))
 
 
-def _lines(conditions: Callable[[tuple[str, ...]], tuple[Condition, ...]]) -> Handler:
-    async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
+def _lines(conditions: Callable[[tuple[str, ...]], tuple[Condition, ...]]) -> FamilyHandler:
+    async def handler(
+        cache: LogCache, context: Context, request: RestRequest, arguments: tuple[str, ...]
+    ) -> Answer:
         extra = conditions(arguments)
         if not names_time(parse_query(request.parameters).filter):
             since = int(context.wall.now()) - WINDOW
             extra = (Condition("time", ">=", str(since), "path"), *extra)
-        return await ask(context, request, LOGS, extra=extra)
+        return await ask(cache, context, request, LOGS, extra=extra)
 
     return handler
 

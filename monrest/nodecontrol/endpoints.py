@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
@@ -20,7 +20,9 @@ from monrest.base.names import Names
 from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.endpoints import result_url
 from monrest.jobs.run import JobWork
+from monrest.jobs.service import Jobs
 from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
+from monrest.nodecontrol.service import NodeControl
 from monrest.nodecontrol.store import StoredNodes
 from monrest.query.column_names import TableSchema
 from monrest.sites.site import Site
@@ -95,54 +97,7 @@ def _schema(names: Names) -> TableSchema:
     return local_schema("nodes", columns, (), {"last_job": "string"})
 
 
-def _require_enabled(context: Context, request: RestRequest) -> None:
-    if not context.nodecontrol.config.enabled:
-        raise NotFound(f"unknown rest path: {request.path}")
-
-
 # -------------------------------------------------------------------- reading
-
-
-async def nodes(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/node-control/nodes: in the order of the configuration."""
-    _require_enabled(context, request)
-    stored = await context.nodecontrol.stored()
-    control = context.nodecontrol
-    rows = [_record(context, one, stored) for one in context.sites.sites if control.controls(one)]
-    return await select(context, request, _schema(context.names), rows)
-
-
-def _record(context: Context, site: Site, stored: StoredNodes) -> dict[str, Any]:
-    node = stored.nodes.get(site.id, Node(site=site.id))
-    row = shown(node, stored.logs.get(site.id, {}), context.wall.now())
-    settings = context.nodecontrol.settings(site)
-    own = socket.gethostname() if site.local else site.name
-    row |= {
-        "host_name": settings.host_name if settings and settings.host_name else own,
-        "peer_key": site.id,
-        "peer_name": site.name,
-        "peer_type": site.kind,
-        "section": site.section,
-    }
-    names = context.names
-    row["facts"] = {own_word(key, names): value for key, value in row["facts"].items()}
-    return {own_word(key, names): value for key, value in row.items()}
-
-
-def _site(context: Context, request: RestRequest, key: str) -> Site:
-    _require_enabled(context, request)
-    for site in context.sites.sites:
-        if site.id == key and context.nodecontrol.controls(site):
-            return site
-    raise NotFound("no such node")
-
-
-async def log(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/node-control/nodes/<peer_key>/logs/<name>."""
-    found = await context.nodecontrol.output(_site(context, request, where[0]), where[1])
-    if found is None:
-        raise NotFound("no such log")
-    return await reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
 
 
 def _shown(found: Log) -> dict[str, Any]:
@@ -157,55 +112,111 @@ def _shown(found: Log) -> dict[str, Any]:
 # -------------------------------------------------------------------- operations
 
 
-async def start(context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-    """Answer POST /mon/node-control/nodes/<peer_key>/cmd/<operation>."""
-    site, operation = _site(context, request, where[0]), where[1]
-    with audited(request, f"node {operation[:_LONGEST_NAME]}", site.id):
-        if operation not in _OPERATIONS:
-            raise NotFound("no such operation", f"expected one of {', '.join(_OPERATIONS)}")
-        require_only(request)
-        # To its end also when the client leaves, so that nothing stays claimed.
-        number = await shielded(_start(context, request, site, operation))
-    return Document(
-        value={
-            "job_id": str(number),
-            "message": f"{operation} runs as a background job",
-            "result_url": result_url(context, number),
-            "success": True,
+@frozen(eq=False, kw_only=True)
+class NodeEndpoints:
+    """Facts about nodes, and operations there as background jobs."""
+
+    nodecontrol: NodeControl
+    jobs: Jobs
+
+    def _require_enabled(self, request: RestRequest) -> None:
+        if not self.nodecontrol.config.enabled:
+            raise NotFound(f"unknown rest path: {request.path}")
+
+    async def list_nodes(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/node-control/nodes: in the order of the configuration."""
+        self._require_enabled(request)
+        stored = await self.nodecontrol.stored()
+        control = self.nodecontrol
+        rows = [
+            self._record(context, one, stored)
+            for one in context.sites.sites
+            if control.controls(one)
+        ]
+        return await select(context, request, _schema(context.names), rows)
+
+    def _record(self, context: Context, site: Site, stored: StoredNodes) -> dict[str, Any]:
+        node = stored.nodes.get(site.id, Node(site=site.id))
+        row = shown(node, stored.logs.get(site.id, {}), context.wall.now())
+        settings = self.nodecontrol.settings(site)
+        own = socket.gethostname() if site.local else site.name
+        row |= {
+            "host_name": settings.host_name if settings and settings.host_name else own,
+            "peer_key": site.id,
+            "peer_name": site.name,
+            "peer_type": site.kind,
+            "section": site.section,
         }
-    )
+        names = context.names
+        row["facts"] = {own_word(key, names): value for key, value in row["facts"].items()}
+        return {own_word(key, names): value for key, value in row.items()}
 
+    def _site(self, context: Context, request: RestRequest, key: str) -> Site:
+        self._require_enabled(request)
+        for site in context.sites.sites:
+            if site.id == key and self.nodecontrol.controls(site):
+                return site
+        raise NotFound("no such node")
 
-async def _start(context: Context, request: RestRequest, site: Site, operation: str) -> int:
-    control = context.nodecontrol
-    if operation == GATHER:
-        control.require_gatherer(site)
+    async def read_log(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET /mon/node-control/nodes/<peer_key>/logs/<name>."""
+        found = await self.nodecontrol.output(self._site(context, request, where[0]), where[1])
+        if found is None:
+            raise NotFound("no such log")
+        return await reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
 
-        async def gathered(_: Progress) -> Answer:
-            problem = await control.gather(site, "facts")
-            return _result(operation, problem, {"peer_key": site.id})
+    async def start(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+        """Answer POST /mon/node-control/nodes/<peer_key>/cmd/<operation>."""
+        site, operation = self._site(context, request, where[0]), where[1]
+        with audited(request, f"node {operation[:_LONGEST_NAME]}", site.id):
+            if operation not in _OPERATIONS:
+                raise NotFound("no such operation", f"expected one of {', '.join(_OPERATIONS)}")
+            require_only(request)
+            # To its end also when the client leaves, so that nothing stays claimed.
+            number = await shielded(self._start(request, site, operation))
+        return Document(
+            value={
+                "job_id": str(number),
+                "message": f"{operation} runs as a background job",
+                "result_url": result_url(context, number),
+                "success": True,
+            }
+        )
 
-        return (await context.jobs.start(_work(request, gathered))).id
-    claimed = await control.claim(site, operation)
-    known: Deferred[int] = Deferred()
+    async def _start(self, request: RestRequest, site: Site, operation: str) -> int:
+        control = self.nodecontrol
+        if operation == GATHER:
+            control.require_gatherer(site)
 
-    async def done(progress: Progress) -> Answer:
-        logs = await control.perform(site, operation, await known, progress)
-        problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == BROKEN else ""
-        return _result(operation, problem, {"logs": [_shown(one) for one in logs]})
+            async def gathered(_: Progress) -> Answer:
+                problem = await control.gather(site, "facts")
+                return _result(operation, problem, {"peer_key": site.id})
 
-    try:
-        job = await context.jobs.start(_work(request, done))
-    except BaseException:
-        await control.release(site, claimed)
-        raise
-    try:
-        await control.assign(site, job.id, claimed)
-    except BaseException as error:
-        known.errback(error)
-        raise
-    known.callback(job.id)
-    return job.id
+            return (await self.jobs.start(_work(request, gathered))).id
+        claimed = await control.claim(site, operation)
+        known: Deferred[int] = Deferred()
+
+        async def done(progress: Progress) -> Answer:
+            logs = await control.perform(site, operation, await known, progress)
+            problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == BROKEN else ""
+            return _result(operation, problem, {"logs": [_shown(one) for one in logs]})
+
+        try:
+            job = await self.jobs.start(_work(request, done))
+        except BaseException:
+            await control.release(site, claimed)
+            raise
+        try:
+            await control.assign(site, job.id, claimed)
+        except BaseException as error:
+            known.errback(error)
+            raise
+        known.callback(job.id)
+        return job.id
 
 
 def _work(request: RestRequest, call: Callable[[Progress], Awaitable[Answer]]) -> JobWork:
@@ -239,7 +250,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             path=path,
             description=description,
             text=_TEXT,
-            handler=nodes,
+            handler=NodeEndpoints.list_nodes,
             parameters=LIST_PARAMETERS,
             columns=COLUMNS,
             roles=("admin",),
@@ -252,7 +263,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/node-control/nodes/<peer_key>/logs/<name>",
         description="what the last operation of a name wrote on a node",
-        handler=log,
+        handler=NodeEndpoints.read_log,
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=LOG_COLUMNS,
@@ -267,7 +278,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "these, as far as there are commands, until one fails. One operation at a time on a node, "
         "else 409; facts are gathered after it. The result of the job has the output, with the "
         "status 502 if it failed.",
-        handler=start,
+        handler=NodeEndpoints.start,
         shape="object",
         parameters=(),
         columns=_STARTED,

@@ -22,6 +22,7 @@ from monrest.availability.report_arguments import ObjectKinds, ReportArguments, 
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
 from monrest.logs.ask import ask
+from monrest.logs.cache import LogCache
 from monrest.logs.state_events import Event, ObjectKey
 from monrest.query.column_names import Visibility
 from monrest.query.model import Condition, FilterTree
@@ -33,7 +34,7 @@ from monrest.reports.problems import problems_of
 from monrest.reports.report_asking import Asking, any_of, not_connected
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Sheet, Spelling
-from monrest.reports.templates import ReportKind
+from monrest.reports.templates import ReportKind, Templates
 from monrest.reports.url_report import page_of
 from monrest.rows.columns import HOSTS, LOGS, SERVICES
 from monrest.rows.fetch import fetch
@@ -68,7 +69,7 @@ async def events_of(asking: Asking) -> Sheet:
         ("limit", str(MOST_EVENTS + 1)),
     )
     request = evolve(asking.request, parameters=parameters)
-    rows = await ask(asking.context, request, LOGS, extra=tuple(trees))
+    rows = await ask(asking.cache, asking.context, request, LOGS, extra=tuple(trees))
     assert isinstance(rows, Rows)
     frame = asking.frame(span, rows.failed_sites)
     lines = [_line(*row) for row in rows.rows[:MOST_EVENTS]]
@@ -126,13 +127,18 @@ _KINDS: dict[str, ObjectKinds] = {"Hosts": "hosts", "Services": "services", "Bot
 
 
 async def prepare(
-    context: Context, identity: Identity, report: Report, at: float, progress: Progress
+    context: Context,
+    cache: LogCache,
+    templates: Templates,
+    identity: Identity,
+    report: Report,
+    at: float,
+    progress: Progress,
 ) -> Sheet:
     """The sheet of a report for the moment ``at``, as its owner sees things.
 
     Raise RestError: SitesFailed where sites are missing, BadRequest where a parameter cannot be.
     """
-    templates = context.reports.templates
     template, settings = report.template(templates), report.settings(templates)
     server = evolve(context.config.server, request_timeout=_NO_LIMIT)
     context = evolve(context, config=evolve(context.config, server=server))
@@ -148,6 +154,7 @@ async def prepare(
         progress=progress,
     )
     asking = Asking(
+        cache=cache,
         context=context,
         request=request,
         report=report,
@@ -239,11 +246,13 @@ async def _of_availability(asking: Asking, *, outages: bool) -> Sheet:
     weekday = context.config.display.first_day_of_week
     parts = parts_of(span, settings.breakdown, asking.spelling.zone, weekday)
     wanted = _asked(asking, span)
-    chosen = await choose(context, asking.request, Scope(), wanted)
+    chosen = await choose(asking.cache, context, asking.request, Scope(), wanted)
     asking.frame(span, chosen.problems.values())
     require_room(sum(map(len, chosen.states.values())), len(parts), settings.breakdown)
     report = _account(asking, parts)
-    found = await made(context, asking.request, asking.spelling.zone, report, wanted, chosen)
+    found = await made(
+        asking.cache, context, asking.request, asking.spelling.zone, report, wanted, chosen
+    )
     frame = asking.frame(span, found.problems)
     names = await names_of(asking)
     make = build.outages if outages else build.availability

@@ -13,6 +13,7 @@ from monrest.api.endpoint import Context
 from monrest.availability.periods import Span
 from monrest.base.errors import SitesFailed
 from monrest.base.values import RestRequest, SiteProblem
+from monrest.logs.cache import LogCache
 from monrest.query.model import Condition, FilterTree, Group, Operator, joined
 from monrest.reports.build import Frame
 from monrest.reports.model import CANCEL, Report
@@ -33,6 +34,7 @@ _COLUMNS: dict[str, tuple[str, Operator]] = {
 class Asking:
     """A report with all that its questions need; ``request`` is one of its owner."""
 
+    cache: LogCache
     context: Context
     request: RestRequest
     report: Report

@@ -15,7 +15,7 @@ from tests.fakes.context import make_context
 def context():
     clock = Clock()
     clock.advance(NOW + 0.5)
-    return make_context(clock, version="1.2.3", config_path="/etc/monrest/monrest.toml")
+    return make_context(clock, path="/etc/monrest/monrest.toml")
 
 
 @pytest.fixture
