@@ -5,16 +5,15 @@ from pathlib import Path
 
 import orjson
 import pytest
-from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.api.dispatch import Dispatch
-from monrest.api.router import Router
+from monrest.base.errors import NotFound
 from monrest.base.values import Identity, RestRequest
-from monrest.daemon.families import ENDPOINTS
+from monrest.daemon.families import ENDPOINTS, FAMILIES, Family
+from monrest.panorama import endpoints as panorama
 from monrest.render.formats import RenderOptions, render
-from tests.fakes.context import make_context, make_dispatch
+from tests.fakes.context import make_context
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = (REPOSITORY / "docs/architecture.md").read_text()
@@ -31,18 +30,18 @@ def test_all_files_are_there():
 def context():
     namespace = {}
     exec(compile(CODE, "endpoints.py", "exec"), namespace)
-    router = Router("mon")
-    router.add((*ENDPOINTS, *namespace["ENDPOINTS"]))
-    dispatch: Dispatch = evolve(make_dispatch("mon"), router=router)
-    return make_context(Clock(), dispatch=dispatch)
+    return make_context(Clock(), families=(*FAMILIES, Family(namespace["ENDPOINTS"])))
 
 
-def ask(context, path, *parameters):
-    request = RestRequest(
+def request(path, *parameters):
+    return RestRequest(
         method="GET", path=path, segments=tuple(path.strip("/").split("/")), parameters=parameters,
         identity=Identity(user="ann"),
     )  # fmt: skip
-    done = Deferred.fromCoroutine(context.dispatch(context, request))
+
+
+def ask(context, path, *parameters):
+    done = Deferred.fromCoroutine(context.dispatch(context, request(path, *parameters)))
     context.clock.pump([0] * 20)
     return orjson.loads(b"".join(render(done.result, RenderOptions(), lambda: False).pieces))
 
@@ -54,3 +53,24 @@ def test_the_new_endpoint_answers_filters_and_is_listed(context):
     assert ask(context, "/mon/greetings", ("columns", "upper(name) as who")) == [{"who": "ANN"}]
     listed = ask(context, "/index", ("url", "/mon/greetings"))
     assert [one["description"] for one in listed] == ["lists greetings"]
+
+
+def test_a_family_without_its_line_in_the_registry_is_gone():
+    families = [one for one in FAMILIES if one.endpoints is not panorama.ENDPOINTS]
+    context = make_context(Clock(), families=families)
+    left = [one for one in ENDPOINTS if not one.path.startswith("/mon/panorama")]
+    assert 0 < len(left) == len(ENDPOINTS) - len(panorama.ENDPOINTS)
+    router = context.dispatch.router
+    assert router.endpoints == left
+    for endpoint in left:
+        path = re.sub(r"<[^>]*>", "1", endpoint.path)
+        segments = tuple(path.strip("/").split("/")) if path != "/" else ()
+        for method in endpoint.methods:
+            assert method in router.allowed(path, segments)
+    listed = {one["url"] for one in ask(context, "/index")}
+    assert "/mon/broadcasts" in listed
+    assert not any(url.startswith("/mon/panorama") for url in listed)
+    for path in ("/mon/panorama", "/mon/panorama/1", "/mon/panorama/1/backups"):
+        done = Deferred.fromCoroutine(context.dispatch(context, request(path)))
+        assert done.result.type is NotFound
+        done.addErrback(lambda _: None)

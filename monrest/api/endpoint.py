@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from monrest.base.names import Names
     from monrest.base.spool import RowRoom, Spools
     from monrest.config import Config
-    from monrest.objectconfig.service import Staging
     from monrest.query.column_names import TableSchema
     from monrest.sites.registry import Sites
 
@@ -77,7 +76,8 @@ class Context:
     ``sites`` are those that exist for the asker: all others are taken out before (``dispatch``).
     ``contacts`` are the users as the cores know them. ``zone`` is the zone of dates without one,
     ``chosen_zone`` gives that of a user, None where he chose none. ``instance`` is the random id
-    of this daemon among those that federate. ``dispatch`` has another request answered.
+    of this daemon among those that federate. ``dispatch`` has another request answered,
+    ``reactor`` starts programs, which ``clock`` does not.
     ``request_cache`` is what is known of requests that were answered before.
     """
 
@@ -90,7 +90,7 @@ class Context:
     zone: tzinfo
     chosen_zone: Callable[[str], Coroutine[Any, Any, tzinfo | None]]
     contacts: ContactBook
-    staging: Staging
+    reactor: Any
     threads: Threads
     spools: Spools
     room: RowRoom

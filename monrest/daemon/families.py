@@ -66,9 +66,9 @@ FAMILIES = (
     Family(commands.ENDPOINTS),
     Family(listing.ENDPOINTS),
     Family(removals.ENDPOINTS),
-    Family(object_endpoints.ENDPOINTS),
-    Family(file_endpoints.ENDPOINTS),
-    Family(core_endpoints.ENDPOINTS),
+    Family(object_endpoints.ENDPOINTS, lambda parts: parts.staging),
+    Family(file_endpoints.ENDPOINTS, lambda parts: parts.staging),
+    Family(core_endpoints.ENDPOINTS, lambda parts: parts.staging),
     Family(editor_endpoints.ENDPOINTS),
     Family(site_endpoints.ENDPOINTS),
     Family(

@@ -354,7 +354,7 @@ class Parts:
             zone=config.display.zone(),
             chosen_zone=self.users.zone_of,
             contacts=self.contacts,
-            staging=self.staging,
+            reactor=self.reactor,
             threads=self.threads,
             spools=self.spools,
             room=self.room,

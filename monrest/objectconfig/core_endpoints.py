@@ -19,7 +19,7 @@ from monrest.api.endpoint import (
     Context,
     DeclaredParameter,
     Endpoint,
-    Handler,
+    FamilyHandler,
 )
 from monrest.api.lists import local_schema, select
 from monrest.base.concurrency import shielded
@@ -34,6 +34,7 @@ from monrest.objectconfig.parameters import (
     user_of,
     without,
 )
+from monrest.objectconfig.service import Staging
 from monrest.objectconfig.site_commands import (
     FORCE,
     Commands,
@@ -91,15 +92,18 @@ class _Saves:
         note(request, "save", target=site.id, result=error.message, error=error.description)
 
 
-async def save(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def save(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer POST /config/save: write what the asker has staged, each site by itself."""
     sites = await _begun(context, request, "save")
     far = FederatedTools.of(context, request).sites
     given = {site.id: await environment_of(context, request, site) for site in sites}
-    return await shielded(_save(context, request, (*sites, *far), given))
+    return await shielded(_save(staging, context, request, (*sites, *far), given))
 
 
 async def _save(
+    staging: Staging,
     context: Context,
     request: RestRequest,
     sites: Sequence[Site],
@@ -111,7 +115,7 @@ async def _save(
             if isinstance(site, FederatedSite):
                 await _save_there(context, request, site, saves)
             else:
-                await _save_here(context, request, site, given[site.id], saves)
+                await _save_here(staging, context, request, site, given[site.id], saves)
         except RestError as error:
             saves.refuse(request, site, error)
     refused = saves.refused
@@ -132,7 +136,12 @@ async def _save(
 
 
 async def _save_here(
-    context: Context, request: RestRequest, site: Site, given: Mapping[str, str], saves: _Saves
+    staging: Staging,
+    context: Context,
+    request: RestRequest,
+    site: Site,
+    given: Mapping[str, str],
+    saves: _Saves,
 ) -> None:
     tool = context.config.configtool
     hooks = Hooks(
@@ -142,7 +151,7 @@ async def _save_here(
         hint=hint(request),
         environment=given,
     )
-    saved = await context.staging.save(config_site(context, site), user_of(request), hooks)
+    saved = await staging.save(config_site(context, site), user_of(request), hooks)
     for file in saved.files:
         note(request, "save", target=file.path, site=site.id, change=file.action)
     if saved.warnings:
@@ -168,7 +177,9 @@ async def _save_there(
     note(request, "save", target=site.id, count=count_of(answer))
 
 
-async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def revert(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer POST /config/revert and /config/discard."""
     sites = await _begun(context, request, "revert")
     far = FederatedTools.of(context, request)
@@ -176,7 +187,7 @@ async def revert(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     async def all_sites() -> int:
         count = len(sites)
         for site in sites:
-            await context.staging.revert(config_site(context, site), user_of(request))
+            await staging.revert(config_site(context, site), user_of(request))
             note(request, "revert", target=site.id)
         for there, answer in await far.change(filters=False):
             count += count_of(answer)
@@ -202,7 +213,7 @@ def _of_each(
     ],
     *options: str,
     lasting: bool,
-) -> Handler:
+) -> FamilyHandler:
     """A handler that does ``work`` for all selected sites at the same time.
 
     What is ``lasting`` is brought to its end, also for a client that does not wait any more.
@@ -242,7 +253,9 @@ def _of_each(
             records += value
         return records
 
-    async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    async def handler(
+        _: Staging, context: Context, request: RestRequest, __: tuple[str, ...]
+    ) -> Answer:
         sites = await _begun(context, request, action, *options)
         far = FederatedTools.of(context, request).sites
         working = everyone(context, request, sites, far)
@@ -293,8 +306,7 @@ async def _reload(
         hint=hint(request),
     )
     seconds = context.config.server.longest_wait
-    reactor = context.staging.reactor
-    result = await reload_core(site, reactor, context.wall, told, seconds=seconds)
+    result = await reload_core(site, context.reactor, context.wall, told, seconds=seconds)
     context.contacts.expire()
     return result.failed, result.output
 
@@ -314,7 +326,7 @@ async def _begun(
 def _endpoint(
     path: str,
     description: str,
-    handler: Handler,
+    handler: FamilyHandler,
     columns: tuple[Column, ...],
     text: str,
     parameters: tuple[DeclaredParameter, ...] = (),

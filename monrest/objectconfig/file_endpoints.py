@@ -19,6 +19,7 @@ from monrest.objectconfig.federated_tools import FederatedTools
 from monrest.objectconfig.model import UnreadableError
 from monrest.objectconfig.parameters import REFRESH, tool_sites, user_of, without
 from monrest.objectconfig.precheck import precheck
+from monrest.objectconfig.service import Staging
 from monrest.objectconfig.staged_changes import Tool, config_site, tools
 from monrest.objectconfig.store import StagedBy
 from monrest.query.column_names import TableSchema
@@ -62,7 +63,9 @@ PRECHECKS = (
 _PRECHECKS = local_schema("config_precheck", PRECHECKS, ())
 
 
-async def files(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def files(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer GET /config/files."""
     demanded = {
         name
@@ -70,10 +73,10 @@ async def files(context: Context, request: RestRequest, _: tuple[str, ...]) -> A
         if any(name in key or name in value for key, value in request.parameters)
     }
     failed: list[SiteProblem] = []
-    selected = await tools(context, request, failed)
+    selected = await tools(staging, context, request, failed)
     staged: list[StagedBy] = []
     if "staged_by" in demanded:
-        staged = await context.staging.overview([tool.site.id for tool in selected])
+        staged = await staging.overview([tool.site.id for tool in selected])
     records: list[dict[str, Any]] = []
     for tool in selected:
         mine = [one for one in staged if one.site == tool.site.id]
@@ -160,31 +163,33 @@ def _content(tool: Tool, path: str) -> str:
         return data.decode("latin-1")
 
 
-async def diff(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def diff(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer GET /config/diff: one row for each file that the asker has changed."""
     ignore = bool(IGNORE.asked(request.parameters))
     failed: list[SiteProblem] = []
-    selected = await tools(context, request, failed)
+    selected = await tools(staging, context, request, failed)
     records = [
         {"peer_key": tool.site.id, "file": row.file, "output": row.output}
         for tool in selected
-        for row in await context.staging.diff(
-            tool.config, user_of(request), ignore_whitespace=ignore
-        )
+        for row in await staging.diff(tool.config, user_of(request), ignore_whitespace=ignore)
     ]
     options = (REFRESH.name, IGNORE.name)
     return await _with_far(context, request, _DIFFS, records, failed, *options, alone=not selected)
 
 
-async def check_before(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def check_before(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer GET /config/precheck: needs neither a save nor the core."""
     records: list[dict[str, Any]] = []
     if REFRESH.asked(request.parameters):
-        await tools(context, request)
+        await tools(staging, context, request)
     sites = tool_sites(context, request)
     for site in sites:
         try:
-            view = await context.staging.view(config_site(context, site), user_of(request))
+            view = await staging.view(config_site(context, site), user_of(request))
             errors = await context.threads.run(partial(precheck, view.model))
         except UnreadableError as error:
             errors = [error.problem]

@@ -15,7 +15,7 @@ from monrest.api.endpoint import (
     Context,
     DeclaredParameter,
     Endpoint,
-    Handler,
+    FamilyHandler,
     Method,
     Parameter,
 )
@@ -48,7 +48,7 @@ from monrest.objectconfig.parameters import (
     user_of,
     without,
 )
-from monrest.objectconfig.service import ConfigSite
+from monrest.objectconfig.service import ConfigSite, Staging
 from monrest.objectconfig.site_files import LONGEST_FILE_NAME, LONGEST_PATH
 from monrest.objectconfig.staged_changes import (
     ANSWER,
@@ -82,13 +82,15 @@ _COLLECTIONS = {
 # -------------------------------------------------------------------- lists
 
 
-def _listing(*, full: bool) -> Handler:
+def _listing(*, full: bool) -> FamilyHandler:
     """A handler that lists all objects; ``full``: with what their templates give."""
     meta = (*COLUMNS, TEMPLATES) if full else COLUMNS
 
-    async def handler(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    async def handler(
+        staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
         failed: list[SiteProblem] = []
-        selected = await tools(context, request, failed)
+        selected = await tools(staging, context, request, failed)
         records = _all_rows(selected, full=full)
         return await _listed(context, request, records, meta, failed, alone=not selected)
 
@@ -103,14 +105,16 @@ def _all_rows(selected: Sequence[Tool], *, full: bool) -> Iterator[ObjectRow]:
             yield row(item, tool.config)
 
 
-def _chosen_list(choose: Callable[[tuple[str, ...]], Choose]) -> Handler:
+def _chosen_list(choose: Callable[[tuple[str, ...]], Choose]) -> FamilyHandler:
     """A handler that lists the objects that the path means."""
 
-    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+    async def handler(
+        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
+    ) -> Answer:
         chosen = choose(names)
         records: list[ObjectRow] = []
         failed: list[SiteProblem] = []
-        for tool in await tools(context, request, failed):
+        for tool in await tools(staging, context, request, failed):
             records += await context.threads.run(partial(_rows, chosen, tool))
         return await _listed(context, request, records, COLUMNS, failed, alone=not records)
 
@@ -142,7 +146,9 @@ def _rows(chosen: Choose, tool: Tool) -> list[ObjectRow]:
 # -------------------------------------------------------------------- creation
 
 
-async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def create(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer POST /config/objects: one object on every selected site."""
     await check_writable(context, request, "create")
     sites = (*tool_sites(context, request), *FederatedTools.of(context, request).sites)
@@ -150,19 +156,24 @@ async def create(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
         given = attributes(request, query=True)
         kind, file = _required(given, TYPE), _required(given, FILE)
         object_type(kind)
-        return await _create(context, request, kind, file, given)
+        return await _create(staging, context, request, kind, file, given)
     except RestError as error:
         note_failure(request, "create", sites, error)
         raise
 
 
 async def _create(
-    context: Context, request: RestRequest, kind: str, file: str, given: dict[str, Any]
+    staging: Staging,
+    context: Context,
+    request: RestRequest,
+    kind: str,
+    file: str,
+    given: dict[str, Any],
 ) -> Answer:
     def make(site: ConfigSite, editor: Editor) -> ObjectRow:
         return editor.base.row(editor.create(kind, file, given), site)
 
-    selected = await tools(context, request)
+    selected = await tools(staging, context, request)
     far = FederatedTools.of(context, request)
     far.check_reachable()
     if len(selected) + len(far.sites) > 1:
@@ -178,7 +189,7 @@ async def _create(
             note(request, "create", target=site.id, count=len(made), objects=named(made[-1:]))
         for tool in selected:
             work = partial(make, tool.config)
-            created.append(await context.staging.edit(tool.config, user_of(request), work))
+            created.append(await staging.edit(tool.config, user_of(request), work))
             note(request, "create", target=tool.site.id, count=1, objects=named(created[-1:]))
         return created
 
@@ -209,18 +220,22 @@ def _required(given: dict[str, Any], parameter: Parameter) -> str:
 # -------------------------------------------------------------------- changes
 
 
-async def patch_matching(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def patch_matching(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer PATCH /config/objects: filters in the query string, attributes in the body."""
     choose = by_filters(context, request, change_filters(request))
     values = attributes(request)
     values.pop(EVERY.name, None)
-    return await change(context, request, "change", choose, _patching(values))
+    return await change(staging, context, request, "change", choose, _patching(values))
 
 
-async def remove_matching(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+async def remove_matching(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
     """Answer DELETE /config/objects."""
     choose = by_filters(context, request, removal_filters(request))
-    return await change(context, request, "remove", choose, Editor.delete)
+    return await change(staging, context, request, "remove", choose, Editor.delete)
 
 
 def _patching(values: dict[str, Any]) -> Make:
@@ -238,23 +253,27 @@ def _replacing(values: dict[str, Any]) -> Make:
 
 def _change_one(
     choose: Callable[[tuple[str, ...]], Choose], making: Callable[[dict[str, Any]], Make]
-) -> Handler:
+) -> FamilyHandler:
     """A handler for the objects that the path means, with attributes in the body."""
 
-    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+    async def handler(
+        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
+    ) -> Answer:
         no_filters(request)
         make = making(attributes(request))
-        return await change(context, request, "change", always(choose(names)), make)
+        return await change(staging, context, request, "change", always(choose(names)), make)
 
     return handler
 
 
-def _remove_one(choose: Callable[[tuple[str, ...]], Choose]) -> Handler:
-    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+def _remove_one(choose: Callable[[tuple[str, ...]], Choose]) -> FamilyHandler:
+    async def handler(
+        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
+    ) -> Answer:
         no_filters(request)
         no_body(request)
         chosen = always(choose(names))
-        return await change(context, request, "remove", chosen, Editor.delete)
+        return await change(staging, context, request, "remove", chosen, Editor.delete)
 
     return handler
 
@@ -300,7 +319,7 @@ _STAGED = "It is staged: see `/config/diff`, `/config/save` and `/config/revert`
 def _list(
     path: str,
     description: str,
-    handler: Handler,
+    handler: FamilyHandler,
     text: str = "",
     columns: tuple[Column, ...] = COLUMNS,
 ) -> Endpoint:
@@ -319,7 +338,7 @@ def _staged(
     path: str,
     method: Method,
     description: str,
-    handler: Handler,
+    handler: FamilyHandler,
     *parameters: DeclaredParameter,
     text: str = "",
     columns: tuple[Column, ...] = ANSWER,

@@ -121,10 +121,8 @@ async def check(
 ) -> CommandResult:
     """Check the files of a site, for as long as the request or the job may take."""
     seconds = context.config.server.longest_wait
-    # The clock of a request tells the time and starts no processes.
-    reactor = context.staging.reactor
     command = check_command(context, site)
-    return await run(reactor, command, given, seconds, hint=hint(request))
+    return await run(context.reactor, command, given, seconds, hint=hint(request))
 
 
 def hint(request: RestRequest) -> str:

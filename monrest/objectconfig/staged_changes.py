@@ -33,7 +33,7 @@ from monrest.objectconfig.parameters import (
     tool_sites,
     user_of,
 )
-from monrest.objectconfig.service import ConfigSite
+from monrest.objectconfig.service import ConfigSite, Staging
 from monrest.objectconfig.stage import PersonalView
 from monrest.query.bind import TYPO
 from monrest.sites.site import Site
@@ -88,7 +88,10 @@ def config_site(context: Context, site: Site) -> ConfigSite:
 
 
 async def tools(
-    context: Context, request: RestRequest, failed: list[SiteProblem] | None = None
+    staging: Staging,
+    context: Context,
+    request: RestRequest,
+    failed: list[SiteProblem] | None = None,
 ) -> list[Tool]:
     """All selected sites with an object configuration, one after the other.
 
@@ -104,11 +107,11 @@ async def tools(
     for site in tool_sites(context, request):
         config = config_site(context, site)
         if refresh:
-            dropped = await context.staging.refresh(config, user)
+            dropped = await staging.refresh(config, user)
             if dropped:
                 note(request, "refresh", target=site.id, files=dropped)
         try:
-            view = await context.staging.view(config, user)
+            view = await staging.view(config, user)
         except UnreadableError as error:
             if failed is None:
                 raise
@@ -135,6 +138,7 @@ async def _check_refresh(context: Context, request: RestRequest) -> None:
 
 
 async def change(
+    staging: Staging,
     context: Context,
     request: RestRequest,
     action: Action,
@@ -147,7 +151,7 @@ async def change(
     try:
         far = FederatedTools.of(context, request)
         sites = (*tool_sites(context, request), *far.sites)
-        selected = await tools(context, request)
+        selected = await tools(staging, context, request)
         far.check_reachable()
         chosen, unknown = await _chosen(context, choose, selected, elsewhere=bool(far.sites))
         if unknown is not None:
@@ -155,7 +159,7 @@ async def change(
         if len(selected) + len(far.sites) > 1:
             for tool in selected:
                 await _try(context, tool, chosen, make)
-        work = _edits(context, request, action, selected, chosen, make, far)
+        work = _edits(staging, request, action, selected, chosen, make, far)
         done = await shielded(work)
         if unknown is not None and not done:
             raise unknown
@@ -195,7 +199,7 @@ async def _try(context: Context, tool: Tool, chosen: Choose, make: Make) -> None
 
 
 async def _edits(
-    context: Context,
+    staging: Staging,
     request: RestRequest,
     action: Action,
     selected: Sequence[Tool],
@@ -214,11 +218,16 @@ async def _edits(
         done.append(SiteChange(count=count, warnings=tuple(strings_of(answer.get("warnings")))))
         if count:
             note(request, action, target=site.id, count=count)
-    return done + [await _edit(context, request, action, tool, chosen, make) for tool in selected]
+    return done + [await _edit(staging, request, action, tool, chosen, make) for tool in selected]
 
 
 async def _edit(
-    context: Context, request: RestRequest, action: Action, tool: Tool, chosen: Choose, make: Make
+    staging: Staging,
+    request: RestRequest,
+    action: Action,
+    tool: Tool,
+    chosen: Choose,
+    make: Make,
 ) -> SiteChange:
     def changed(editor: Editor) -> SiteChange:
         items = chosen(editor.base, tool.config)
@@ -226,7 +235,7 @@ async def _edit(
         count = make(editor, items)
         return SiteChange(count=count, records=rows, warnings=tuple(editor.warnings))
 
-    done = await context.staging.edit(tool.config, user_of(request), changed)
+    done = await staging.edit(tool.config, user_of(request), changed)
     if done.count:
         note(
             request,

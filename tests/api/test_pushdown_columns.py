@@ -66,7 +66,7 @@ async def rows(context: Context, schema: TableSchema, *pairs: tuple[str, str], p
     )  # fmt: skip
     try:
         if push and schema.merge == "logs":
-            result = await ask(context, request, schema)
+            result = await ask(None, context, request, schema)
         else:
             result = await fetch(context, request, schema, push_down=push)
     except RestError as error:

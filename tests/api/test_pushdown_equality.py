@@ -210,7 +210,7 @@ async def answer(
     )
     try:
         if push and SCHEMAS[table].merge == "logs":
-            result = await ask(context, request, SCHEMAS[table])
+            result = await ask(None, context, request, SCHEMAS[table])
         else:
             result = await fetch(context, request, SCHEMAS[table], push_down=push)
     except RestError as error:

@@ -107,7 +107,7 @@ def start(world, *pairs):
     request = RestRequest(
         method="GET", path="/logs", segments=("logs",), parameters=pairs, identity=ROOT
     )
-    return Deferred.fromCoroutine(LIST(world.context, request, ()))
+    return Deferred.fromCoroutine(LIST(world.cache, world.context, request, ()))
 
 
 def rows(answer):

@@ -25,7 +25,6 @@ from monrest.demo.service import DemoCore
 from monrest.logs import ask as loglines
 from monrest.logs import reading
 from monrest.logs.cache import LogCache
-from monrest.logs.endpoints import ENDPOINTS
 from monrest.query import lines
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
@@ -302,12 +301,13 @@ USERS = st.sampled_from(["ann", "bob", "nobody", ""])
 
 
 async def answer(context, path, arguments, pairs, identity):
-    endpoint = next(one for one in ENDPOINTS if one.path == path)
+    segments = tuple(path.strip("/").split("/"))
+    found = context.dispatch.router.find("GET", path, segments)
     request = RestRequest(
         method="GET", path=path, segments=(path,), parameters=pairs, identity=identity
     )
     try:
-        result = await endpoint.handler(context, request, arguments)
+        result = await found.handler(context, request, arguments)
     except RestError as error:
         return (error.code, error.message)
     if isinstance(result, Document):

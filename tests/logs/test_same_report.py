@@ -27,6 +27,10 @@ ROOT = Identity(user="root", superuser=True)
 COMPACTED = {"compact_after": 2 * DAY}
 
 
+def cache_of(context):
+    return context.dispatch.router.find("GET", "/logs", ("logs",)).handler.__self__
+
+
 @pytest.fixture(scope="module")
 def on_sqlite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sqlite")
@@ -145,7 +149,7 @@ async def read(source, site, wanted):
 
 
 def cached(context, **more):
-    cache, core = context.logcache, Recorded()
+    cache, core = cache_of(context), Recorded()
     reader = CacheReader(cache.database, cache.clock)
     return CachedLog(reader=reader, wall=cache.wall, core=core, **more), core
 
@@ -157,7 +161,7 @@ def cached(context, **more):
 async def test_only_what_the_cache_lacks_is_asked_for(context, most, names):
     names = None if names is None else frozenset(names)
     site = context.sites.sites[0]
-    known = await context.logcache.record(site)
+    known = await cache_of(context).record(site)
     before = known.covered_until - DRIFT
     source, core = cached(context, most=most)
     wanted = Wanted(since=NOW - 7 * DAY, until=NOW, names=names, program=True)

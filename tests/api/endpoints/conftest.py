@@ -32,6 +32,10 @@ def asked(monkeypatch):
         return Document(value={one.name: 1 for one in spec.fields})
 
     monkeypatch.setattr(core, "fetch", fetch)
-    monkeypatch.setattr(logs, "ask", fetch)
+
+    async def ask(cache, context, request, schema, *, extra=()):
+        return await fetch(context, request, schema, extra=extra)
+
+    monkeypatch.setattr(logs, "ask", ask)
     monkeypatch.setattr(statistics, "fetch_stats", fetch_stats)
     return seen

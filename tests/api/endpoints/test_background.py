@@ -10,6 +10,7 @@ from monrest.base.values import Rows
 from monrest.rows import fetch as core
 from tests.api.asking import ROOT, answer, request
 from tests.api.endpoints.given import ANN
+from tests.fakes.context import make_dispatch
 from tests.fakes.keystore import result
 
 
@@ -26,8 +27,9 @@ class StartedJobs:
 
 @pytest.fixture
 def started(context):
-    context.jobs = StartedJobs()
-    return context.jobs.works
+    jobs = StartedJobs()
+    context.dispatch = make_dispatch(jobs=jobs)
+    return jobs.works
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from monrest import __version__
 from monrest.base.errors import BadRequest
 from monrest.base.names import Names
 from monrest.commands.listing import url_of
@@ -40,11 +41,11 @@ def test_index_spells_the_configured_word(context):
 def test_instance(context):
     found = answer(context, "/mon", identity=ANN)
     assert found.value["rest_version"] == "1"
-    assert found.value["mon_version"] == "1.2.3"
+    assert found.value["mon_version"] == __version__
     assert found.value["localtime"] == NOW + 0.5
     assert found.value["etc_path"] == "/etc/monrest"
     assert {one.name for one in found.columns} == set(found.value)
-    assert answer(context, "/mon", ("columns", "mon_version:v")).value == {"v": "1.2.3"}
+    assert answer(context, "/mon", ("columns", "mon_version:v")).value == {"v": __version__}
 
 
 def test_instance_spells_the_configured_word(context):
