@@ -253,7 +253,7 @@ async def _choose_by_log(
     identity = request.identity
     trees = [*scope.hosts, *scope.services, *for_services(conditions)]
     if (
-        not wants_cache(cache, request)
+        not wants_cache(request)
         or not (identity.may(ALL_HOSTS) and identity.may(ALL_SERVICES))
         or not all(one.column in _NAMES for one in leaves(trees))
     ):

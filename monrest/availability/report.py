@@ -186,7 +186,7 @@ async def made(
     began = context.clock.seconds()
     states = on_sites(context, chosen)
     sites = [site for site, _ in states]
-    source = cache.source() if wants_cache(cache, request) else CORES
+    source = cache.source() if wants_cache(request) else CORES
     reading = LogProgress(
         progress=request.progress,
         sites=sites,

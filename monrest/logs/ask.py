@@ -68,9 +68,9 @@ class _Told:
     problem: SiteProblem | None = None
 
 
-def wants_cache(cache: LogCache, request: RestRequest) -> bool:
+def wants_cache(request: RestRequest) -> bool:
     """Whether lines may come from the log cache; ``logcache=0`` asks for none of them."""
-    return cache is not None and bool(LOGCACHE.asked(request.parameters))
+    return bool(LOGCACHE.asked(request.parameters))
 
 
 async def ask(
@@ -84,7 +84,7 @@ async def ask(
     """The lines that a request wants, as ``rows.fetch`` gives those of other collections."""
     asked = await question(context, request, schema, extra=extra)
     bound, shape, allowed = asked.bound, asked.shape, asked.allowed
-    cached = wants_cache(cache, request)
+    cached = wants_cache(request)
     lines = LogReading(
         cache=cache,
         context=context,

@@ -26,7 +26,7 @@ from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
 from tests.fakes.clocks import Wall
-from tests.fakes.context import make_context
+from tests.fakes.context import NoLogCache, make_context
 from tests.fakes.standstill import Standstill
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
@@ -66,7 +66,7 @@ async def rows(context: Context, schema: TableSchema, *pairs: tuple[str, str], p
     )  # fmt: skip
     try:
         if push and schema.merge == "logs":
-            result = await ask(None, context, request, schema)
+            result = await ask(NoLogCache(), context, request, schema)
         else:
             result = await fetch(context, request, schema, push_down=push)
     except RestError as error:

@@ -27,7 +27,7 @@ from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
 from tests.examples import examples
 from tests.fakes.clocks import Wall
-from tests.fakes.context import make_context
+from tests.fakes.context import NoLogCache, make_context
 from tests.fakes.standstill import Standstill
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
@@ -210,7 +210,7 @@ async def answer(
     )
     try:
         if push and SCHEMAS[table].merge == "logs":
-            result = await ask(None, context, request, SCHEMAS[table])
+            result = await ask(NoLogCache(), context, request, SCHEMAS[table])
         else:
             result = await fetch(context, request, SCHEMAS[table], push_down=push)
     except RestError as error:

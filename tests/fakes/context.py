@@ -18,6 +18,7 @@ from monrest.base.spool import RowRoom, Spools
 from monrest.base.values import Contact
 from monrest.config import Config
 from monrest.daemon.families import FAMILIES, dispatch_of
+from monrest.logs.source import CORES
 from monrest.sites.registry import SiteList
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor
@@ -49,6 +50,21 @@ class NoThreads:
         return succeed(function())
 
 
+class NoLogCache:
+    """Nothing is cached."""
+
+    enabled = False
+
+    def question(self, *_):
+        return None
+
+    def source(self):
+        return CORES
+
+    async def objects(self, *_):
+        return None
+
+
 class Missing(SimpleNamespace):
     """Parts of a daemon: those that are not given are None."""
 
@@ -73,6 +89,7 @@ def make_context(clock: Any, *sites: Any, families=FAMILIES, **given: Any) -> Co
         "contacts": KnownContacts(),
         "path": "",
         "figures": Metrics(clock),
+        "logcache": NoLogCache(),
         "threads": NoThreads(),
         "users": NoUsers(),
         "spools": Spools(Reactor(), Path("not started, so nothing is written")),
