@@ -26,8 +26,8 @@ from monrest.availability.report_arguments import ARGUMENTS, TYPE, ObjectKinds, 
 from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.ask import LOGCACHE
-from monrest.query.column_names import TableSchema
 from monrest.logs.cache import LogCache
+from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.endpoints import exactly, matching
