@@ -169,7 +169,8 @@ def _few(context: Context, identity: Identity, asked: Question, gathered: Gather
     found: list[tuple[list[Row], Mapping[str, Any]]] = []
     count = 0
     for answer in answers:
-        one = asked.plans.of(answer.capabilities)
+        core = answer.capabilities
+        one = asked.plans.made[core.key, core.ordered]
         count += len(answer.rows)
         if one is None or not one.filtered or not one.sorted or count > FEW:
             return None

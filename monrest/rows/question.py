@@ -82,7 +82,8 @@ class Plans:
 
     def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
         """What a site is asked."""
-        one = self.of(capabilities)
+        key = (capabilities.key, capabilities.ordered)
+        one = self.made.get(key) or self.of(capabilities)
         return None if one is None else one.pushed
 
 
