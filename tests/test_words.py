@@ -56,3 +56,14 @@ def test_modules_have_one_meaning():
     for path, _ in trees():
         found[path.stem].add(str(path.relative_to(ROOT)))
     assert twice(found, MODULES) == {}
+
+
+def test_a_limit_says_what_it_bounds():
+    bare = {"LONGEST", "MOST"}
+    assert [
+        str(path.relative_to(ROOT))
+        for path, tree in trees()
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and bare & {ast.unparse(target).strip("_") for target in node.targets}
+    ] == []

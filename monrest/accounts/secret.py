@@ -11,7 +11,7 @@ from pathlib import Path
 
 _KEY_BYTES = 32
 _SUFFIX = "_1"
-_LONGEST = 4096
+_LONGEST_SECRET = 4096
 
 
 class SecretKeyError(Exception):
@@ -39,7 +39,7 @@ def read_or_create(path: Path) -> str:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            raw = file.read(_LONGEST)
+            raw = file.read(_LONGEST_SECRET)
     except FileNotFoundError:
         return ""
     key = raw.strip().decode("ascii", "replace")

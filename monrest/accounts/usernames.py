@@ -16,7 +16,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import INTERNAL
 from monrest.config import AuthConfig
 
-LONGEST = 255
+LONGEST_USER = 255
 """Characters of a name."""
 
 _REMEMBERED = 4096
@@ -34,7 +34,7 @@ class UserName:
 class UserField(Text):
     """A parameter that names a user, empty for none."""
 
-    longest: int = LONGEST
+    longest: int = LONGEST_USER
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
         """Give the value."""
@@ -75,8 +75,8 @@ class UserNames:
 
 def check(name: str, where: str) -> None:
     """Raise BadRequest unless ``name`` can be a user's; ``where`` is the header or parameter."""
-    if not name or len(name) > LONGEST or not name.isprintable():
-        expected = f"1 to {LONGEST} printable characters"
+    if not name or len(name) > LONGEST_USER or not name.isprintable():
+        expected = f"1 to {LONGEST_USER} printable characters"
     elif "/" in name or ".." in name:
         expected = "a name without '/' and '..'"
     elif name in INTERNAL:

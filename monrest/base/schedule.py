@@ -22,7 +22,7 @@ TYPES = ("day", "week", "month", "monthday", "cust")
 _NUMBERS = {"1st": "#1", "2nd": "#2", "3rd": "#3", "4th": "#4", "Last": "L"}
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _FIELDS = 5
-_LONGEST = 200
+_LONGEST_CRON = 200
 _RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31)}
 MOST_ENTRIES = 100
 
@@ -45,7 +45,7 @@ def cron(entry: Mapping[str, Any], where: str = "schedule") -> str:
     kind = entry.get("type")
     if kind == "cust":
         text = _text(entry, "cust", where)
-        if len(text) > _LONGEST or len(text.split()) != _FIELDS:
+        if len(text) > _LONGEST_CRON or len(text.split()) != _FIELDS:
             raise _wrong(f"{where}.cust", "five cron fields")
     elif kind in TYPES:
         times = f"{_number(entry, 'minute', where)} {_number(entry, 'hour', where)}"
@@ -66,7 +66,7 @@ def cron(entry: Mapping[str, Any], where: str = "schedule") -> str:
 
 def comes(text: str) -> bool:
     """Whether a text is a cron expression of five fields that means some time."""
-    return len(text) <= _LONGEST and len(text.split()) == _FIELDS and _comes(text)
+    return len(text) <= _LONGEST_CRON and len(text.split()) == _FIELDS and _comes(text)
 
 
 def _wrong(where: str, expected: str) -> BadRequest:

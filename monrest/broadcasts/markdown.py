@@ -17,7 +17,7 @@ import nh3
 from frontmatter.default_handlers import BaseHandler
 from markdown_it import MarkdownIt
 
-LONGEST = 10_000
+LONGEST_TEXT = 10_000
 """Characters of a text, so that nobody waits for it to be rendered."""
 
 _MACRO = re.compile(r"\{\{[ \t]*([^{}\r\n]{1,200}?)[ \t]*\}\}")
@@ -26,7 +26,7 @@ _markdown = MarkdownIt("commonmark", {"html": True})
 _with_tables = MarkdownIt("commonmark", {"html": True}).enable("table")
 _MOST_CELLS = 5000
 """Of all tables of a text; cells that are left out at the end of a line are made, too."""
-_LONGEST_HTML = 20 * LONGEST
+_LONGEST_HTML = 20 * LONGEST_TEXT
 
 
 class _Lines(BaseHandler):
@@ -55,10 +55,10 @@ def parted(text: str) -> tuple[dict[str, str], str]:
 def expanded(text: str, macros: Mapping[str, str]) -> str:
     """``text`` with every ``{{key}}`` replaced, in one go; unknown keys stay as they are.
 
-    So do those whose values would make it longer by more than ``LONGEST``.
+    So do those whose values would make it longer by more than ``LONGEST_TEXT``.
     """
     folded = {key.lower(): value for key, value in macros.items()}
-    left = LONGEST
+    left = LONGEST_TEXT
 
     def value(match: re.Match[str]) -> str:
         nonlocal left

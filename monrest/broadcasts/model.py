@@ -91,7 +91,7 @@ FIELDS = Fields(
     (
         _Text("name", "title", longest=1000),
         _Text("text", "Markdown, also with HTML; front matter between two lines `---` with a "
-              "`key: value` each; `{{key}}` is replaced", longest=markdown.LONGEST,
+              "`key: value` each; `{{key}}` is replaced", longest=markdown.LONGEST_TEXT,
               needed="the message of the broadcast"),
         Choice("annotation", "its icon", ("info", "warning"),
                expected="info, warning or nothing"),

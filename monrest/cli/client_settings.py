@@ -19,7 +19,7 @@ from monrest.cli.output import note
 from monrest.cli.server import ServerAddress, parse
 
 _TIMEOUT = 60.0
-_LONGEST = 1e6
+_LONGEST_TIMEOUT = 1e6
 _KINDS = {"url": str, "key": str, "user": str, "insecure": bool}
 _WANTED = {str: "a text", bool: "true or false"}
 
@@ -201,6 +201,6 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds < _LONGEST:
+    if not 0 < seconds < _LONGEST_TIMEOUT:
         raise UsageError(f"--timeout: expected seconds, got {text!r}")
     return seconds

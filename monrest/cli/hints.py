@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404
-_MOST = 3
+_MOST_HINTS = 3
 _PREFIXES = frozenset({"csv", "human", "json", "text", "wrapped_json", "xls", "v1"})
 _SELECTIONS = frozenset({"site", "sites", "backend", "backends"})
 
@@ -80,7 +80,7 @@ def nearest(source: str, known: Sequence[str]) -> list[str]:
         ]
         if min(ratios) >= _LIKE:
             rated.append((-sum(ratios) / len(ratios), path))
-    return [path for _, path in sorted(rated)[:_MOST]]
+    return [path for _, path in sorted(rated)[:_MOST_HINTS]]
 
 
 _LIKE = 0.6

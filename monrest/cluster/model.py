@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from attrs import asdict, frozen
 
-_LONGEST = 1000
+_LONGEST_TEXT = 1000
 
 
 class PeerError(Exception):
@@ -85,7 +85,7 @@ class Pong:
         given: dict[str, Any] = {}
         for name, kinds in _KINDS.items():
             one = value.get(name)
-            if type(one) not in kinds or (isinstance(one, str) and len(one) > _LONGEST):
+            if type(one) not in kinds or (isinstance(one, str) and len(one) > _LONGEST_TEXT):
                 raise PeerError(f"wrong answer: {name}")
             given[name] = one
         return cls(**given)

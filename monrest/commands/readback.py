@@ -28,7 +28,7 @@ from monrest.sites.site import Site
 
 _FIRST = 0.05
 _GROWTH = 1.6
-_LONGEST = 1.0
+_LONGEST_PAUSE = 1.0
 """Seconds between two looks: the first, how they grow, the longest."""
 
 _FEW = 20
@@ -107,7 +107,7 @@ class Watch:
             if left <= 0:
                 break
             await pause(clock, min(delay, left))
-            delay = min(delay * _GROWTH, _LONGEST)
+            delay = min(delay * _GROWTH, _LONGEST_PAUSE)
             settled: set[int] = set()
 
             def take(one: _Open, rows: list[Row], settled: set[int] = settled) -> None:

@@ -11,7 +11,7 @@ from monrest.config.sections import Config
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
 _URL = re.compile(rf"https?://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?(?:/[A-Za-z0-9._~/-]*)?\Z")
 _HIGHEST_PORT = 65535
-_LONGEST = 3600.0
+_LONGEST_PAUSE = 3600.0
 
 
 def problems_of(config: Config) -> Iterator[str]:
@@ -31,8 +31,8 @@ def problems_of(config: Config) -> Iterator[str]:
         yield "cluster.nodes: several nodes need one PostgreSQL in database.url"
     for key, least in (("heartbeat_interval", 1.0), ("restart_notice", 0.0)):
         value = getattr(given, key)
-        if not (math.isfinite(value) and least <= value <= _LONGEST):
-            yield f"cluster.{key}: expected {least:g} to {_LONGEST:g} seconds, got {value}"
+        if not (math.isfinite(value) and least <= value <= _LONGEST_PAUSE):
+            yield f"cluster.{key}: expected {least:g} to {_LONGEST_PAUSE:g} seconds, got {value}"
 
 
 def without_slash(url: str) -> str:

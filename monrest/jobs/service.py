@@ -39,7 +39,7 @@ from monrest.store.database import Database, Work
 
 _FILE = "node.id"
 _BITS = 52  # exact as a JSON number
-_LONGEST = 32
+_LONGEST_NODE_NUMBER = 32
 
 
 def _number() -> int:
@@ -89,7 +89,7 @@ class DaemonNode:
 
 
 def _kept(descriptor: int) -> int:
-    text = os.pread(descriptor, _LONGEST, 0).strip()
+    text = os.pread(descriptor, _LONGEST_NODE_NUMBER, 0).strip()
     if text.isdigit() and 0 < int(text) < 2**_BITS:
         return int(text)
     number = _number()

@@ -12,13 +12,13 @@ from service_identity import VerificationError
 from twisted.internet import error
 from twisted.python.failure import Failure
 
-_LONGEST = 200
+_LONGEST_ERROR = 200
 
 
 def first_line(text: str) -> str:
     """The first line of a core's message, printable and at most 200 characters long."""
     line = text.lstrip("\r\n").partition("\n")[0]
-    return "".join(c if c.isprintable() else " " for c in line).strip()[:_LONGEST]
+    return "".join(c if c.isprintable() else " " for c in line).strip()[:_LONGEST_ERROR]
 
 
 def in_seconds(seconds: float) -> str:

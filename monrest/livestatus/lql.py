@@ -16,7 +16,7 @@ from attrs import frozen
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities
 from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test, columns_of, conjuncts
-from monrest.query.sendable import LOOKED_UP, MOST, asked, bounded, harmless
+from monrest.query.sendable import LOOKED_UP, MOST_WHOLE, asked, bounded, harmless
 
 
 class HarmfulRequestError(Exception):
@@ -191,9 +191,9 @@ class _Writer:
         """The operand of a whole number within what every core can read."""
         if self.capabilities.tables.get(self.pushed.table, {}).get(column) not in ("int", "time"):
             return value
-        if not _WHOLE.match(value) or abs(int(value)) <= MOST:
+        if not _WHOLE.match(value) or abs(int(value)) <= MOST_WHOLE:
             return value
-        return str(MOST if int(value) > 0 else -MOST)
+        return str(MOST_WHOLE if int(value) > 0 else -MOST_WHOLE)
 
     def _negated(self, test: Test, word: str) -> str:
         """The operator whose negation is written instead; none for most tests."""

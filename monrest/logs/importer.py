@@ -36,7 +36,7 @@ from monrest.store.database import Database
 DRIFT = 300
 """Seconds before the newest known line in which others may still turn up."""
 
-LONGEST = 30 * DAY
+LONGEST_SLICE = 30 * DAY
 """Seconds of a slice, at most."""
 
 FEW, MANY = 5_000, 20_000
@@ -454,7 +454,7 @@ class _Run:
         if len(rows) > MANY:
             of.slice = max(1, of.slice // 2)
         elif len(rows) < FEW:
-            of.slice = min(LONGEST, of.slice * 2)
+            of.slice = min(LONGEST_SLICE, of.slice * 2)
         return rows
 
     def _asked(

@@ -25,7 +25,7 @@ from monrest.sites.site import Site
 MOST_LINES = 20_000
 """Lines of a slice, unless a single second has more."""
 
-_LONGEST = 1 << 31
+_LONGEST_SLICE = 1 << 31
 FEW_HOSTS = 20
 """Hosts up to which a log is asked for their lines alone."""
 
@@ -100,7 +100,7 @@ class CoreLog:
                 yield _in_order(rows, low, high, newest_first=site.capabilities.kind != "icinga2")
             low = high + 1
             if len(rows) <= self.most // 4:
-                seconds = min(seconds * 2, _LONGEST)
+                seconds = min(seconds * 2, _LONGEST_SLICE)
 
 
 CORES = CoreLog()

@@ -45,7 +45,7 @@ FINE, BROKEN, DOUBTFUL = 0, 1, 2
 
 _WARNED = re.compile(r"\[(?:ERROR|WARN|WARNING)\]")
 _MOST_ENTRIES = 100_000
-_LONGEST = 100_000
+_LONGEST_TEXT = 100_000
 _DEEPEST = 50
 
 
@@ -149,7 +149,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= _LONGEST
+    return isinstance(value, str) and len(value) <= _LONGEST_TEXT
 
 
 def _is_list(value: Any) -> bool:

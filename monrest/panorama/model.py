@@ -46,7 +46,7 @@ _NR = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _LEVELS = ("read-only", "read-write")
 _STATE_TYPES = ("soft", "hard")
 _TEXTS = ("title", "background", "defaulticonset")
-_LONGEST = 4_194_304
+_LONGEST_RECORD = 4_194_304
 _short_text = partial(free_text, longest=10_000, title="invalid dashboard")
 USER = _short_text("user", "owner, if an administrator asks")
 VERSION = Number(
@@ -145,7 +145,7 @@ def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
     ``user`` owns it unless it says otherwise. Older forms become the present one. BadRequest
     that names the field.
     """
-    require_storable(given, _LONGEST)
+    require_storable(given, _LONGEST_RECORD)
     fields: dict[str, Any] = deepcopy(dict(given))
     version = VERSION.read(fields.pop(VERSION.name, None))
     public = fields.pop("public", None)

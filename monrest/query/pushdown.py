@@ -18,9 +18,9 @@ from monrest.query.column_names import CoreSource, Variable, View, secret
 from monrest.query.functions import number_of
 from monrest.query.model import CoreFilter, Group, Test, joined
 from monrest.query.regex import pushability
-from monrest.query.sendable import MOST, PENDING_COLUMNS, TELLS_EMPTY, in_icinga, uses
+from monrest.query.sendable import MOST_WHOLE, PENDING_COLUMNS, TELLS_EMPTY, in_icinga, uses
 
-_LONGEST = 10_000
+_LONGEST_OPERAND = 10_000
 """Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""
 _NEGATIVE = {"!=": "=", "!~": "~", "!~~": "~~"}
 
@@ -110,7 +110,7 @@ def push_log_times(trees: Iterable[CheckTree]) -> LogTimes:
         op = tree.condition.op
         # Log times are whole seconds; a fraction is widened outwards and checked here again.
         # Icinga 2 closes the connection at a number that it cannot hold.
-        within = min(max(number, 0), MOST)
+        within = min(max(number, 0), MOST_WHOLE)
         bound = int(within) if op in (">", ">=", "=") else -int(-within // 1)
         if bound == number:
             tests.append(Test("time", op, str(bound)))
@@ -138,7 +138,7 @@ def _since(tree: CheckTree) -> int:
     number = number_of(tree.operand)
     if not isinstance(tree.source, CoreSource) or tree.source.name != "time" or number is None:
         return 0
-    return int(min(max(number, 0), MOST)) if tree.condition.op in (">", ">=", "=") else 0
+    return int(min(max(number, 0), MOST_WHOLE)) if tree.condition.op in (">", ">=", "=") else 0
 
 
 def _join(connector: str, parts: list[Pushable]) -> Pushable:
@@ -184,7 +184,7 @@ def _clean(text: str) -> bool:
     Characters beyond U+FFFF arrive changed in a core's JSON, and control characters never leave.
     """
     return (
-        len(text) <= _LONGEST
+        len(text) <= _LONGEST_OPERAND
         and text == text.strip()
         and all(" " <= one <= "\uffff" for one in text)
         and "\x7f" not in text
@@ -220,7 +220,7 @@ def _push_integer(check: Check, source: CoreSource) -> Pushable:
     number = number_of(check.operand)
     if op not in ("=", "!=", ">", "<", ">=", "<=") or number is None:
         return NOTHING
-    if number != int(number) or abs(number) > MOST:
+    if number != int(number) or abs(number) > MOST_WHOLE:
         return NOTHING
     return Pushable(Test(source.name, op, str(int(number))), exact=True)
 

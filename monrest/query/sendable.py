@@ -39,7 +39,7 @@ _ONLY_READ = (
 )
 """Table ("" for all of them) and columns that a core only ever gets in a Columns line."""
 
-MOST = 2**31 - 1
+MOST_WHOLE = 2**31 - 1
 """The greatest whole number that every core reads; a Naemon takes 4294967296 for 0."""
 
 LOOKED_UP = frozenset({("services", "host_name")})

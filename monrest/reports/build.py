@@ -105,7 +105,7 @@ def average(values: Iterable[float | None]) -> float | None:
 
 # The parts of a time by which a report is broken down: days, weeks, months.
 
-_MOST = 400
+_MOST_PARTS = 400
 _MOST_NUMBERS = 1_000_000
 """Parts of all objects together, each of which takes 112 bytes: the days of a month of 32,000."""
 
@@ -133,10 +133,10 @@ def parts_of(span: Span, breakdown: str, zone: tzinfo, first_weekday: int) -> li
             break
         if moment > span.start:
             starts.append(moment)
-        if len(starts) > _MOST:
+        if len(starts) > _MOST_PARTS:
             raise BadRequest(
                 "invalid params.breakdown",
-                f"params.breakdown: expected at most {_MOST} parts, which {breakdown} exceed",
+                f"params.breakdown: expected at most {_MOST_PARTS} parts, which {breakdown} exceed",
             )
     if not span.seconds:
         return []

@@ -218,7 +218,7 @@ def _low(parts: Iterable[SheetPart]) -> float:
 # -------------------------------------------------------------------- reports of one's own
 
 _LARGEST_FILE = 1 << 20
-_LONGEST = 16 << 20
+_LONGEST_PAGE = 16 << 20
 """Characters that a template may make."""
 _MOST_TURNS = 100_000
 _HEAD = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*\r?$\n?(.*)", re.DOTALL | re.MULTILINE)
@@ -367,7 +367,7 @@ def _rendered(environment: ImmutableSandboxedEnvironment, text: str, values: Any
     size = 0
     for piece in environment.from_string(text).generate(values):
         size += len(piece)
-        if size > _LONGEST:
-            raise ValueError(f"expected at most {_LONGEST} characters")
+        if size > _LONGEST_PAGE:
+            raise ValueError(f"expected at most {_LONGEST_PAGE} characters")
         pieces.append(piece)
     return "".join(pieces)

@@ -20,7 +20,7 @@ from monrest.store.duties import DutyLostError, Token
 if TYPE_CHECKING:
     from monrest.reports.service import Reports
 
-_FIRST, _LONGEST = 10.0, 3600.0
+_FIRST, _LONGEST_PAUSE = 10.0, 3600.0
 _REFUSED = "refused: "
 _LONGEST_ERROR = 4000
 
@@ -71,7 +71,7 @@ class Post:
             more = [delivery.problem]
         hope = bool(left) and not delivery.final and attempts < self.reports.mail.tries
         if hope:
-            pause = min(_FIRST * 2 ** (attempts - 1), _LONGEST)
+            pause = min(_FIRST * 2 ** (attempts - 1), _LONGEST_PAUSE)
             when = self.reports.wall.now() + pause
             how = f"not sent yet, tried {attempts} times"
             text = _text([*lines, *(f"{how}: {one}" for one in more)])

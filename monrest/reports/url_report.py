@@ -30,7 +30,7 @@ from monrest.reports.sheet import CellKind, Grid, Head, Note, Sheet, SheetPart, 
 
 _MOST_ROWS = 5000
 """Rows on a page and on paper; the files for programs have all of them."""
-_LONGEST = 2000
+_LONGEST_VALUE = 2000
 _DIGITS = 6
 _CHOSEN = 12
 """Columns that somebody may have wanted all."""
@@ -156,7 +156,7 @@ def _text(value: Any) -> str:
         text = str(int(value))
     else:
         text = str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 # -------------------------------------------------------------------- reports of a path of the API

@@ -11,7 +11,7 @@ from monrest.base.errors import Unavailable
 
 UNKNOWN = 65536
 """Bytes of a body that anybody may send; for more a client has to be known."""
-MOST = 128 << 20
+MOST_OF_ALL_BODIES = 128 << 20
 """Bytes of all bodies together, each counted until its request is answered."""
 RETRY_AFTER = 5
 """Seconds after which a client may try again for whose body there was no room."""
@@ -32,7 +32,7 @@ def no_room() -> Unavailable:
 class Intake:
     """The room for the bodies of all requests of the daemon."""
 
-    most: int = MOST
+    most: int = MOST_OF_ALL_BODIES
     held: int = 0
 
     def take(self, count: int) -> bool:

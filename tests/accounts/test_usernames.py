@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.accounts.usernames import LONGEST, UserNames
+from monrest.accounts.usernames import LONGEST_USER, UserNames
 from monrest.base.errors import BadRequest
 from monrest.base.values import INTERNAL
 from monrest.config import AuthConfig
@@ -79,7 +79,7 @@ def test_whatever_is_read_is_a_name(text, lower):
     except BadRequest:
         return
     assert read.original == text
-    assert 0 < len(read.name) <= LONGEST
+    assert 0 < len(read.name) <= LONGEST_USER
     assert read.name.isprintable()
     assert "/" not in read.name
     assert ".." not in read.name

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from monrest.broadcasts.markdown import LONGEST, expanded, html, parted
+from monrest.broadcasts.markdown import LONGEST_TEXT, expanded, html, parted
 from tests.examples import examples
 
 
@@ -44,7 +44,7 @@ def test_macros(text, value):
 
 
 def test_macros_do_not_make_a_text_too_long():
-    assert len(expanded("{{a}}" * 1000, {"a": "x" * 1000})) < 2 * LONGEST
+    assert len(expanded("{{a}}" * 1000, {"a": "x" * 1000})) < 2 * LONGEST_TEXT
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_markdown(text, found):
 def test_no_text_becomes_endless(text, shown):
     found = html(text)
     assert found.startswith(shown) or shown in found
-    assert len(found) < 20 * LONGEST
+    assert len(found) < 20 * LONGEST_TEXT
 
 
 class Found(HTMLParser):
