@@ -170,7 +170,26 @@ WRONG_VALUES = {
     ),
     "heartbeat": ("[cluster]\nheartbeat_interval = 0\n", "cluster.heartbeat_interval: expected 1"),
     "notice": ("[cluster]\nrestart_notice = -1\n", "cluster.restart_notice: expected 0 to 3600"),
-    "lmd": ('[lmd]\naddress = "unix:/x"\n', "lmd.address: an LMD is not supported"),
+    "lmd": ('[lmd]\naddress = "tls:h:1"\n', "lmd.address: expected unix:PATH or tcp:HOST:PORT"),
+    "lmds": (
+        '[lmd]\naddress = ["unix:/x", "unix:/x"]\n',
+        "lmd.address[1]: the same address twice: 'unix:/x'",
+    ),
+    "lmd list": ("[lmd]\naddress = [1]\n", "lmd.address: expected a text or a list of texts"),
+    "no lmd": ("[lmd]\naddress = []\n", "lmd.address: expected at least one address"),
+    "lmd connections": (
+        '[lmd]\naddress = "unix:/x"\nconnections = 0\n',
+        "lmd.connections: expected 1 to 1000",
+    ),
+    "lmd site": (
+        '[lmd]\naddress = "unix:/x"\n[[lmd.sites]]\nid = "a"\n[[sites]]\nid = "a"\nname = "A"\n'
+        'address = "unix:/y"\n',
+        "lmd.sites[0].id: the same id as sites[0]: 'a'",
+    ),
+    "lmd sites": (
+        '[[lmd.sites]]\nid = "a"\n',
+        "lmd.address: expected the address of the LMD whose sites are in lmd.sites",
+    ),
     "replacement of no group": (
         "[auth]\nuser_replace = ['a', '\\1']\n",
         "auth.user_replace[1]: expected a text with",
@@ -332,6 +351,15 @@ def test_the_sample_names_every_key_of_an_editor_section():
     assert (files.folder, files.filter) == (("/etc/naemon/addons",), (r"\.conf$",))
     assert (files.syntax, files.show_summary_prompt) == ("ini", False)
     assert all(f"{key.name} =" in text for key in fields(type(files)))
+
+
+def test_the_sample_names_every_key_of_a_site_of_an_lmd():
+    lines = [line.removeprefix("# ") for line in SAMPLE.read_text().splitlines()]
+    start, end = lines.index("[[lmd.sites]]"), lines.index("[[editor]]")
+    text = "\n".join(line for line in lines[start:end] if "=" in line or line[:1] == "[")
+    (site,) = loads(f'[lmd]\naddress = "unix:/x"\n{text}').lmd.sites
+    assert (site.hidden, site.groups) == (True, ("operators",))
+    assert all(f"{key.name} =" in text for key in fields(type(site)))
 
 
 def test_the_sample_names_every_key_of_a_node():

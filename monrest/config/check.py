@@ -19,7 +19,7 @@ import re2
 
 from monrest.base.values import ROLES
 from monrest.config import check_frontend, databases, expected
-from monrest.config.addresses import parse_listener
+from monrest.config.addresses import parse_address, parse_listener
 from monrest.config.patterns import Replacement
 from monrest.config.sections import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
 
@@ -183,8 +183,34 @@ def _databases(config: Config) -> Iterator[str]:
 
 
 def _lmd(config: Config) -> Iterator[str]:
-    if config.lmd.address:
-        yield "lmd.address: an LMD is not supported by this version, expected an empty text"
+    lmd = config.lmd
+    several = not isinstance(lmd.address, str)
+    if several and not lmd.address:
+        yield "lmd.address: expected at least one address"
+    for index, address in enumerate(lmd.addresses):
+        path = f"lmd.address[{index}]" if several else "lmd.address"
+        try:
+            kind = parse_address(address).kind
+        except ValueError:
+            kind = "http"
+        if kind not in ("unix", "tcp"):
+            yield f"{path}: expected unix:PATH or tcp:HOST:PORT, got {address!r}"
+        elif address in lmd.addresses[:index]:
+            yield f"{path}: the same address twice: {address!r}"
+    if not 1 <= lmd.connections <= 1000:
+        yield f"lmd.connections: expected 1 to 1000, got {lmd.connections}"
+    yield from expected.positive("lmd.timeout", lmd.timeout)
+    if lmd.sites and not lmd.addresses:
+        yield "lmd.address: expected the address of the LMD whose sites are in lmd.sites"
+    direct = {site.id: index for index, site in enumerate(config.sites)}
+    seen: dict[str, int] = {}
+    for index, site in enumerate(lmd.sites):
+        path = f"lmd.sites[{index}].id"
+        if site.id in direct:
+            yield f"{path}: the same id as sites[{direct[site.id]}]: {site.id!r}"
+        elif site.id in seen:
+            yield f"{path}: the same id as lmd.sites[{seen[site.id]}]: {site.id!r}"
+        seen.setdefault(site.id, index)
 
 
 def _display(config: Config) -> Iterator[str]:

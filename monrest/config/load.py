@@ -126,6 +126,18 @@ def _is_tuple(wanted: Any) -> bool:
     return get_origin(wanted) is tuple
 
 
+def _is_text_or_texts(wanted: Any) -> bool:
+    return bool(wanted == (str | tuple[str, ...]))
+
+
+def _structure_text_or_texts(value: Any, _: Any) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise TypeError(f"expected a text or a list of texts, got {_got(value)}")
+    return tuple(value)
+
+
 def _is_mapping(wanted: Any) -> bool:
     return get_origin(wanted) is Mapping
 
@@ -172,6 +184,7 @@ def _converter() -> Converter:
         converter.register_structure_hook(kind, _strict(kind, *accepted))
     converter.register_structure_hook_factory(has, _tables(converter))
     converter.register_structure_hook_func(_is_literal, _structure_literal)
+    converter.register_structure_hook_func(_is_text_or_texts, _structure_text_or_texts)
     converter.register_structure_hook_func(_is_tuple, _tuples(converter))
     converter.register_structure_hook_func(_is_mapping, _mappings(converter))
     return converter

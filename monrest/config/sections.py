@@ -126,10 +126,37 @@ class CommandsConfig:
 
 
 @frozen(kw_only=True)
-class LmdConfig:
-    """The table ``[lmd]``; empty: direct connections to the cores."""
+class LmdSiteConfig:
+    """One ``[[lmd.sites]]``: what is this daemon's own of a site that an LMD has."""
 
-    address: str = ""
+    id: str
+    hidden: bool = False
+    groups: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class LmdConfig:
+    """The table ``[lmd]``; without an address there are only direct connections to cores.
+
+    Several addresses are LMDs with the same sites. ``timeout`` in seconds for one query,
+    ``connections`` at most.
+    """
+
+    address: str | tuple[str, ...] = ""
+    connections: int = 4
+    timeout: float = 30.0
+    sites: tuple[LmdSiteConfig, ...] = ()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses in the order in which they are tried."""
+        if isinstance(self.address, str):
+            return (self.address,) if self.address else ()
+        return self.address
+
+    def own(self, id: str) -> LmdSiteConfig | None:
+        """What is configured for a site."""
+        return next((site for site in self.sites if site.id == id), None)
 
 
 @frozen(kw_only=True)

@@ -123,7 +123,7 @@ class Parts:
     def __attrs_post_init__(self) -> None:
         clock, config = self.reactor, self.config
         folder = Path(config.server.var_dir)
-        self.registry = Registry(clock, config.sites)
+        self.registry = Registry(clock, config.sites, lmd=config.lmd, on_change=self._other_sites)
         self.threads = Threads(clock, _THREADS, "monrest")
         self.sheets = Threads(clock, 1, "sheets")
         self.turns, self.spools = Turns(clock), Spools(clock, folder / "spool")
@@ -304,7 +304,7 @@ class Parts:
     async def configure(self, config: Config, key: str) -> None:
         """Go on with another configuration and secret key."""
         zone = config.display.zone()
-        self.registry.configure(config.sites)
+        self.registry.configure(config.sites, config.lmd)
         await self.logcache.configure(config.logcache, self.registry.direct)
         self.keys.configure(config.auth)
         self.sessions.configure(config.auth, config.names)
@@ -319,6 +319,10 @@ class Parts:
         self.nodecontrol.configure(config.nodecontrol, zone)
         await self.bp.configure(config.bp, config.names.app, zone)
         self.config = config
+
+    def _other_sites(self) -> None:
+        """An LMD or another instance has other sites than before."""
+        self.logcache.follow(self.registry.direct)
 
     def hurry(self) -> None:
         """Have everything that is left end soon, also with a database that hangs."""

@@ -41,7 +41,7 @@ from monrest.livestatus.core_errors import (
     tls_error,
 )
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
-from monrest.livestatus.external import keeps_connection, pipelines, request
+from monrest.livestatus.external import ends_request, keeps_connection, pipelines, request
 from monrest.livestatus.verdicts import Verdict, VerdictReader, reader_for
 
 IDLE = 5.0
@@ -115,6 +115,10 @@ class CommandConnection(Protocol):
         """
         write_now(self.transport, lines)
 
+    def end_request(self) -> None:
+        """Say that nothing follows; what the core answers is still read."""
+        cast("ITCPTransport", self.transport).loseWriteConnection()
+
     def dataReceived(self, data: bytes) -> None:
         """The core says something."""
         self.channel.heard(self, data)
@@ -153,6 +157,8 @@ class CommandChannel:
     clock: IReactorTime
     endpoint: Callable[[], IStreamClientEndpoint]
     tls: bool = False
+    backend: str = ""
+    """The site that an LMD is to give the commands to."""
     idle: float = IDLE
     connect_timeout: float = CONNECT_TIMEOUT
     _waiting: deque[_Transmission] = field(init=False, factory=deque)
@@ -248,7 +254,10 @@ class CommandChannel:
             end = len(current.lines) if pipelines(current.kind) else current.written + 1
             lines = current.lines[current.written : end]
             current.written = end
-            connection.send(b"".join(request(line, current.kind) for line in lines))
+            text = b"".join(request(line, current.kind, self.backend) for line in lines)
+            connection.send(text)
+            if ends_request(current.kind):
+                connection.end_request()
 
     def _connect(self) -> None:
         connection = (TLSCommandConnection if self.tls else CommandConnection)(self)

@@ -90,6 +90,14 @@ class ProtocolError(LivestatusError):
         super().__init__(f"protocol error: {what}")
 
 
+class NoHeaderError(ProtocolError):
+    """The answer has no header; ``text`` is its first line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"no header but {text!r}" if text else "no header")
+        self.text = text
+
+
 class RefusedError(LivestatusError):
     """The core answered with a status other than 200: ``400: <first line of its message>``."""
 

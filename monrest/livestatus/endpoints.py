@@ -7,13 +7,14 @@ reached in the same way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import define, field, frozen
 from OpenSSL import SSL, crypto
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import CancelledError, Deferred, fail
 from twisted.internet.endpoints import HostnameEndpoint, UNIXClientEndpoint, wrapClientTLS
 from twisted.internet.interfaces import (
     IOpenSSLClientConnectionCreator,
@@ -28,9 +29,10 @@ from twisted.internet.ssl import (
     optionsForClientTLS,
     trustRootFromCertificates,
 )
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from monrest.livestatus.core_errors import ConnectError
+from monrest.livestatus.core_errors import ConnectError, connect_error
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
@@ -128,6 +130,44 @@ class _Unverified:
         connection = SSL.Connection(self.context, None)
         connection.set_tlsext_host_name(self.name.encode("idna"))
         return connection
+
+
+@implementer(IStreamClientEndpoint)
+@define(eq=False)
+class AlternativeEndpoints:
+    """Several addresses of the same: the one that answered last is tried first."""
+
+    reactor: Any
+    configs: Sequence[SiteConfig]
+    _at: int = field(init=False, default=0)
+
+    def skip(self) -> None:
+        """Begin with the next one from now on."""
+        self._at = (self._at + 1) % len(self.configs)
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect to the first that can be reached; fails as the last one does."""
+        return Deferred.fromCoroutine(self._connect(protocolFactory))
+
+    async def _connect(self, factory: IProtocolFactory) -> IProtocol:
+        count, first = len(self.configs), self._at
+        seconds = CONNECT_TIMEOUT / count
+        errors: list[ConnectError] = []
+        for turn in range(count):
+            at = (first + turn) % count
+            attempt = endpoint_for(self.reactor, self.configs[at]).connect(factory)
+            if count > 1:
+                attempt.addTimeout(seconds, self.reactor)
+            try:
+                protocol: IProtocol = await attempt
+            except CancelledError:
+                raise
+            except Exception:  # noqa: BLE001  whatever it is, the next one may be there
+                errors.append(connect_error(Failure(), seconds))
+                continue
+            self._at = at
+            return protocol
+        raise next((one for one in errors if one.momentary), errors[-1])
 
 
 @implementer(IStreamClientEndpoint)

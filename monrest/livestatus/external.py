@@ -90,14 +90,24 @@ def keeps_connection(kind: str) -> bool:
     return kind != "lmd"
 
 
-def request(text: str, kind: str) -> bytes:
+def ends_request(kind: str) -> bool:
+    """Whether a core of this kind waits for the end of what is sent before it executes anything.
+
+    An LMD collects commands until then.
+    """
+    return kind == "lmd"
+
+
+def request(text: str, kind: str, backend: str = "") -> bytes:
     """The bytes for one line, with what makes a core of this kind tell what became of it.
 
     Naemon says nothing about success and takes lines below COMMAND for the next request, so a
     cheap query follows. Icinga 2 and LMD are asked for a header; an Icinga 2 2.13.6 then says 200
     with no body, or 452 with a reason and a stack trace, also when pipelined, and stays open.
+    An LMD gives a command to all of its sites unless ``backend`` names one.
     """
-    return text.encode() + _BEHIND.get(kind, _BARRIER)
+    named = f"\nBackends: {backend}".encode() if backend else b""
+    return text.encode() + named + _BEHIND.get(kind, _BARRIER)
 
 
 _BEHIND = {"icinga2": _FRAMED, "lmd": _WRAPPED}

@@ -17,7 +17,12 @@ from attrs import define, field
 
 from monrest.base.spool import Chunk, Share, Spool, Spools
 from monrest.base.values import Row
-from monrest.livestatus.core_errors import ProtocolError, RefusedError, first_line
+from monrest.livestatus.core_errors import (
+    NoHeaderError,
+    ProtocolError,
+    RefusedError,
+    first_line,
+)
 
 HEADER_SIZE = 16
 SLICE = 64 * 1024
@@ -52,8 +57,7 @@ def parse_header(data: bytes) -> tuple[int, int]:
     """
     match = _HEADER.match(data)
     if match is None:
-        text = first_line(data.decode("utf-8", "replace"))
-        raise ProtocolError(f"no header but {text!r}" if text else "no header")
+        raise NoHeaderError(first_line(data.decode("utf-8", "replace")))
     length = int(match[2])
     if length > LARGEST_ANSWER:
         raise ProtocolError(f"an answer of {length} bytes is announced")
@@ -143,6 +147,17 @@ def parse_rows(
     except _Incomplete:
         raise ProtocolError("not valid JSON, it ends too early" if body else "no body") from None
     return checked(rows, width, transform)
+
+
+def parse_object(body: bytes | bytearray) -> dict[str, Any]:
+    """The object that a body is; ProtocolError if it is none."""
+    try:
+        value = _load(body)
+    except _Incomplete:
+        raise ProtocolError("not valid JSON, it ends too early") from None
+    if type(value) is not dict:
+        raise ProtocolError("the answer is not an object")
+    return value
 
 
 def looks_damaged(body: bytes | bytearray) -> bool:
@@ -254,6 +269,9 @@ class RowParser:
         self._buffer = bytearray()
         self._threshold = SLICE
         self._damaged = False
+
+    def expect(self, length: int) -> None:
+        """Take note that the body has so many bytes."""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body; raise ProtocolError as soon as it is broken."""
@@ -390,6 +408,7 @@ class AnswerReader:
                     rows = parse_rows(data, self.width, self.transform)
                     return Damaged(rows) if looks_damaged(data) else rows
                 self._parser = self._own or self._new_parser(length)
+                self._parser.expect(length)
             else:
                 self._refused = status
                 self._head = b""
@@ -403,9 +422,7 @@ class AnswerReader:
         if self._refused:
             return RefusedError(self._refused, self._head.decode("utf-8", "replace"))
         if self._head:
-            return ProtocolError(
-                f"no header but {first_line(str(self._head, 'utf-8', 'replace'))!r}"
-            )
+            return NoHeaderError(first_line(str(self._head, "utf-8", "replace")))
         return None
 
     def _new_parser(self, length: int) -> RowParser:

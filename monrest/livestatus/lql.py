@@ -48,7 +48,7 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
         f"GET {_identifier(pushed.table)}",
         "ResponseHeader: fixed16",
         "KeepAlive: on",
-        "OutputFormat: json",
+        f"OutputFormat: {'wrapped_json' if capabilities.kind == 'lmd' else 'json'}",
     ]
     if pushed.columns:
         lines.append(_columns(pushed.columns))

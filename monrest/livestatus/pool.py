@@ -34,7 +34,7 @@ from monrest.livestatus.core_errors import (
     tls_error,
 )
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
-from monrest.livestatus.framing import AnswerReader, PackedRows, Transform
+from monrest.livestatus.framing import AnswerReader, PackedRows, RowParser, Transform
 from monrest.livestatus.recall import Recall, RecallParser
 
 
@@ -48,7 +48,9 @@ class CoreRequest:
     while they arrive. ``log``: takes long and must not run beside another of its kind. ``recall``:
     what was answered before, for rows that are kept. ``packed``: where rows of a large answer may
     be kept. ``urgent``: goes first and may exceed the limit of connections by one, so that a busy
-    site can still be probed. ``texts``: asks for CSV.
+    site can still be probed. ``texts``: asks for CSV. ``parser``: what reads the body, made anew
+    for each time that it is asked. ``key_at``: which value of a row, as it is sent, is the id of
+    its site; None where all rows are of one site.
     """
 
     request: bytes
@@ -59,10 +61,12 @@ class CoreRequest:
     packed: PackedRows | None = None
     urgent: bool = False
     texts: bool = False
+    parser: Callable[[], RowParser] | None = None
+    key_at: int | None = None
 
     def reader(self) -> AnswerReader:
         """What reads the answer."""
-        parser = None
+        parser = None if self.parser is None else self.parser()
         if self.recall is not None:
             parser = RecallParser(self.width, self.transform, self.recall)
         return AnswerReader(self.width, self.transform, self.texts, parser, self.packed)

@@ -123,8 +123,24 @@ class LogCache(Service):
         if self.running:
             self._begin()
 
+    def follow(self, sites: Sequence[Site]) -> None:
+        """Go on with other sites, as those of an LMD come and go."""
+        before, self.sites = {site.id: site for site in self.sites}, sites
+        if not self.running or not self.enabled:
+            return
+        for site in sites:
+            if before.get(site.id) is site:
+                del before[site.id]
+        for gone in before.keys() & self._periodic.keys():
+            self._periodic.pop(gone).stopService()
+            self._imports.pop(gone, None)
+            self._due.pop(gone, None)
+        self._begin()
+
     def _begin(self) -> None:
         for site in self.sites if self.enabled else ():
+            if site.id in self._periodic:
+                continue
             periodic = Periodic(
                 self.clock,
                 min(_LOOK, self.config.update_interval),

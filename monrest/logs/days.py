@@ -83,6 +83,12 @@ def told(rows: Sequence[Row]) -> Count:
     return +found
 
 
+def among(rows: Sequence[Row]) -> Count:
+    """How many of these rows, each with its class alone, are of each class."""
+    known = frozenset(_CLASSES)
+    return Counter(int(one) if one in known else _OTHER for (one,) in rows)
+
+
 # -------------------------------------------------------------------- the cache
 
 

@@ -362,8 +362,14 @@ class _Run:
 
     async def _told(self, start: int, end: int) -> Count | None:
         """How many lines the core has of each class; None from a core that does not count."""
+        site = self.of.site
+        bounds = Group("and", self._bounds(start, end))
+        if site.capabilities is not None and site.capabilities.kind == "lmd":
+            # It counts the answers of its sites in place of lines (docs/spec/lmd.md, "Logs").
+            listed = Pushed(table="log", columns=("class",), filter=bounds, waits_long=True)
+            return days.among(await site.ask(listed))
         try:
-            rows = await self.of.site.ask(days.counting(Group("and", self._bounds(start, end))))
+            rows = await site.ask(days.counting(bounds))
         except RefusedError as error:
             self.log.warn(
                 "log cache of {site}: its core does not count lines: {error}",

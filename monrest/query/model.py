@@ -216,7 +216,8 @@ class Stat:
 class Pushed:
     """What one core is asked. ``columns`` are known to that core; with ``stats`` they group.
 
-    ``sort`` is sent only to cores that sort. ``limit`` counts rows per site, offset included.
+    ``sort`` is sent only to cores that sort; its keys behind the first ``own_keys`` only tell rows
+    of one site apart. ``limit`` counts rows per site, offset included.
     ``waits_long`` gives the query the longer time-out of log queries.
     """
 
@@ -225,6 +226,7 @@ class Pushed:
     filter: CoreFilter | None = None
     stats: tuple[Stat, ...] = ()
     sort: tuple[tuple[str, bool], ...] = ()
+    own_keys: int = 0
     limit: int | None = None
     auth_user: str = ""
     waits_long: bool = False

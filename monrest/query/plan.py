@@ -24,7 +24,7 @@ from monrest.query.column_names import (
     TableSchema,
     core_word,
 )
-from monrest.query.model import CoreFilter, Pushed, Ref, Stat, Test
+from monrest.query.model import CoreFilter, Expression, Pushed, Ref, Stat, Test
 from monrest.query.pushdown import both, push_all, push_log_times
 from monrest.query.sendable import Use, uses
 
@@ -181,6 +181,7 @@ def plan(
         columns=columns,
         filter=wanted,
         sort=() if keys is None or _comes_so(keys, schema, capabilities) else keys,
+        own_keys=len(set(map(str, _sorted_by(bound)))) if keys else 0,
         limit=_limit(bound) if exact and keys is not None else None,
     )
     return SitePlan(pushed=pushed, filtered=exact, sorted=keys is not None)
@@ -213,11 +214,7 @@ def sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool
     """The query's order in the core's terms, ties broken by the default order; None if it can't."""
     schema = bound.names.schema
     keys: dict[str, bool] = {}
-    for key in bound.sort:
-        expression = key.expression
-        if key.item >= 0:
-            assert bound.selected is not None
-            expression = bound.selected[key.item].inner
+    for key, expression in zip(bound.sort, _sorted_by(bound), strict=True):
         source = bound.names.find(expression.name) if isinstance(expression, Ref) else None
         if (
             not isinstance(source, CoreSource)
@@ -231,6 +228,14 @@ def sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool
             return None
         keys.setdefault(name, False)
     return tuple(keys.items())
+
+
+def _sorted_by(bound: Bound) -> list[Expression | None]:
+    """What each sort key of the query looks at."""
+    return [
+        key.expression if key.item < 0 else (bound.selected or ())[key.item].inner
+        for key in bound.sort
+    ]
 
 
 def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SitePlan:

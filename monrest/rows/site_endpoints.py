@@ -14,6 +14,7 @@ from monrest.api.visibility import SYSTEM
 from monrest.base.values import Answer, Column, Identity, RestRequest
 from monrest.query.column_names import CoreType
 from monrest.sites.federation.federated_site import FederatedSite
+from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.site import Site
 
 # Types are the labels of the interface, also where the values are lists. Only last_error is not
@@ -138,14 +139,36 @@ LMD_COLUMNS = (
     Column("queries", "number", "", "queries sent to the site"),
     Column("response_time", "number", "s", "duration of the last update"),
     Column("section", "string", "", "section of the site"),
-    Column("status", "string", "", "number: 0 up, 1 stale, 2 down, 4 pending"),
+    Column("status", "string", "", "number: 0 up, 1 stale, 2 down, 3 broken, 4 pending, 5 begins"),
 )
 _LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {**_LISTS, "status": "int"})
 
 
 async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """List the sites behind an LMD; none, because this version connects to the cores itself."""
-    return await select(context, request, _LMD_SCHEMA, [])
+    """List what an LMD says of its sites; none where there is no LMD."""
+    informed = request.identity.may(SYSTEM)
+    records = [
+        _lmd_record(site, informed=informed)
+        for site in context.sites.sites
+        if isinstance(site, LmdSite) and site.facts is not None
+    ]
+    return await select(context, request, _LMD_SCHEMA, records)
+
+
+def _lmd_record(site: LmdSite, *, informed: bool) -> dict[str, Any]:
+    """What an LMD says of a site; while the LMD is away, its last word and that it is down."""
+    assert site.facts is not None
+    told = site.facts.record
+    record = {one.name: told.get(one.name, 0) for one in LMD_COLUMNS}
+    record["lmd_last_cache_update"] = told["last_update"]
+    if not site.connected:
+        record["status"] = max(2, int(told["status"]))
+        record["last_error"] = site.last_error or told["last_error"]
+    if not informed:
+        record["addr"] = record["last_error"] = ""
+        for name in ("federation_addr", "federation_version"):
+            record[name] = [""] * len(record[name])
+    return record
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -162,7 +185,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/lmd/sites",
         description="lists connected sites, only available if use_lmd is enabled",
         handler=lmd_sites,
-        text="Without LMD the list is empty.",
+        text="What the LMD says of its sites. Without LMD the list is empty.",
         parameters=LIST_PARAMETERS,
         columns=LMD_COLUMNS,
     ),

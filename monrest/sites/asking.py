@@ -13,6 +13,7 @@ from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import Pushed
 from monrest.sites.federation.questions import question
+from monrest.sites.lmd.lmd_question import lmd_question
 from monrest.sites.normalise import RowTypes, normaliser, with_companions
 
 
@@ -26,6 +27,8 @@ def prepare(
     if capabilities.kind == "rest":
         asked = question(pushed, capabilities, layout)
         return CoreRequest(asked.request, asked.width, asked.reading, pushed.waits_long)
+    if capabilities.kind == "lmd":
+        return lmd_question(pushed, capabilities, layout)
     if layout is None or pushed.stats:
         groups = len(pushed.columns)
         numbers = _numbers_behind(groups) if pushed.stats else None

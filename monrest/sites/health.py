@@ -86,13 +86,17 @@ def _nobody_waits(_: LivestatusError) -> None:
     """Nobody is to be told that the core hangs."""
 
 
+def _nobody_follows() -> None:
+    """Nobody is to be told how the site is."""
+
+
 @define(eq=False)
 class Breaker(Service):
     """Keeps the health of one site; ``probe`` asks it and fails with LivestatusError.
 
     ``error`` is what queries fail with, None unless the site is down. ``retry`` gives the pause
     in seconds after that many failures in a row. ``on_hang`` is called when the core hangs, with
-    what those are to be told who wait for it.
+    what those are to be told who wait for it; ``on_change`` whenever it is looked at or is away.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -104,6 +108,7 @@ class Breaker(Service):
     retry: Callable[[int], float] = pause_after
     grace: float = GRACE
     on_hang: Callable[[LivestatusError], None] = _nobody_waits
+    on_change: Callable[[], None] = _nobody_follows
     health: Health = field(factory=Health)
     error: LivestatusError | None = None
     alive: float = 0.0
@@ -218,6 +223,7 @@ class Breaker(Service):
         if self.error is None and self.missed is None and self.running:
             self.missed, self._away = error, self.clock.seconds()
             self._probe_soon()
+            self.on_change()
 
     def _probe_soon(self) -> None:
         if self._running is None and self.running:
@@ -288,6 +294,7 @@ class Breaker(Service):
         early = now - self._away < self.grace - _MOMENT
         if self.error is None and _may_be_back(error) and early:
             self.missed = error
+            self.on_change()
         elif self.ready and error.timed_out and self.alive > self._started:
             self._failures = 0  # it is busy, and answers others
         else:
@@ -338,6 +345,7 @@ class Breaker(Service):
         self.error = self.missed = None
         self._failures = 0
         self._tell(None)
+        self.on_change()
 
     def _down(self, error: LivestatusError) -> None:
         reason = first_line(error.reason)
@@ -348,6 +356,7 @@ class Breaker(Service):
         self.health = evolve(self.health, last_error=reason)
         self.error, self.missed = error, None
         self._tell(error)
+        self.on_change()
 
     def _forget(self, waiter: Deferred[None]) -> None:
         if waiter in self._waiting:

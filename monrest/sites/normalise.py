@@ -58,6 +58,14 @@ def as_int(value: Any) -> int | float:
     return value if isinstance(value, (int, float)) else 0
 
 
+def as_number(value: Any) -> int | float:
+    """A number that an LMD writes as a text; what is none is 0."""
+    try:
+        return int(value) if isinstance(value, str) else as_int(value)
+    except ValueError:
+        return 0
+
+
 def as_float(value: Any) -> float:
     """A value where a float belongs."""
     return float(value) if isinstance(value, (int, float)) else 0.0
@@ -88,8 +96,12 @@ _FIX: dict[CoreType, tuple[type, Callable[[Any], Any]]] = {
 }
 
 
-def _typed(core_type: CoreType) -> Callable[[Values], Values]:
-    wanted, fix = _FIX[core_type]
+_LMD_TEXTS = frozenset({("contacts", "id")})
+"""Numbers that an LMD writes as texts."""
+
+
+def _typed(core_type: CoreType, *, texts: bool = False) -> Callable[[Values], Values]:
+    wanted, fix = (int, as_number) if texts else _FIX[core_type]
     right = {wanted}
 
     def column(values: Values) -> Values:
@@ -301,7 +313,8 @@ def normaliser(
     cells = []
     for name, core_type in layout:
         at = position.get(name)
-        loose = kind in _LOOSE or _taken_apart(table, name, core_type)
+        texts = kind == "lmd" and (table, name) in _LMD_TEXTS
+        loose = kind in _LOOSE or texts or _taken_apart(table, name, core_type)
         rule = _rule(name, known) if kind == "icinga2" else None
         if rule is not None and not all(need in position for need in rule[0]):
             rule = None
@@ -309,13 +322,14 @@ def normaliser(
             _Cell(
                 at,
                 EMPTY[core_type],
-                _typed(core_type) if loose else None,
+                _typed(core_type, texts=texts) if loose else None,
                 tuple(position[need] for need in rule[0]) if rule else (),
                 rule[1] if rule else None,
                 _list_fix(table, name) if kind == "icinga2" else None,
             )
         )
-    if columns == names and not any(cell.rule or cell.lists for cell in cells):
+    texts = kind == "lmd" and any((table, name) in _LMD_TEXTS for name in names)
+    if columns == names and not texts and not any(cell.rule or cell.lists for cell in cells):
         loosely = [at for at, cell in enumerate(cells) if cell.typed]
         return _checked(layout, loosely) if loosely else None
 

@@ -15,13 +15,18 @@ from monrest.base.errors import BadRequest
 from monrest.sites.federation.federated_site import FederatedSite, words
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import Whom
+from monrest.sites.lmd.lmd_source import LmdSource
 from monrest.sites.site import Hurry, Site
 
 if TYPE_CHECKING:
-    from monrest.config.sections import SiteConfig
+    from monrest.config.sections import LmdConfig, SiteConfig
 
 ALL = "ALL"
 LOCAL = "LOCAL"
+
+
+def _nobody_follows() -> None:
+    """Nobody is to be told of other sites."""
 
 
 class Sites(Protocol):
@@ -155,9 +160,10 @@ def remembered_sites(
 class Registry(Service):
     """All sites. Their list is replaced as a whole, so a request keeps those it started with.
 
-    An address of another instance stands for as many sites as that one has, so that the list may
-    change at any time. ``instance`` is the random id by which instances notice that a request has
-    been here before; it is looked at once sites are asked.
+    An address of another instance, and an LMD, stand for as many sites as these have, so that the
+    list may change at any time; ``on_change`` is called then. ``instance`` is the random id by
+    which instances notice that a request has been here before; it is looked at once sites are
+    asked.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -165,21 +171,30 @@ class Registry(Service):
     reactor: Any
     configs: Sequence[SiteConfig]
     make: Callable[[Any, SiteConfig], Site] = Site
+    lmd: LmdConfig | None = field(kw_only=True, default=None)
     instance: str = field(factory=lambda: secrets.token_hex(8))
+    on_change: Callable[[], None] = _nobody_follows
     _sources: tuple[Site | FederationSource, ...] = field(init=False)
+    _lmd: LmdSource | None = field(init=False, default=None)
     listed: SiteList = field(init=False)
     """All sites as a value, which is another one whenever they change."""
-    _retired: list[Site | FederationSource] = field(init=False, factory=list)
+    _retired: list[Site | FederationSource | LmdSource] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         self.listed = SiteList(())
         self._sources = tuple(self._made(config) for config in self.configs)
+        self._lmd = self._made_lmd(self.lmd)
         self._relist()
 
     def _made(self, config: SiteConfig) -> Site | FederationSource:
         if config.federated:
             return FederationSource(self.reactor, config, lambda: self.instance, self._relist)
         return self.make(self.reactor, config)
+
+    def _made_lmd(self, config: LmdConfig | None) -> LmdSource | None:
+        if config is None or not config.addresses:
+            return None
+        return LmdSource(self.reactor, config, self._relist)
 
     def _relist(self) -> None:
         """Put the list together; a site with an id that is taken already is left out."""
@@ -197,7 +212,17 @@ class Registry(Service):
                     )
                 else:
                     sites[site.id] = site
+        for site in self._lmd.sites if self._lmd is not None else ():
+            if site.id in sites or site.id in configured:
+                self.log.error(
+                    "a site of the LMD is left out, because its id {id} is that of another site",
+                    id=site.id,
+                )
+            else:
+                sites[site.id] = site
         self.listed = SiteList(tuple(sites.values()))
+        if self.running:
+            self.on_change()
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -206,8 +231,8 @@ class Registry(Service):
 
     @property
     def direct(self) -> tuple[Site, ...]:
-        """The sites whose core is asked by this instance itself."""
-        return tuple(source for source in self._sources if isinstance(source, Site))
+        """The sites whose core is asked by this instance itself, through an LMD or not."""
+        return tuple(site for site in self.sites if not isinstance(site, FederatedSite))
 
     @property
     def restricted(self) -> bool:
@@ -243,6 +268,8 @@ class Registry(Service):
             for source in self._sources
             if isinstance(source, FederationSource) and not source.settled
         ]
+        if self._lmd is not None and not self._lmd.settled:
+            waiting.append(self._lmd.sites[0].breaker.verdict())
         if waiting:
             await DeferredList(waiting, consumeErrors=True)
 
@@ -250,12 +277,20 @@ class Registry(Service):
         """Take the id by which instances that federate know this one."""
         self.instance = instance
 
-    def configure(self, configs: Sequence[SiteConfig]) -> None:
+    def configure(self, configs: Sequence[SiteConfig], lmd: LmdConfig | None = None) -> None:
         """Take over a new list: unchanged sites keep their connections and their health.
 
         Removed and changed ones finish what is running on them and then close.
         """
         old = {source.config.id: source for source in self._sources}
+        left: list[Site | FederationSource | LmdSource] = []
+        if lmd != self.lmd:
+            if self._lmd is not None:
+                left.append(self._lmd)
+            self._lmd = self._made_lmd(lmd)
+            if self._lmd is not None and self.running:
+                self._lmd.startService()
+        self.lmd = lmd
         sources: list[Site | FederationSource] = []
         for config in configs:
             known = old.get(config.id)
@@ -270,18 +305,22 @@ class Registry(Service):
         self._sources = tuple(sources)
         self._relist()
         self._retired = [source for source in self._retired if not source.quiet]
-        for source in old.values():
-            source.retire()
-            self._retired.append(source)
+        for one in (*left, *old.values()):
+            one.retire()
+            self._retired.append(one)
 
     def startService(self) -> None:
         """Connect to all sites in the background."""
         super().startService()
         for source in self._sources:
             source.startService()
+        if self._lmd is not None:
+            self._lmd.startService()
 
     def stopService(self) -> Deferred[None]:
         """Close everything; fires when no connection is left."""
         super().stopService()
-        left = DeferredList([source.stopService() for source in (*self._sources, *self._retired)])
+        lmd = () if self._lmd is None else (self._lmd,)
+        sources = (*self._sources, *lmd, *self._retired)
+        left = DeferredList([source.stopService() for source in sources])
         return left.addCallback(lambda _: None)

@@ -115,17 +115,21 @@ class Site:
             # A bare word such as "core" is no secret, and would be cut out of every message.
             host = where.host if "." in where.host or ":" in where.host else ""
             self._hide = tuple(text for text in (self.address, host) if len(text) > 1)
-        # Sites started together shall not be probed together for ever.
-        spread = 1 + crc32(config.id.encode()) / 2**32 / 10
-        self.breaker = Breaker(
-            clock=self.reactor,
-            probe=self._probe,
-            site=config.id,
-            interval=INTERVAL * spread,
-            on_hang=self._give_up,
-        )
+        self.breaker = self._new_breaker(self._give_up)
         self.in_flight = InFlight(self.reactor, self.breaker, self._slow)
         self._connect()
+
+    def _new_breaker(self, on_hang: Callable[[LivestatusError], None]) -> Breaker:
+        """Make what knows how the site is."""
+        # Sites started together shall not be probed together for ever.
+        spread = 1 + crc32(self.config.id.encode()) / 2**32 / 10
+        return Breaker(
+            clock=self.reactor,
+            probe=self._probe,
+            site=self.config.id,
+            interval=INTERVAL * spread,
+            on_hang=on_hang,
+        )
 
     def _connect(self) -> None:
         """Make what queries and commands go over; nothing is sent yet."""

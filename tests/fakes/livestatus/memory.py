@@ -40,6 +40,9 @@ class _MemoryTransport:
         self.talk.aborted = True
         self.talk.reset()
 
+    def loseWriteConnection(self):
+        self.talk.half_closed = True
+
     def loseConnection(self):
         self.talk.close()
 
@@ -52,6 +55,7 @@ class MemoryTalk:
     client: object = None
     open: bool = True
     aborted: bool = False
+    half_closed: bool = False
     written: list = field(factory=list)
     buffer: bytes = b""
     mute: bool = False
