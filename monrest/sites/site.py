@@ -37,10 +37,9 @@ from monrest.sites.capabilities import (
     status_query,
 )
 from monrest.sites.health import INTERVAL, Breaker, Health
-from monrest.sites.inflight import InFlight
+from monrest.sites.inflight import InFlight, SharedQueries
 from monrest.sites.mend import as_texts, mend
 from monrest.sites.normalise import RowTypes
-from monrest.sites.shared_queries import SharedQueries
 from monrest.sites.transport import CommandSender, Hops, Queries
 
 if TYPE_CHECKING:
@@ -259,11 +258,6 @@ class Site:
         Whoever calls this looked at ``breaker.error`` before. ``shared``: an equal query that is
         under way may answer it.
         """
-        if shared and self.hurry is None and ask.recall is None:
-            return self.shared.ask(ask, partial(self._query, ask))
-        return self._query(ask)
-
-    def _query(self, ask: CoreRequest) -> Deferred[list[Row]]:
         timeout = max(LOG_TIMEOUT, self.config.timeout) if ask.log else self.config.timeout
         if self.hurry is not None:
             timeout = self._in_time(timeout)
@@ -271,8 +265,11 @@ class Site:
             return fail(self.too_late())
         core = self._core.capabilities
         assert core is not None
-        send = partial(self._send, ask, core.key)
-        done = self.in_flight.run(send, timeout, hurried=self.hurry is not None)
+        hurried = self.hurry is not None
+        exchange = partial(self._send, ask, core.key)
+        send = partial(self.in_flight.run, exchange, timeout, hurried=hurried)
+        alone = hurried or not shared or ask.recall is not None
+        done = send() if alone else self.shared.ask(ask, send)
         return done.addCallbacks(self._answered, self._failed, callbackArgs=(ask,))
 
     def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:

@@ -15,7 +15,7 @@ from monrest.query.model import Pushed, Test
 from monrest.sites.asking import prepare
 from monrest.sites.commands import send
 from monrest.sites.fanout import fan_out
-from monrest.sites.shared_queries import MOST_ROWS, SharedQueries
+from monrest.sites.inflight import MOST_ROWS, SharedQueries
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, hang, rows
 from tests.fakes.sites import outcome
