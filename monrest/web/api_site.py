@@ -123,11 +123,6 @@ class ApiRequest(Request):
     _answered = False
 
     @property
-    def limits(self) -> ServerConfig:
-        """The limits in force when the request came."""
-        return self._site.limits
-
-    @property
     def _site(self) -> ApiSite:
         return cast("ApiChannel", self.channel).site
 
@@ -140,7 +135,7 @@ class ApiRequest(Request):
 
     def gotLength(self, length: int | None) -> None:
         """Prepare for a body of ``length`` bytes (None: chunked); always in memory."""
-        self.limit = self.limits.max_body
+        self.limit = cast("ApiChannel", self.channel).site.limits.max_body
         self.too_large = length is not None and length > self.limit
         self.content = self.body = BytesIO()
 

@@ -1,7 +1,7 @@
 """Writing an answer: status, headers, compression, and the choice between one write and many.
 
-Every answer carries ``Cache-Control: no-store`` and the request's id; a body whose size is known
-carries ``Content-Length``.
+A body whose size is known carries ``Content-Length``, and an ``ETag`` where a client may keep it
+(docs/spec/http.md, "Answers that are kept").
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from attrs import define, evolve
@@ -36,6 +37,9 @@ _GATHER_SECONDS = 0.005
 _TEXT_TYPES = ("application/json", "text/")
 _VARIES = [b"Accept-Encoding"]
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
+_TAG_DIGITS = 16
+_ASKS_AGAIN = [b"private, no-cache"]
+_OF_THE_BODY = (b"Content-Type", b"Content-Disposition")
 
 
 @lru_cache(maxsize=256)
@@ -54,6 +58,12 @@ def accepts_gzip(header: bytes) -> bool:
         if coding in weights:
             return weights[coding] > 0
     return False
+
+
+def names_tag(header: bytes, tag: bytes) -> bool:
+    """Whether an If-None-Match value names ``tag``, which has its quotes; weak ones count."""
+    found = {item.strip().removeprefix(b"W/") for item in header.split(b",")}
+    return tag in found or b"*" in found
 
 
 def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -109,7 +119,14 @@ class Responder:
             if answer.gone is not nothing:
                 rendered = evolve(rendered, pieces=_and_then(rendered.pieces, answer.gone))
         request.answered()
-        sending = self.send(request, rendered, flows=flows)
+        # A header of its own (a cookie, a warning) is not said again by a 304 that lacks it.
+        tagged = (
+            request.method in (b"GET", b"HEAD")
+            and request.code == 200
+            and not answer.headers
+            and not answer.failed_sites
+        )
+        sending = self.send(request, rendered, flows=flows, tagged=tagged)
         if sending is not None:
             await sending
 
@@ -168,12 +185,13 @@ class Responder:
         self._whole(request, b"".join(pieces))
 
     def send(
-        self, request: ApiRequest, rendered: Rendered, *, flows: bool = False
+        self, request: ApiRequest, rendered: Rendered, *, flows: bool, tagged: bool
     ) -> Deferred[None] | None:
         """Send a body: at once if it is small, else while it is made (None: all is written).
 
         What ``flows`` is made as it is read; of anything else the rest is made ahead for a client
-        that takes its time.
+        that takes its time. ``tagged``: the client may keep a small one, and ask whether it is
+        still the same.
         """
         compress = self._headers(request, rendered)
         pieces, first, size = rendered.pieces, [], 0
@@ -185,7 +203,19 @@ class Responder:
                 break
         else:
             body = b"".join(first)
-            if compress and size > _WORTH_COMPRESSING:
+            compress = compress and size > _WORTH_COMPRESSING
+            if tagged:
+                headers = request.responseHeaders
+                digest = sha256(body)
+                digest.update(b"%d%s" % (compress, _encoded(rendered.content_type)))
+                tag = b'"%s"' % digest.hexdigest()[:_TAG_DIGITS].encode()
+                headers.setRawHeaders(b"ETag", [tag])
+                headers.setRawHeaders(b"Cache-Control", _ASKS_AGAIN)
+                known = request.requestHeaders.getRawHeaders(b"If-None-Match")
+                if known is not None and names_tag(b",".join(known), tag):
+                    self._unchanged(request)
+                    return None
+            if compress:
                 request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
                 body = b"".join(gzipped(iter([body])))
             self._whole(request, body)
@@ -222,6 +252,13 @@ class Responder:
             headers.setRawHeaders(b"Vary", [b", ".join([*varies, b"Accept-Encoding"])])
         wanted = request.requestHeaders.getRawHeaders(b"Accept-Encoding")
         return wanted is not None and accepts_gzip(b",".join(wanted))
+
+    def _unchanged(self, request: ApiRequest) -> None:
+        """Say that the client has the body already."""
+        request.setResponseCode(304)
+        for name in _OF_THE_BODY:
+            request.responseHeaders.removeHeader(name)
+        request.write(b"")
 
     def _whole(self, request: ApiRequest, body: bytes) -> None:
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])

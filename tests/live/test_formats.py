@@ -199,5 +199,5 @@ def test_the_last_format_wins(client):
 @pytest.mark.parametrize("prefix", ["csv", "xls", "text", "wrapped_json"])
 def test_standard_headers_in_every_format(client, prefix):
     response = client.get(f"/{prefix}/hosts?columns=name")
-    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["cache-control"] == "private, no-cache"
     assert response.headers["x-request-id"]

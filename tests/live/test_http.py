@@ -182,7 +182,7 @@ def test_relaxed_json(client):
 def test_standard_headers(client):
     response = client.get("/hosts/web01", {"columns": "name"})
     assert response.headers["content-type"].replace(" ", "") == "application/json;charset=utf-8"
-    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["cache-control"] == "private, no-cache"
     assert response.headers["x-request-id"]
     assert "twisted" not in response.headers.get("server", "").lower()
     assert response.body == b'[{"name":"web01"}]\n'

@@ -163,7 +163,7 @@ def test_headers_of_every_answer(ask):
     assert reply.body == b'{"path":"/hosts"}\n'
     assert reply.headers["content-type"] == "application/json; charset=utf-8"
     assert reply.length == len(reply.body)
-    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["cache-control"] == "private, no-cache"
     assert reply.headers["vary"] == "Accept-Encoding"
     assert reply.headers["server"] == "monrest"
     assert reply.headers["date"].endswith("GMT")
