@@ -92,6 +92,7 @@ def makeService(options: Options) -> IService:
     from twisted.internet import reactor
 
     measure_spans(reactor)
+    from monrest.daemon.crew import Crew, processes
     from monrest.daemon.restart import Restart
     from monrest.daemon.service import Daemon
 
@@ -100,6 +101,15 @@ def makeService(options: Options) -> IService:
         path = str(Path(options["config"]).resolve())
         twistd: Any = options.parent or {}
         restart = Restart(pidfile=twistd.get("pidfile") or "")
+        if processes(options.config) > 1:
+            return Crew(
+                reactor=reactor,
+                config=options.config,
+                path=path,
+                restart=restart,
+                observer=observer,
+                twistd=twistd,
+            )
         return Daemon(
             config=options.config, reactor=reactor, path=path, observer=observer, restart=restart
         )

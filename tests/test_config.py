@@ -152,7 +152,7 @@ WRONG_VALUES = {
     "endless drain": ("[server]\ndrain_timeout = inf\n", "server.drain_timeout: expected 0"),
     "proxy": ('[auth]\ntrusted_proxies = ["here"]\n', "auth.trusted_proxies[0]: expected an IP"),
     "negative drain": ("[server]\ndrain_timeout = -1\n", "server.drain_timeout: expected 0"),
-    "workers": ("[server]\nworkers = 2\n", "server.workers: only 1 is supported, got 2"),
+    "workers": ("[server]\nworkers = -1\n", "server.workers: expected 0 to 64, got -1"),
     "tiny URLs": ("[server]\nmax_url = 10\n", "server.max_url: expected 1024"),
     "tiny bodies": ("[server]\nmax_body = 10\n", "server.max_body: expected at least"),
     "word": ('[names]\napp = "Mon/"\n', "names.app: expected lower-case letters and digits"),
@@ -314,7 +314,7 @@ def test_wrong_values(text, problem):
 
 
 def test_every_problem_is_told_at_once():
-    assert len(problems("[server]\nworkers = 2\nlisten = []\n[names]\napp = ''\n")) == 3
+    assert len(problems("[server]\nworkers = -2\nlisten = []\n[names]\napp = ''\n")) == 3
     assert len(problems('[server]\nworkers = "2"\nbogus = 1\n[auth]\nroles = 3\n')) == 3
 
 
@@ -396,9 +396,9 @@ def test_the_zone_is_the_configured_one_or_some_zone():
 
 def test_check_config_says_what_is_wrong(tmp_path, capsys):
     path = tmp_path / "monrest.toml"
-    path.write_text("[server]\nworkers = 2\n")
+    path.write_text("[server]\nworkers = 65\n")
     assert main(["check-config", str(path)]) == 1
-    assert "server.workers: only 1 is supported" in capsys.readouterr().err
+    assert "server.workers: expected 0 to 64, got 65" in capsys.readouterr().err
     path.write_text(SITE)
     assert main(["check-config", str(path)]) == 0
     assert capsys.readouterr().out == f"{path} is good: 1 site\n"

@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, Contact, SiteProblem
+from monrest.base.workers import Workers
 from monrest.query.model import Pushed, Test
 from monrest.sites.fanout import PlanSite, SiteAnswer, fan_out
 from monrest.sites.registry import Registry
@@ -57,6 +58,8 @@ class Contacts:
     registry: Registry
     clock: IReactorTime
     lifetime: float = LIFETIME
+    workers: Workers = field(factory=Workers)
+    _state: bytes = field(default=b"", init=False)
     _known: dict[str, _Known] = field(factory=dict, init=False)
     _running: dict[str, _Question] = field(factory=dict, init=False)
 
@@ -66,6 +69,9 @@ class Contacts:
         Who asks for a user whom somebody else is asking for shares that answer. What was known
         is given when the cores need longer than a few seconds.
         """
+        if self._state != (state := self.workers.state("contacts")):
+            self._state = state
+            self._expire()
         known, sites = self._known.get(user), self.registry.sites
         if known is not None and known.sites is sites and self.clock.seconds() < known.until:
             return known.contact
@@ -85,6 +91,9 @@ class Contacts:
 
     def expire(self) -> None:
         """Ask the cores again about everybody who is asked for, as after a reload of one."""
+        self.workers.changed("contacts")
+
+    def _expire(self) -> None:
         self._known = {user: evolve(known, until=0.0) for user, known in self._known.items()}
 
     def _asked(self, result: Contact | Failure, user: str, question: _Question) -> None:

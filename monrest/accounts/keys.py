@@ -1,8 +1,9 @@
 """API keys: only their hashes are stored (docs/spec/accounts.md, "Keys").
 
 What was read is kept for a few seconds, so that a request with a key costs a hash and a look-up.
-A key that is deleted through this daemon is refused at once, one that another daemon on the same
-database deletes when what is kept here is too old (docs/spec/accounts.md).
+A key that is deleted through this daemon, by whichever of its workers, is refused at once, one that
+another daemon on the same database deletes when what is kept here is too old
+(docs/spec/accounts.md).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Forbidden, Unavailable
 from monrest.base.values import Caller
+from monrest.base.workers import Workers
 from monrest.config import AuthConfig
 from monrest.store.database import Database
 from monrest.store.tables import api_keys
@@ -81,12 +83,13 @@ class Keys(Service):
     clock: IReactorTime
     wall: WallClock
     config: AuthConfig
+    workers: Workers = field(factory=Workers)
     _remembered: Remembered[ApiKey] = field(init=False)
     _uses: dict[str, _Use] = field(factory=dict, init=False)
     _flusher: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._remembered = Remembered(self.clock, self._look_up, _FRESH)
+        self._remembered = Remembered(self.clock, self._look_up, _FRESH, self.workers, "keys")
         self._flusher = Periodic(
             self.clock, _FLUSH, self.flush, "storing the use of keys", now=False
         )

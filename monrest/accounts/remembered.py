@@ -15,6 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.concurrency import Shared
 from monrest.base.errors import Unavailable
+from monrest.base.workers import Mark, Workers
 
 V = TypeVar("V")
 
@@ -30,18 +31,22 @@ _RETRY = 1.0
 class _Kept(Generic[V]):
     value: V
     asked: float
+    state: bytes
 
 
 @define(eq=False)
 class Remembered(Generic[V]):
     """``look_up`` reads one value from the database: None for none, Unavailable without an answer.
 
-    What was read is good for ``fresh`` seconds, so that most requests cost no query.
+    What was read is good for ``fresh`` seconds, so that most requests cost no query; or until one
+    of the ``workers`` sets the ``mark``, because it has revoked something.
     """
 
     clock: IReactorTime
     look_up: Callable[[str], Awaitable[V | None]]
     fresh: float
+    workers: Workers
+    mark: Mark
     _kept: dict[str, _Kept[V]] = field(factory=dict, init=False, repr=False)
     _misses: dict[str, float] = field(factory=dict, init=False, repr=False)
     _reading: dict[str, Shared[V | None]] = field(factory=dict, init=False, repr=False)
@@ -57,7 +62,12 @@ class Remembered(Generic[V]):
         """
         now = self.clock.seconds()
         kept = self._kept.get(hashed)
-        if kept is not None and now < kept.asked + self.fresh and not anew:
+        if (
+            kept is not None
+            and now < kept.asked + self.fresh
+            and kept.state == self.workers.state(self.mark)
+            and not anew
+        ):
             return kept.value, True
         if now < self._misses.get(hashed, 0.0):
             return None
@@ -96,15 +106,17 @@ class Remembered(Generic[V]):
     async def _asked(self, hashed: str) -> V | None:
         while True:
             removals, begun = self._removals, self.clock.seconds()
+            state = self.workers.state(self.mark)
             value = await self.look_up(hashed)
             if value is None:
                 self._kept.pop(hashed, None)
                 _make_room(self._misses, _MOST_MISSES)
                 self._misses[hashed] = begun + _MISS_KEPT
                 return None
-            if removals == self._removals:  # else it may have been revoked after it was read
+            # Else it may have been revoked after it was read.
+            if removals == self._removals and state == self.workers.state(self.mark):
                 _make_room(self._kept, _MOST_KEPT)
-                self._kept[hashed] = _Kept(value, begun)
+                self._kept[hashed] = _Kept(value, begun, state)
                 return value
 
     def made(self, hashed: str) -> None:
@@ -114,6 +126,7 @@ class Remembered(Generic[V]):
     def forget(self, *hashes: str) -> None:
         """Note that these are revoked; what is being read just now does not count any more."""
         self._removals += 1
+        self.workers.changed(self.mark)
         for hashed in hashes:
             self._kept.pop(hashed, None)
 

@@ -40,6 +40,7 @@ from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.base.names import Names
 from monrest.base.values import Caller
+from monrest.base.workers import Workers
 from monrest.config import AuthConfig
 from monrest.store.database import Database
 from monrest.store.tables import sessions
@@ -101,12 +102,13 @@ class Sessions(Service):
     wall: WallClock
     config: AuthConfig
     names: Names
+    workers: Workers = field(factory=Workers)
     _remembered: Remembered[Session] = field(init=False)
     _seen: dict[str, int] = field(factory=dict, init=False)
     _jobs: tuple[Periodic, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._remembered = Remembered(self.clock, self._look_up, _FRESH)
+        self._remembered = Remembered(self.clock, self._look_up, _FRESH, self.workers, "sessions")
         self._jobs = (
             Periodic(self.clock, _FLUSH, self.flush, "storing the use of sessions", now=False),
             Periodic(self.clock, _CLEAN, self.clean, "removing old sessions", now=False),

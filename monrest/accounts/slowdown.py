@@ -1,4 +1,4 @@
-"""Failed logins are slowed down, per address and per user.
+"""Failed logins are slowed down, per address and per user, by all workers together.
 
 An answer "wrong" comes after a delay that grows with the failures before it, and for that time
 it keeps one of the few places that its address and its user have; who finds none free waits in
@@ -19,6 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.concurrency import pause
 from monrest.base.errors import TooManyRequests
+from monrest.base.workers import Workers
 
 FIRST_DELAY = 0.5
 """Seconds after the first failure; doubled with each further one."""
@@ -53,9 +54,14 @@ class Slowdown:
     """Remembers failures for a quarter of an hour, of a bounded number of addresses and users."""
 
     clock: IReactorTime
+    workers: Workers = field(factory=Workers)
     _tracks: dict[tuple[str, str], _Track] = field(factory=dict, init=False)
     _good: dict[tuple[str, str], None] = field(factory=dict, init=False)
     _waiting: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.workers.hear("login failed", self._failed)
+        self.workers.hear("login succeeded", self._succeeded)
 
     def attempt(self, address: str, user: str) -> Attempt:
         """Begin an attempt to log in, an asynchronous context manager.
@@ -95,7 +101,7 @@ class Slowdown:
 
     async def enter(self, track: _Track) -> None:
         """Take a place, in the order of arrival."""
-        if track.inside < _PLACES and not track.line:
+        if track.inside < self.workers.share(_PLACES) and not track.line:
             track.inside += 1
             return
         if len(track.line) >= _MOST_IN_LINE or self._waiting >= _MOST_WAITING:
@@ -126,6 +132,10 @@ class Slowdown:
 
     def succeeded(self, address: str, user: str) -> None:
         """Note that the user was there; his failures are forgotten, those of the address not."""
+        self.workers.tell("login succeeded", address, user)
+        self._succeeded(address, user)
+
+    def _succeeded(self, address: str, user: str) -> None:
         known = self._tracks.get(("user", user))
         if known is not None:
             known.failures = 0
@@ -135,7 +145,11 @@ class Slowdown:
         self._good[address, user] = None
 
     def failed(self, address: str, user: str) -> float:
-        """Count a failure; how long its answer takes, in seconds."""
+        """Count a failure, for all workers; how long its answer takes, in seconds."""
+        self.workers.tell("login failed", address, user)
+        return self._failed(address, user)
+
+    def _failed(self, address: str, user: str) -> float:
         self._good.pop((address, user), None)
         now, delay = self.clock.seconds(), 0.0
         for kind, name in (("address", address), ("user", user)):

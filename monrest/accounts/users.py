@@ -26,6 +26,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Shared
 from monrest.base.errors import Unavailable
 from monrest.base.values import INTERNAL, Caller
+from monrest.base.workers import Workers
 from monrest.config import AuthConfig
 from monrest.store.database import Database
 from monrest.store.tables import users
@@ -103,6 +104,8 @@ class Users(Service):
     clock: IReactorTime
     wall: WallClock
     config: AuthConfig
+    workers: Workers = field(factory=Workers)
+    _state: bytes = field(init=False, default=b"")
     _known: _Known | None = field(init=False, default=None)
     _until: float = field(init=False, default=0.0)
     _changes: int = field(init=False, default=0)
@@ -141,7 +144,7 @@ class Users(Service):
 
     async def _current(self) -> _Known:
         known = self._known
-        if known is not None and self.clock.seconds() < self._until:
+        if known is not None and self.clock.seconds() < self._until and not self._overtaken():
             return known
         reading = self._reading
         if reading is None:
@@ -160,6 +163,10 @@ class Users(Service):
     def _has_read(self) -> None:
         self._reading = None
 
+    def _overtaken(self) -> bool:
+        """Whether another worker has changed something since the last look."""
+        return self._state != self.workers.state("users")
+
     async def _read(self) -> None:
         query = select(users.c.name, users.c.locked).where(
             or_(users.c.locked.is_(True), users.c.failed > 0)
@@ -174,14 +181,16 @@ class Users(Service):
 
         while True:
             changes, begun = self._changes, self.clock.seconds()
+            state = self.workers.state("users")
             try:
                 known = await self.database.run(read)
             except Unavailable:
                 self._until = self.clock.seconds() + _RETRY
                 return
-            if changes == self._changes:  # else it may be older than what was changed here
+            # Else it may be older than what was changed.
+            if changes == self._changes and state == self.workers.state("users"):
                 break
-        self._known, self._until = known, begun + _KEPT
+        self._known, self._until, self._state = known, begun + _KEPT, state
 
     # ---------------------------------------------------------------- changing
 
@@ -258,7 +267,7 @@ class Users(Service):
     async def passed(self, name: str) -> None:
         """Note a right password that came with a request; costs nothing unless some failed."""
         known = self._known
-        if known is None or name not in known.failing:
+        if known is None or not (name in known.failing or self._overtaken()):
             return
         query = _of(name).where(users.c.locked.is_(False)).values(failed=0)
         try:
@@ -290,6 +299,7 @@ class Users(Service):
             value = await self.database.change(work)
         except BaseException:
             self._until = 0.0  # it may have been stored all the same
+            self.workers.changed("users")
             raise
         self._note(name, locked=locked, failing=failing)
         return value
@@ -297,6 +307,11 @@ class Users(Service):
     def _note(self, name: str, *, locked: bool | None, failing: bool | None) -> None:
         """Put what was just stored in force here; None: that was not changed."""
         self._changes += 1
+        overtaken = self._overtaken()
+        self.workers.changed("users")
+        if not overtaken:
+            # What is known here has this change already.
+            self._state = self.workers.state("users")
         known = self._known
         if known is not None:
             self._known = _Known(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -38,6 +39,7 @@ _LEVELS = {
 _QUIET = (LogLevel.debug, LogLevel.info)
 _PLAIN_FIELDS = 11
 _COLLECT_SECONDS = 0.2
+_ONE_PIECE = 4096
 _OWN = "monrest"
 _SHORT = {"\n": "\\n", "\r": "\\r"}
 
@@ -55,10 +57,15 @@ class LineObserver:
     stream: TextIO
     as_json: bool = False
     clock: IReactorTime | None = None
+    _worker: int = field(default=0, init=False)
     _lines: list[str] = field(factory=list, init=False)
     _later: IDelayedCall | None = field(default=None, init=False)
     _second: int = field(default=-1, init=False)
     _stamp: str = field(default="", init=False)
+
+    def name_worker(self, number: int) -> None:
+        """Say in each line which worker wrote it, since others write into the same stream."""
+        self._worker = number
 
     def __call__(self, event: LogEvent) -> None:
         """Take one event; never raises because of what is in it."""
@@ -82,9 +89,9 @@ class LineObserver:
         time = self._time(seconds)
         if self.as_json:
             head = {"time": time, "level": "info", "logger": namespace, "message": "request"}
-            line = _json({**head, **fields})
+            line = _json({**head, **fields, **self._which()})
         else:
-            line = f"{time} access {text_of_access(fields)}\n"
+            line = f"{time} access {text_of_access(fields)}{self._suffix()}\n"
         self._lines.append(line)
         if self.clock is None:
             self.flush()
@@ -98,9 +105,16 @@ class LineObserver:
                 self._later.cancel()
             self._later = None
         lines, self._lines = self._lines, []
-        if lines:
-            self.stream.write("".join(lines))
-            self.stream.flush()
+        for text in _together(lines) if self._worker else ("".join(lines),):
+            if text:
+                self.stream.write(text)
+                self.stream.flush()
+
+    def _which(self) -> dict[str, int]:
+        return {"worker": self._worker} if self._worker else {}
+
+    def _suffix(self) -> str:
+        return f" worker={self._worker}" if self._worker else ""
 
     def _time(self, seconds: float) -> str:
         whole = int(seconds)
@@ -115,15 +129,16 @@ class LineObserver:
         suffix = f" request_id={request_id}" if request_id else ""
         level = _LEVELS.get(event.get("log_level", LogLevel.info), "info")
         time, namespace = self._time(event.get("log_time", 0.0)), event.get("log_namespace", "")
-        line = f"{time} {level} {namespace}: {message}{suffix}\n"
+        line = f"{time} {level} {namespace}: {message}{suffix}{self._suffix()}\n"
         return line + _traceback(event)
 
     def _audit_line(self, fields: dict[str, Any], seconds: float) -> str:
         time, request_id = self._time(seconds), REQUEST_ID.get()
         fields = {**fields, "request_id": request_id} if request_id else fields
         if self.as_json:
-            return _json({"time": time, "level": "info", "logger": AUDIT, **fields})
-        return f"{time} audit {text_of(fields)}\n"
+            head = {"time": time, "level": "info", "logger": AUDIT}
+            return _json({**head, **fields, **self._which()})
+        return f"{time} audit {text_of(fields)}{self._suffix()}\n"
 
     def _json_line(self, event: LogEvent) -> str:
         document: dict[str, Any] = {
@@ -136,7 +151,19 @@ class LineObserver:
             document["request_id"] = request_id
         if traceback := _traceback(event):
             document["traceback"] = traceback
-        return _json(document)
+        return _json(document | self._which())
+
+
+def _together(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines to what the system writes in one piece, whatever the stream is."""
+    joined, size = "", 0
+    for line in lines:
+        length = len(line.encode("utf-8", "replace"))
+        if size + length > _ONE_PIECE:
+            yield joined
+            joined, size = "", 0
+        joined, size = joined + line, size + length
+    yield joined
 
 
 def _json(document: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Shared
+from monrest.base.workers import Workers
 
 LIFETIME = 30.0
 """Seconds for which what a source said is good."""
@@ -53,6 +54,7 @@ _NAMES = frozenset(one.name for one in FIGURES)
 class _Offered:
     source: MetricSource
     until: float = 0.0
+    state: bytes = b""
     asking: Shared[None] | None = None
 
     def asked(self) -> None:
@@ -64,6 +66,7 @@ class Metrics:
     """What is known, and who is asked for more."""
 
     clock: IReactorTime
+    workers: Workers = field(factory=Workers)
     _known: dict[str, float] = field(factory=dict, init=False)
     _offered: dict[str, _Offered] = field(factory=dict, init=False)
 
@@ -79,9 +82,12 @@ class Metrics:
         self._offered[title] = _Offered(source)
 
     def expire(self, title: str) -> None:
-        """Have a source asked again by whoever comes next, because something has changed."""
-        if (offered := self._offered.get(title)) is not None:
-            offered.until = 0.0
+        """Have a source asked again by whoever comes next, because something has changed.
+
+        By the other workers as well.
+        """
+        if title in self._offered:
+            self.workers.changed("figures")
 
     async def current(self) -> dict[str, float]:
         """Give all figures by name, none older than 30 s. Raises what a source raises."""
@@ -93,12 +99,12 @@ class Metrics:
 
     def _wait(self, offered: _Offered) -> Deferred[None]:
         """Wait until a source has said something that is new enough; several share an answer."""
-        asking = offered.asking
-        if asking is None and self.clock.seconds() < offered.until:
+        asking, state = offered.asking, self.workers.state("figures")
+        if asking is None and self.clock.seconds() < offered.until and offered.state == state:
             return succeed(None)
         if asking is None:
             # Noted first: what changes from here on may be missing in the answer.
-            offered.until = self.clock.seconds() + LIFETIME
+            offered.until, offered.state = self.clock.seconds() + LIFETIME, state
             asking = offered.asking = Shared()
             asking.run(self._ask(offered), offered.asked)
         return asking.wait()

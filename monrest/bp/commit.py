@@ -7,6 +7,7 @@ are for commands and for people, and for those of this daemon only.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -88,7 +89,7 @@ class Commits:
         def work() -> None:
             self.folder.mkdir(mode=0o770, exist_ok=True)
             for path, document in files.items():
-                new = path.with_name(f".{path.name}.new")
+                new = path.with_name(f".{path.name}.{os.getpid()}.new")
                 option = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
                 new.write_bytes(orjson.dumps(document, option=option))
                 new.replace(path)

@@ -119,6 +119,7 @@ class ClusterEndpoints:
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
         """Answer GET /mon/cluster: all nodes, none without a cluster."""
+        await self.cluster.current()
         records = [self._record(context, url) for url in self.cluster.urls()]
         return await select(context, request, _SCHEMA, records)
 
@@ -134,6 +135,7 @@ class ClusterEndpoints:
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Answer GET /mon/cluster/<id>."""
+        await self.cluster.current()
         value = self._record(context, self._url_of(where[0]))
         return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
@@ -148,6 +150,7 @@ class ClusterEndpoints:
     async def ready(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer GET /mon/ready: whether requests should be sent to this daemon."""
         del context, request
+        await self.cluster.current()
         if reason := self.cluster.not_ready():
             raise Unavailable(reason, "send requests to another node")
         return Document(value={"message": "OK"}, plain=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from attrs import define, evolve, field
@@ -20,6 +21,7 @@ from twisted.logger import Logger
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Outcome, Periodic, ask_all
 from monrest.base.errors import Forbidden, Unavailable
+from monrest.base.workers import Workers
 from monrest.cluster import seal
 from monrest.cluster import store as statements
 from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, RestartStep, Seen
@@ -34,6 +36,7 @@ from monrest.store.duties import Duties, DutyLostError
 _LOOK = 2.0
 _ABSTAIN = 10.0
 _ANSWER_SECONDS = 8.0
+_PATIENCE_OF_ONE = 2.0
 _PATIENCE = 120.0
 
 
@@ -57,6 +60,8 @@ class Cluster(Service):
     check: Callable[[], Awaitable[str]]
     leave: Callable[[], object]
     timer: Callable[[], float] = time.monotonic
+    workers: Workers = field(factory=Workers)
+    _state: bytes = field(init=False, default=b"")
     own: Own = field(init=False)
     members: dict[int, Member] = field(init=False, factory=dict)
     steps: Sequence[RestartStep] = field(init=False, default=())
@@ -68,6 +73,9 @@ class Cluster(Service):
     _abstain: float = field(init=False, default=0.0)
     _rolling: Rolling = field(init=False)
     _periodic: tuple[Periodic, ...] = field(init=False, default=())
+
+    def __attrs_post_init__(self) -> None:
+        self.workers.hear("node leaves", self._leaves)
 
     # ---------------------------------------------------------------- what is known
 
@@ -93,8 +101,8 @@ class Cluster(Service):
         return f"NO DATABASE: {self.health.trouble}" if self.health.trouble else ""
 
     def does(self, duty: str) -> bool:
-        """Whether this node does what one node of a cluster does; it does without a cluster."""
-        if not self.clustered:
+        """Whether this process does what one of all does; it does when it is the only one."""
+        if not self.clustered and self.workers.count == 1:
             return True
         self.duties.want(duty)
         return self.duties.held(duty) is not None
@@ -205,8 +213,15 @@ class Cluster(Service):
         since = int(self.wall.now()) if on else 0
         if not await self.database.change(statements.maintain(number, since)):
             return False
+        self.workers.changed("cluster")
         await self.look()
         return True
+
+    async def current(self) -> None:
+        """Look again if another worker has changed something, and the database can be asked."""
+        if self._state != self.workers.state("cluster") and not self.health.trouble:
+            with suppress(DeferredTimeout):
+                await Deferred.fromCoroutine(self.look()).addTimeout(_PATIENCE_OF_ONE, self.clock)
 
     async def restart_all(self) -> list[RestartStep] | None:
         """Begin to restart all nodes that answer, this one at last; None while that goes on.
@@ -243,8 +258,10 @@ class Cluster(Service):
         if not self.clustered:
             return
         try:
+            state = self.workers.state("cluster")
             await self._enter()
             self.members, self.steps = await self.database.run(statements.state)
+            self._state = state
             self._take_part()
             if not self.leaving:
                 await self._rolling.look(self.steps, self.members)
@@ -314,6 +331,10 @@ class Cluster(Service):
             one.startService()
 
     def _leave(self) -> None:
+        self.workers.tell("node leaves")
+        self._leaves()
+
+    def _leaves(self) -> None:
         self.leaving = True
         self.leave()
 

@@ -9,6 +9,7 @@ def fixed_while_running(old: Config, new: Config) -> list[str]:
     """Name what differs and cannot change in a running daemon."""
     fixed = (
         ("server.listen", old.server.listen, new.server.listen),
+        ("server.workers", old.server.workers, new.server.workers),
         ("server.var_dir", old.server.var_dir, new.server.var_dir),
         ("database.url", old.database.url, new.database.url),
         ("logcache.url", old.logcache.url, new.logcache.url),

@@ -27,6 +27,7 @@ _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _HIGHEST_URL = 1048576
+_MOST_WORKERS = 64
 _COMMAND_NUMBERS = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?\Z")
 _LONGEST_GRACE = 3600.0
 
@@ -66,8 +67,8 @@ def _server(server: ServerConfig) -> Iterator[str]:
     yield from expected.positive("server.request_timeout", server.request_timeout)
     if not (server.drain_timeout >= 0 and math.isfinite(server.drain_timeout)):
         yield f"server.drain_timeout: expected 0 or more, got {server.drain_timeout}"
-    if server.workers != 1:
-        yield f"server.workers: only 1 is supported, got {server.workers}"
+    if not 0 <= server.workers <= _MOST_WORKERS:
+        yield f"server.workers: expected 0 to {_MOST_WORKERS}, got {server.workers}"
     if not 1024 <= server.max_url <= _HIGHEST_URL:
         yield f"server.max_url: expected 1024 to {_HIGHEST_URL} bytes, got {server.max_url}"
     if server.max_body < 1024:

@@ -42,8 +42,9 @@ _MARGIN = 1.0
 class ServerConfig:
     """The table ``[server]``; times in seconds, sizes in bytes.
 
-    ``ascii_json``: JSON has every character beyond ASCII as an escape sequence. ``demo_mode``:
-    every request that is no GET is refused.
+    ``workers``: how many processes, 0 for one a processor. ``ascii_json``: JSON has every
+    character beyond ASCII as an escape sequence. ``demo_mode``: every request that is no GET is
+    refused.
     """
 
     listen: tuple[str, ...] = ("tcp:8080:interface=127.0.0.1",)

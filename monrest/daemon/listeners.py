@@ -1,18 +1,28 @@
-"""Listening, and what a start needs of the file system: folders, sockets, words for errors."""
+"""Listening, and what a start needs of the file system: folders, sockets, words for errors.
+
+A socket is bound by whoever starts: the daemon, or the parent of several workers. Workers accept at
+the sockets of their parent, one connection a turn, so that each gets its share.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from attrs import define, field
 from OpenSSL.crypto import Error as KeyFileError
 from OpenSSL.SSL import Error as TlsError
+from twisted.internet import tcp, unix
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
+from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
 from monrest.config import parse_listener
@@ -40,6 +50,136 @@ def bind(reactor: Any, text: str, factory: IProtocolFactory) -> IListeningPort:
             raise StartError(f"{text}: no such socket was passed by systemd")
         raise StartError(f"cannot listen on {text}: {told(result.value)}")
     return result
+
+
+class _SharedPort(tcp.Port):
+    """A bound socket at which other processes accept as well."""
+
+    numberAccepts = property(lambda _: 1, lambda _, __: None)
+    """One a turn: who accepts all that wait has all the work, and the others have none."""
+
+
+class _SharedUnixPort(unix.Port):
+    """The same for a Unix socket, whose file, mode and queue are those that its maker gave it."""
+
+    numberAccepts = property(lambda _: 1, lambda _, __: None)
+    _shouldShutdown = False
+
+    def startListening(self) -> None:
+        """Accept at the socket as it is."""
+        # As the base class does, but for what would change the file and the queue.
+        self.factory.doStart()  # type: ignore[union-attr]  # there is one
+        self.connected = True
+        bound: Any = self._preexistingSocket
+        self.socket, self._preexistingSocket = bound, None
+        self.fileno = bound.fileno  # type: ignore[method-assign]  # as the base class has it
+        self.startReading()
+
+    def connectionLost(self, reason: Failure) -> None:
+        """Close the descriptor, and leave the file to who made it."""
+        tcp.Port.connectionLost(self, reason)
+
+
+@define(eq=False)
+class _Adopting:
+    """Stands for ``reactor`` where an endpoint listens: it takes a ``bound`` socket instead."""
+
+    reactor: Any
+    bound: socket.socket
+
+    def listenTCP(self, _port: int, factory: Any, **_more: Any) -> IListeningPort:
+        return self.adopt(factory)
+
+    def listenSSL(
+        self, _port: int, factory: Any, contextFactory: Any, **_more: Any
+    ) -> IListeningPort:
+        return self.adopt(TLSMemoryBIOFactory(contextFactory, False, factory))
+
+    def listenUNIX(self, _path: str, factory: Any, **_more: Any) -> IListeningPort:
+        return self.adopt(factory)
+
+    def adopt(self, factory: Any) -> IListeningPort:
+        """Accept at the socket."""
+        number, family = self.bound.fileno(), self.bound.family
+        if family == socket.AF_UNIX:
+            port: Any = _SharedUnixPort._fromListeningDescriptor(self.reactor, number, factory)
+        else:
+            port = _SharedPort._fromListeningDescriptor(self.reactor, number, family, factory)
+        port.startListening()
+        result: IListeningPort = port
+        return result
+
+
+def adopt(
+    reactor: Any, text: str, bound: socket.socket, factory: IProtocolFactory
+) -> IListeningPort:
+    """Listen as the endpoint string ``text`` says, at a socket that was bound for it before."""
+    adopting = _Adopting(reactor, bound)
+    if parse_listener(text).kind == "systemd":
+        return adopting.adopt(factory)
+    return bind(adopting, text, factory)
+
+
+@define(eq=False)
+class Listeners:
+    """Where a daemon listens by its endpoint strings ``texts``.
+
+    ``bound`` are the sockets of a parent, in the same order; without them they are made here.
+    """
+
+    reactor: Any
+    texts: Sequence[str]
+    bound: Sequence[socket.socket] = ()
+    ports: list[IListeningPort] = field(factory=list, init=False)
+
+    def open(self, factory: IProtocolFactory) -> None:
+        """Listen everywhere; StartError."""
+        for at, text in enumerate(self.texts):
+            if self.bound:
+                self.ports.append(adopt(self.reactor, text, self.bound[at], factory))
+                # The port has a copy: nobody may wait at a socket that nobody looks at.
+                self.bound[at].close()
+            else:
+                self.ports.append(bind(self.reactor, text, factory))
+
+    def renew(self, factory: IProtocolFactory) -> None:
+        """Read keys and certificates again, for connections that come from now on; StartError.
+
+        Who has connected meanwhile is accepted: the socket stays the same.
+        """
+        # They may be closed by now.
+        for at, (text, port) in enumerate(zip(self.texts, self.ports, strict=False)):
+            if parse_listener(text).kind == "ssl":
+                bound: Any = port
+                self.ports[at] = adopt(self.reactor, text, bound.socket, factory)
+                let_go(port)
+
+    def addresses(self) -> list[str]:
+        """Spell where connections are accepted."""
+        return [spelled(port.getHost()) for port in self.ports]
+
+    def close(self) -> Deferred[Any]:
+        """Accept no more; fires when all is closed."""
+        ports, self.ports = self.ports, []
+        return DeferredList(
+            [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
+        )
+
+
+def let_go(port: Any) -> None:
+    """Close the descriptor of a port and leave the socket to others who have it as well."""
+    port.stopReading()
+    port.socket.close()
+
+
+def release(port: Any) -> None:
+    """Close a socket that others accept at, and take away the file that was made for it."""
+    let_go(port)
+    if isinstance(port, unix.Port):
+        with suppress(OSError):
+            os.unlink(port._bindPath)  # noqa: PTH108  bytes
+        if port.lockFile is not None:
+            port.lockFile.unlock()
 
 
 def prepare_var_dir(folder: Path) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.application.service import IService
 from twisted.internet.defer import DeferredList, maybeDeferred
 from twisted.logger import Logger
@@ -28,8 +28,9 @@ from monrest.api.endpoint import Context
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, Turns
 from monrest.base.metrics import Metrics
-from monrest.base.spool import RowRoom, Spools
+from monrest.base.spool import MOST_STORED, RowRoom, Spools
 from monrest.base.values import Caller, Identity
+from monrest.base.workers import Workers
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
 from monrest.bp.service import BusinessProcesses
@@ -38,12 +39,13 @@ from monrest.cluster.peers import Peers
 from monrest.cluster.seal import key_of
 from monrest.cluster.service import Cluster
 from monrest.commands.lookups import existing
-from monrest.config import Config
+from monrest.config import Config, JobsConfig, LmdConfig, SiteConfig
 from monrest.daemon.families import dispatch_of
 from monrest.daemon.garbage import Garbage
+from monrest.daemon.inherited import Inherited
 from monrest.daemon.restart import Restarting
 from monrest.downtimes.service import RecurringDowntimes
-from monrest.jobs.service import Jobs
+from monrest.jobs.service import DaemonNode, Jobs
 from monrest.logs.cache import LogCache
 from monrest.nodecontrol.service import NodeControl
 from monrest.objectconfig.service import Staging
@@ -75,6 +77,7 @@ class Parts:
     ``who`` says who a caller is by the configuration in force and ``owner`` as whom a report asks;
     ``site`` gives what serves HTTP.
     ``restart`` makes the process begin anew once it has stopped; None where that cannot be.
+    ``inherited`` is what a parent has made, for the process of a worker.
     ``machine`` is the clock of this machine, ``wall`` the one by which all daemons go that share
     the database.
     """
@@ -89,6 +92,8 @@ class Parts:
     owner: Owner
     site: Callable[[], ApiSite]
     restart: Callable[[], None] | None = None
+    inherited: Inherited | None = None
+    workers: Workers = field(init=False)
     wall: WallClock = field(init=False)
     log_wall: WallClock = field(init=False)
     registry: Registry = field(init=False)
@@ -123,27 +128,34 @@ class Parts:
     def __attrs_post_init__(self) -> None:
         clock, config = self.reactor, self.config
         folder = Path(config.server.var_dir)
-        self.registry = Registry(clock, config.sites, lmd=config.lmd, on_change=self._other_sites)
+        migrated = self.inherited is not None
+        self.workers = workers = Workers() if self.inherited is None else self.inherited.workers
+        self.registry = Registry(clock, self._sites(), lmd=self._lmd(), on_change=self._other_sites)
         self.threads = Threads(clock, _THREADS, "monrest")
         self.sheets = Threads(clock, 1, "sheets")
-        self.turns, self.spools = Turns(clock), Spools(clock, folder / "spool")
+        self.turns = Turns(clock)
+        self.spools = Spools(clock, folder / "spool", workers.share(MOST_STORED))
         self.room = RowRoom(clock)
         self.garbage = Garbage(clock, self.room, self._serving)
-        self.database = Database(clock, config.database.url, patience=_DATABASE_PATIENCE)
+        self.database = Database(
+            clock, config.database.url, patience=_DATABASE_PATIENCE, migrated=migrated
+        )
         self.health = DatabaseHealth(self.database, clock)
         self.wall = wall = clock_of(self.database, clock, self.machine)
-        self.keys = Keys(self.database, clock, wall, config.auth)
-        self.sessions = Sessions(self.database, clock, wall, config.auth, config.names)
-        self.users = Users(self.database, clock, wall, config.auth)
+        self.keys = Keys(self.database, clock, wall, config.auth, workers)
+        self.sessions = Sessions(self.database, clock, wall, config.auth, config.names, workers)
+        self.users = Users(self.database, clock, wall, config.auth, workers)
         self.passwords = Passwords(config.auth.htpasswd_file, self.threads, clock)
-        self.slowdown = Slowdown(clock)
-        self.contacts = Contacts(self.registry, clock)
-        self.figures = Metrics(clock)
+        self.slowdown = Slowdown(clock, workers)
+        self.contacts = Contacts(self.registry, clock, workers=workers)
+        self.figures = Metrics(clock, workers)
         self.figures.offer("sessions", self.sessions.figures)
         cached = config.logcache
         self.log_database, self.log_wall = self.database, wall
         if cached.url:
-            self.log_database = Database(clock, cached.url, patience=_DATABASE_PATIENCE)
+            self.log_database = Database(
+                clock, cached.url, patience=_DATABASE_PATIENCE, migrated=migrated
+            )
             self.log_wall = clock_of(self.log_database, clock, self.machine)
         self.logcache = LogCache(
             *(clock, self.log_wall, self.log_database, cached, self.registry.direct),
@@ -155,11 +167,11 @@ class Parts:
             clock=clock,
             wall=wall,
             threads=self.sheets,
-            config=config.jobs,
-            folder=folder,
+            config=self._jobs(),
             describe=describe,
             who=self.who,
             duty=lambda: self.cluster.does("old jobs"),
+            workers=workers,
         )
         self.duties = Duties(self.database, clock, "")
         restarting = Restarting(
@@ -182,6 +194,7 @@ class Parts:
             drain=config.server.drain_timeout,
             check=restarting.check,
             leave=restarting.begin,
+            workers=workers,
         )
         self.downtimes = RecurringDowntimes(
             database=self.database,
@@ -244,8 +257,26 @@ class Parts:
         return await prepare(self._context, self.logcache, self.reports.templates, *asked)
 
     def _updates_logs(self) -> bool:
-        """Whether it is this node that updates the log cache; a SQLite file is each node's own."""
-        return self.log_database.url.startswith("sqlite:") or self.cluster.does("log cache")
+        """Whether it is this process that updates the log cache."""
+        if not self.log_database.url.startswith("sqlite:"):
+            return self.cluster.does("log cache")
+        # A file is each node's own.
+        return self.workers.count == 1 or self.cluster.does(f"log cache {self.cluster.own.id}")
+
+    def _sites(self) -> list[SiteConfig]:
+        """The sites with this process's part of the connections that a core may have."""
+        share = self.workers.share
+        return [evolve(one, connections=share(one.connections)) for one in self.config.sites]
+
+    def _lmd(self) -> LmdConfig:
+        """The LMD with this process's part of the connections."""
+        lmd = self.config.lmd
+        return evolve(lmd, connections=self.workers.share(lmd.connections))
+
+    def _jobs(self) -> JobsConfig:
+        """The limits of background jobs for this process."""
+        config, share = self.config.jobs, self.workers.share
+        return evolve(config, concurrent=share(config.concurrent), queue=share(config.queue))
 
     def _serving(self) -> bool:
         """Whether some request is being answered."""
@@ -273,6 +304,12 @@ class Parts:
 
         ``key`` is the secret key, which the nodes of a cluster share.
         """
+        if self.inherited is None:
+            node = process = DaemonNode.open(Path(self.config.server.var_dir))
+        else:
+            node = self.inherited.node
+            process = node.of_worker(self.workers.number)
+        self.jobs.identify(process)
         for database in self._databases():
             database.startService()
         for clock in self._clocks():
@@ -283,12 +320,11 @@ class Parts:
         self.reports.load()
         for part in self._state():
             part.startService()
-        node = self.jobs.node
         # Instances that federate know each other by it, also after one of them began anew.
         self.registry.identify(f"{node.id:x}")
         self.registry.startService()
-        self.duties.identify(str(node.id))
-        self.logcache.identify(f"{node.id}:{node.pid}")
+        self.duties.identify(str(process.id))
+        self.logcache.identify(f"{process.id}:{process.pid}")
         self.cluster.identify(Own.of(node, __version__))
         self.cluster.peers.configure(self.config.names, key_of(key))
 
@@ -304,7 +340,8 @@ class Parts:
     async def configure(self, config: Config, key: str) -> None:
         """Go on with another configuration and secret key."""
         zone = config.display.zone()
-        self.registry.configure(config.sites, config.lmd)
+        self.config = config
+        self.registry.configure(self._sites(), self._lmd())
         await self.logcache.configure(config.logcache, self.registry.direct)
         self.keys.configure(config.auth)
         self.sessions.configure(config.auth, config.names)
@@ -312,13 +349,12 @@ class Parts:
         self.passwords = Passwords(config.auth.htpasswd_file, self.threads, self.reactor)
         self.cluster.peers.configure(config.names, key_of(key))
         self.cluster.configure(config.cluster, config.server.drain_timeout)
-        self.jobs.configure(config.jobs)
+        self.jobs.configure(self._jobs())
         self.downtimes.configure(zone)
         await self.reports.configure(config.reports, config.mail, zone)
         self.panorama.configure(config.panorama)
         self.nodecontrol.configure(config.nodecontrol, zone)
         await self.bp.configure(config.bp, config.names.app, zone)
-        self.config = config
 
     def _other_sites(self) -> None:
         """An LMD or another instance has other sites than before."""

@@ -50,13 +50,17 @@ class Restart:
     uid: int = field(factory=os.geteuid)
     passed: bool = field(factory=lambda: b"LISTEN_FDS" in initial())
 
+    def remove_pidfile(self) -> None:
+        """Take the file with the number of the process away, if there is one."""
+        if self.pidfile:
+            with suppress(OSError):
+                Path(self.folder, self.pidfile).unlink()
+
     def __call__(self) -> None:
         """Become a new process, or end; never returns."""
         sys.stdout.flush()
         sys.stderr.flush()
-        if self.pidfile:
-            with suppress(OSError):
-                Path(self.folder, self.pidfile).unlink()
+        self.remove_pidfile()
         if not self.passed and os.geteuid() == self.uid:
             with suppress(OSError):
                 os.chdir(self.folder)

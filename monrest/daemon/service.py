@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 from attrs import define, field
 from twisted.application.service import IService, Service
-from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort
 from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
@@ -29,7 +28,8 @@ from monrest.base.log import LineObserver
 from monrest.base.values import Caller, Identity
 from monrest.config import Config, ConfigError
 from monrest.config.changes import fixed_while_running
-from monrest.daemon.listeners import StartError, bind, prepare_var_dir, spelled, told
+from monrest.daemon.inherited import Inherited
+from monrest.daemon.listeners import Listeners, StartError, prepare_var_dir, told
 from monrest.daemon.parts import Parts
 from monrest.daemon.restart import read_again
 from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
@@ -41,7 +41,7 @@ from monrest.web.respond import Responder
 
 _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""
-_IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
+IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
 
 
 def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
@@ -57,7 +57,8 @@ class Daemon(Service):
     embedded core of the demo, started before and stopped after everything that asks it.
     ``on_ready`` gets the address and the secret key once requests are answered, ``on_stopped``
     is called when nothing is left, also after a start that failed. ``restart`` makes the process
-    begin anew when everything has stopped; None where that is not possible.
+    begin anew when everything has stopped; None where that is not possible. ``inherited`` is what a
+    parent has made, for the process of a worker.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -72,9 +73,10 @@ class Daemon(Service):
     on_ready: Callable[[str, str], None] | None = None
     on_stopped: Callable[[], None] | None = None
     restart: Callable[[], None] | None = None
+    inherited: Inherited | None = None
+    listeners: Listeners = field(init=False)
     parts: Parts = field(init=False)
     site: ApiSite = field(init=False)
-    ports: list[IListeningPort] = field(factory=list, init=False)
     _key: str = field(default="", init=False, repr=False)
     _authenticator: Authenticator = field(init=False)
     _watchdog: Watchdog | None = field(default=None, init=False)
@@ -91,7 +93,10 @@ class Daemon(Service):
             owner=self._owner,
             site=lambda: self.site,
             restart=self.restart,
+            inherited=self.inherited,
         )
+        bound = () if self.inherited is None else self.inherited.bound
+        self.listeners = Listeners(self.reactor, self.config.server.listen, bound)
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -109,13 +114,16 @@ class Daemon(Service):
         except BaseException as error:
             if self.on_stopped is not None:
                 self.on_stopped()
-            if isinstance(error, _IN_THE_WAY):
+            if isinstance(error, IN_THE_WAY):
                 raise SystemExit(f"monrest: {told(error)}") from None
             raise
 
     def _start(self) -> None:
-        prepare_var_dir(Path(self.config.server.var_dir))
-        self._key = read_or_create(Path(self.config.auth.secret_key_file))
+        if self.inherited is None:
+            prepare_var_dir(Path(self.config.server.var_dir))
+            self._key = read_or_create(Path(self.config.auth.secret_key_file))
+        else:
+            self._key = self.inherited.key
         if self.core is not None:
             self.core.startService()
         self.parts.open(self._key)
@@ -129,19 +137,19 @@ class Daemon(Service):
         )
         if self.observer is not None:
             self.site.access_line = self.observer.access
-        for text in server.listen:
-            self.ports.append(bind(self.reactor, text, self.site))
+        self.listeners.open(self.site)
         self.reactor.callWhenRunning(self._run)
 
     def _run(self) -> None:
         """Report readiness; the reactor turns now and twistd's own signal handlers are set."""
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
-        if interval := watchdog_interval():
+        inherited = self.inherited
+        if interval := watchdog_interval() if inherited is None else inherited.signs:
             self._watchdog = Watchdog(self.reactor, self.notifier, interval)
             self._watchdog.start()
         self.parts.begin()
         self.parts.garbage.startService()
-        addresses = [spelled(port.getHost()) for port in self.ports]
+        addresses = self.listeners.addresses()
         self.log.info("listening on {addresses}", addresses=", ".join(addresses))
         self.notifier.ready()
         self.notifier.status(f"{len(self.config.sites)} sites configured")
@@ -229,10 +237,17 @@ class Daemon(Service):
             return
         await self.parts.configure(config, key)
         self.site.serve(self._resource(config, key), config.server, config.names)
+        self._renew()
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
         self.log.info("configuration read again: {count} sites", count=len(config.sites))
         audit(_DAEMON, None, "configuration reload", target=self.path)
+
+    def _renew(self) -> None:
+        try:
+            self.listeners.renew(self.site)
+        except StartError as error:
+            self.log.warn("certificates not read again: {error}", error=str(error))
 
     def _refuse(self, problems: Sequence[str]) -> None:
         for problem in problems:
@@ -252,10 +267,7 @@ class Daemon(Service):
             self.notifier.reloading()
         else:
             self.notifier.stopping()
-        ports, self.ports = self.ports, []
-        await DeferredList(
-            [maybeDeferred(port.stopListening) for port in ports], consumeErrors=True
-        )
+        await self.listeners.close()
         self.parts.reports.leave()
         drain_timeout = self.config.server.drain_timeout
         over = self.reactor.callLater(drain_timeout, self.parts.hurry)

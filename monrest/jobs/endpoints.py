@@ -28,7 +28,7 @@ from monrest.base.values import (
     SiteProblem,
     Stream,
 )
-from monrest.jobs.model import Job, id_of, visible
+from monrest.jobs.model import Job, id_of, node_of, visible
 from monrest.jobs.run import JobWork
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions, shows_headers
@@ -113,7 +113,7 @@ COLUMNS = (
     Column("cmd", "string", "", "what runs: method and path of the request"),
     Column("end", "time", "", "when it ended; 0 until then"),
     Column("forward", "string", "", "path of the result, once it ended"),
-    Column("host_id", "number", "", "id of the daemon that runs it"),
+    Column("host_id", "number", "", "id of the node whose daemon runs it"),
     Column("host_name", "string", "", "host of the daemon that runs it"),
     Column("id", "number", "", "id of the job; later ones are greater"),
     Column("is_running", "boolean", "", "1 until it ended, also while it waits for its turn"),
@@ -147,7 +147,7 @@ def record(context: Context, job: Job) -> dict[str, Any]:
         "cmd": job.cmd,
         "end": 0 if ended is None else int(ended),
         "forward": "" if outcome.status is None else result_url(context, job.id),
-        "host_id": job.host_id,
+        "host_id": node_of(job.host_id),
         "host_name": job.host_name,
         "id": job.id,
         "is_running": int(ended is None),

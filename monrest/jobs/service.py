@@ -29,21 +29,21 @@ from monrest.base.concurrency import Periodic, Threads, pause, shielded
 from monrest.base.errors import Unavailable
 from monrest.base.processes import Lease
 from monrest.base.values import Caller, Identity
+from monrest.base.workers import Workers
 from monrest.config import JobsConfig
 from monrest.jobs import store as statements
 from monrest.jobs.fair_queue import Slots
-from monrest.jobs.model import Job, new_id, storable
+from monrest.jobs.model import NODE_BITS, Job, new_id, storable
 from monrest.jobs.run import LAST_TRIES, Doer, JobWork, RunningJob, Told, discard, note
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database, Work
 
 _FILE = "node.id"
-_BITS = 52  # exact as a JSON number
 _LONGEST_NODE_NUMBER = 32
 
 
 def _number() -> int:
-    return secrets.randbits(_BITS) or 1
+    return secrets.randbits(NODE_BITS) or 1
 
 
 @define(eq=False, kw_only=True)
@@ -81,6 +81,15 @@ class DaemonNode:
             os.close(descriptor)
             raise
 
+    def of_worker(self, number: int) -> DaemonNode:
+        """Make the one of this process, the worker of a number; it holds the same file.
+
+        Nobody else is that worker while the parent lives, so that its ``id`` is its own as well.
+        """
+        return DaemonNode(
+            id=self.id + (number - 1 << NODE_BITS), host=self.host, descriptor=self._descriptor
+        )
+
     def close(self) -> None:
         """Let others have the number."""
         descriptor, self._descriptor = self._descriptor, -1
@@ -90,7 +99,7 @@ class DaemonNode:
 
 def _kept(descriptor: int) -> int:
     text = os.pread(descriptor, _LONGEST_NODE_NUMBER, 0).strip()
-    if text.isdigit() and 0 < int(text) < 2**_BITS:
+    if text.isdigit() and 0 < int(text) < 2**NODE_BITS:
         return int(text)
     number = _number()
     os.ftruncate(descriptor, 0)
@@ -241,7 +250,7 @@ _STOPPED = "the daemon was stopped"
 
 @define(eq=False, kw_only=True)
 class Jobs(Service):
-    """``folder`` is the one of the daemon's state.
+    """``node`` is known before it starts.
 
     ``describe`` says what a client is told of a failure, whose request has this id; ``who`` says
     who a caller is at present, or raises RestError. ``duty`` says whether it is this daemon that
@@ -255,10 +264,10 @@ class Jobs(Service):
     wall: WallClock
     threads: Threads
     config: JobsConfig
-    folder: Path
     describe: Callable[[Failure, str], Told]
     who: Callable[[Caller], Awaitable[Identity]]
     duty: Callable[[], bool] = lambda: True
+    workers: Workers = field(factory=Workers)
     node: DaemonNode = field(init=False)
     _slots: Slots = field(init=False)
     _doer: Doer = field(init=False)
@@ -278,6 +287,8 @@ class Jobs(Service):
             describe=self.describe,
             who=self.who,
         )
+        self.workers.hear("job ended", lambda _number: self._wake())
+        self.workers.hear("job canceled", self._cancel_here)
 
     # ---------------------------------------------------------------- asking
 
@@ -415,6 +426,7 @@ class Jobs(Service):
     def _ended(self, live: RunningJob) -> None:
         self._slots.leave(live)
         self._wake(live)
+        self.workers.tell("job ended", live.job.id)
 
     # ---------------------------------------------------------------- ending
 
@@ -426,9 +438,16 @@ class Jobs(Service):
         live = self._slots.get(job.id)
         if live is None:
             await self.database.change(statements.cancel(job.id, user))
+            self.workers.tell("job canceled", job.id, user)
         else:
             live.cancel_for(user)
         return await self.wait(job.id, _CANCEL_SECONDS)
+
+    def _cancel_here(self, number: int, user: str) -> None:
+        """End a job that was asked to end through another worker."""
+        live = self._slots.get(number)
+        if live is not None:
+            live.cancel_for(user)
 
     async def remove(self, number: int) -> bool:
         """Delete an ended job with its result; False when there is none. Raises Unavailable."""
@@ -449,10 +468,13 @@ class Jobs(Service):
         self.config = self._slots.config = config
         self._slots.next()
 
+    def identify(self, node: DaemonNode) -> None:
+        """Take the number of this process."""
+        self.node = node
+
     def startService(self) -> None:
-        """Find out who this is, which may block shortly; OSError when that cannot be."""
+        """Get ready to take jobs; it is known who this is."""
         super().startService()
-        self.node = DaemonNode.open(self.folder)
         self._care = Care(
             database=self.database,
             clock=self.clock,

@@ -61,7 +61,7 @@ class Database(Service):
     A database that does not even answer is given up 5 s later; a server that answers nobody is
     noticed before, see ``Pulse``, and what needs it fails at once from then on. ``threads`` makes
     a thread pool from (reactor, size, title). A start waits ``patience`` seconds for a database
-    that is away; ``sleep`` is how.
+    that is away; ``sleep`` is how. ``migrated``: the tables are known to be those of this version.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -72,6 +72,7 @@ class Database(Service):
     timeout: float = field(default=15.0, kw_only=True)
     threads: Callable[[Any, int, str], Threads] = field(default=Threads, kw_only=True)
     patience: float = field(default=0.0, kw_only=True)
+    migrated: bool = field(default=False, kw_only=True)
     sleep: Callable[[float], object] = field(default=time.sleep, kw_only=True)
     _readers: Door | None = field(init=False, default=None)
     _writers: Door | None = field(init=False, default=None)
@@ -88,9 +89,8 @@ class Database(Service):
         """Open the database and migrate it, which blocks; raises StoreError."""
         url = engines.parse(self.url)
         embedded = engines.is_sqlite(url)
-        if embedded:
-            engines.prepare_file(Path(url.database or ""))
-        self._migrate(url)
+        if not self.migrated:
+            self.migrate()
         super().startService()
         self._hurry, self._lost = None, False
         writers = 1 if embedded else _WRITERS
@@ -99,6 +99,13 @@ class Database(Service):
         if not embedded:
             alone = self._door(engines.asking(url, self.timeout), 1)
             self._pulse = Pulse(self.clock, alone, lambda: self._shorten(0.0))
+
+    def migrate(self) -> None:
+        """Make the database and its tables, or bring them up to date; blocks, StoreError."""
+        url = engines.parse(self.url)
+        if engines.is_sqlite(url):
+            engines.prepare_file(Path(url.database or ""))
+        self._migrate(url)
 
     def _migrate(self, url: URL) -> None:
         """Migrate the database, also one that comes a little later than this daemon."""

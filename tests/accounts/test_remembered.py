@@ -9,6 +9,7 @@ from twisted.internet.task import Clock
 
 from monrest.accounts.remembered import Remembered
 from monrest.base.errors import Unavailable
+from monrest.base.workers import Workers
 from tests.fakes.keystore import result
 
 FRESH, GRACE = 5.0, 60.0
@@ -41,7 +42,7 @@ class World:
     def __init__(self):
         self.clock, self.truth = Clock(), Truth()
         self.clock.advance(1000)
-        self.remembered = Remembered(self.clock, self.truth.look_up, FRESH)
+        self.remembered = Remembered(self.clock, self.truth.look_up, FRESH, Workers(), "keys")
 
     def begin(self, grace=GRACE, **more):
         found = []

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
 from monrest.jobs.run import JobWork
-from monrest.jobs.service import Jobs
+from monrest.jobs.service import DaemonNode, Jobs
 from monrest.render.formats import RenderOptions
 from monrest.web.error_answers import describe
 from tests.fakes.clocks import Wall
@@ -52,8 +52,9 @@ class World:
         home.mkdir(exist_ok=True)
         jobs = Jobs(
             database=store, clock=clock, wall=Wall(clock), threads=AtOnce(), config=JobsConfig(**config),
-            folder=home, describe=describe, who=self.who,
+            describe=describe, who=self.who,
         )  # fmt: skip
+        jobs.identify(DaemonNode.open(home))
         jobs.startService()
         jobs.look_after()
         self.clocks.append(clock)

@@ -67,7 +67,7 @@ class Running:
         return (self.folder / "var" / "secret.key").read_text().strip()
 
     async def get(self, path, root="/mon/r"):
-        number = self.daemon.ports[0].getHost().port
+        number = self.daemon.listeners.ports[0].getHost().port
         headers = {"X-Mon-Auth-Key": self.key, "X-Mon-Auth-User": "admin", "Connection": "close"}
         client = treq.client.HTTPClient(Agent(reactor))
         response = await client.get(f"http://127.0.0.1:{number}{root}{path}", headers=headers)

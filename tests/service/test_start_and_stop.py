@@ -17,7 +17,7 @@ async def test_start_and_stop(running):
     status, document = await running.get("/mon/whoami")
     assert (status, document["id"]) == (200, "admin")
     assert stat.S_IMODE((running.folder / "var").stat().st_mode) == 0o700
-    number = running.daemon.ports[0].getHost().port
+    number = running.daemon.listeners.ports[0].getHost().port
     assert running.stops == 0
     await running.daemon.stopService()
     assert running.told.messages[-1] == "STOPPING=1"
@@ -68,7 +68,7 @@ async def refused_start(running):
     daemon, running.daemon = running.daemon, None
     await daemon.parts.registry.stopService()
     await daemon.parts.threads.stopService()
-    for port in daemon.ports:
+    for port in daemon.listeners.ports:
         await port.stopListening()
     return str(ended.value)
 

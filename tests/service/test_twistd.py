@@ -44,8 +44,8 @@ def test_wrong_options(arguments, message):
 
 def test_the_configuration_is_read_before_anything_starts(tmp_path):
     path = tmp_path / "monrest.toml"
-    path.write_text("[server]\nworkers = 3\n")
-    with pytest.raises(UsageError, match=r"server\.workers: only 1 is supported"):
+    path.write_text("[server]\nworkers = 65\n")
+    with pytest.raises(UsageError, match=r"server\.workers: expected 0 to 64, got 65"):
         options("--config", str(path))
     path.write_text("")
     daemon = makeService(options("--config", str(path), "--json-log"))

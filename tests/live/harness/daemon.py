@@ -17,6 +17,9 @@ from tests.forks import TWISTD, start
 from .client import Client
 from .waiting import until
 
+WORKERS = int(os.environ.get("MONREST_TEST_WORKERS", "1"))
+"""Workers of each daemon whose test does not say how many."""
+
 FIRST, COUNT = 20000, 12000
 """Ports that no system gives to a connection by itself."""
 
@@ -75,6 +78,7 @@ class Daemon:
             "server": {
                 "listen": [f"tcp:{self.port}:interface=127.0.0.1"],
                 "var_dir": str(self.folder / "var"),
+                "workers": WORKERS,
             },
             "auth": {"secret_key_file": str(self.folder / "secret.key")},
             "auth.roles": {"admin": ["admin"]},

@@ -1,0 +1,84 @@
+"""What the processes of one daemon share that are no database: marks in memory, and messages.
+
+A worker that keeps what it has read looks at a mark whenever it uses it. Who changes what others
+may keep sets the mark before it answers, so whoever asks any worker after that answer sees the
+change (docs/spec/workers.md, "What is shared").
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+from attrs import define, field
+from twisted.logger import Logger
+
+Mark: TypeAlias = Literal["keys", "sessions", "users", "contacts", "figures", "cluster"]
+"""What workers keep for a while, and have to read again when one of them has changed it."""
+
+MARKS: tuple[Mark, ...] = get_args(Mark)
+_WIDTH = 8
+
+
+def marks(count: int) -> memoryview:
+    """Make the memory for the marks of ``count`` workers, shared with all that are forked later."""
+    return memoryview(mmap.mmap(-1, len(MARKS) * count * _WIDTH)).cast("Q")
+
+
+@define(eq=False)
+class Workers:
+    """The workers of a daemon as the one with ``number`` (from 1) of ``count`` knows them.
+
+    ``send`` brings a message (a topic and values for JSON) to all others.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    count: int = 1
+    number: int = 1
+    send: Callable[[str, list[Any]], object] = lambda _topic, _values: None
+    memory: memoryview = field(repr=False)
+    _hearers: dict[str, Callable[..., object]] = field(factory=dict, init=False)
+
+    @memory.default
+    def _alone(self) -> memoryview:
+        return memoryview(bytearray(len(MARKS) * self.count * _WIDTH)).cast("Q")
+
+    # ---------------------------------------------------------------- marks
+
+    def changed(self, mark: Mark) -> None:
+        """Have everybody read again what belongs to ``mark``."""
+        # Each worker counts in a cell of its own: none overwrites what another one says.
+        self.memory[MARKS.index(mark) * self.count + self.number - 1] += 1
+
+    def state(self, mark: Mark) -> bytes:
+        """Give what is another value after each ``changed``, by whichever worker."""
+        begin = MARKS.index(mark) * self.count
+        return self.memory[begin : begin + self.count].tobytes()
+
+    # ---------------------------------------------------------------- messages
+
+    def tell(self, topic: str, *values: Any) -> None:
+        """Have all other workers hear this, soon and in order; one that dies hears nothing."""
+        if self.count > 1:
+            self.send(topic, list(values))
+
+    def hear(self, topic: str, hearer: Callable[..., object]) -> None:
+        """Call ``hearer`` with what others tell about a topic."""
+        self._hearers[topic] = hearer
+
+    def heard(self, topic: str, values: list[Any]) -> None:
+        """Take what another worker told."""
+        hearer = self._hearers.get(topic)
+        try:
+            if hearer is not None:
+                hearer(*values)
+        except Exception:  # noqa: BLE001  the next message may be for somebody else
+            self.log.failure("{topic} of another worker was not taken", topic=topic)
+
+    # ---------------------------------------------------------------- shares
+
+    def share(self, whole: int) -> int:
+        """Give this worker's part of what the machine may have ``whole``; at least one."""
+        return max(1, whole // self.count + (self.number <= whole % self.count))
