@@ -100,11 +100,17 @@ def variable_columns(variables: Mapping[str, str], prefix: str) -> dict[str, str
 
     Of names that differ only in case the one in upper case counts, else the first.
     """
-    found = {prefix + name.upper(): value for name, value in variables.items()}
+    found = dict(zip(_variable_keys(tuple(variables), prefix), variables.values(), strict=True))
     if len(found) < len(variables):
         for name, value in reversed(list(variables.items())):
             found[prefix + name.upper()] = variables.get(name.upper(), value)
     return found
+
+
+# Objects of one kind have the same variables: half of the time of a row went into their names.
+@lru_cache(maxsize=1024)
+def _variable_keys(names: tuple[str, ...], prefix: str) -> tuple[str, ...]:
+    return tuple([prefix + name.upper() for name in names])
 
 
 @frozen

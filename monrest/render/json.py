@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from attrs import define, field
 from monrest.render.slices import PIECE, batches, gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from monrest.base.values import Document, Expand, Row, Rows
 
@@ -119,6 +120,78 @@ def indented(piece: bytes, level: int) -> bytes:
     return piece.replace(b"\n", b"\n" + b"  " * level) if level else piece
 
 
+def _one(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    (a,) = names
+    return [{a: s} for (s,) in rows]
+
+
+def _two(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    a, b = names
+    return [{a: s, b: t} for s, t in rows]
+
+
+def _three(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    a, b, c = names
+    return [{a: s, b: t, c: u} for s, t, u in rows]
+
+
+def _four(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    a, b, c, d = names
+    return [{a: s, b: t, c: u, d: v} for s, t, u, v in rows]
+
+
+def _five(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    a, b, c, d, e = names
+    return [{a: s, b: t, c: u, d: v, e: w} for s, t, u, v, w in rows]
+
+
+def _six(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    a, b, c, d, e, f = names
+    return [{a: s, b: t, c: u, d: v, e: w, f: x} for s, t, u, v, w, x in rows]
+
+
+def _seven(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    a, b, c, d, e, f, g = names
+    return [{a: s, b: t, c: u, d: v, e: w, f: x, g: y} for s, t, u, v, w, x, y in rows]
+
+
+def _eight(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
+    a, b, c, d, e, f, g, h = names
+    return [{a: s, b: t, c: u, d: v, e: w, f: x, g: y, h: z} for s, t, u, v, w, x, y, z in rows]
+
+
+SHORT: Mapping[int, Callable[[Sequence[str], list[Row]], list[dict[str, Any]]]] = dict(
+    enumerate((_one, _two, _three, _four, _five, _six, _seven, _eight), start=1)
+)
+"""How rows of so many values become dictionaries with these names.
+
+A display takes a third of the time of ``dict(zip(names, row))`` for three values, half for eight
+and as long for fifteen.
+"""
+
+
+@define(eq=False)
+class _Alike:
+    """Dictionaries for rows with the same keys: made with their keys in order, and filled anew.
+
+    A key keeps its place when its value changes, so that nothing is left to sort.
+    """
+
+    empty: dict[str, Any]
+    kept: list[dict[str, Any]] = field(factory=list)
+
+    def some(self, count: int) -> list[dict[str, Any]]:
+        """Give so many of them."""
+        return list(islice(self.each(), count))
+
+    def each(self) -> Iterator[dict[str, Any]]:
+        """Give one after the other."""
+        yield from self.kept
+        while True:
+            self.kept.append(self.empty.copy())
+            yield self.kept[-1]
+
+
 @define(eq=False)
 class RowWriter:
     """Writes batches of rows as JSON objects with commas between them, without brackets.
@@ -126,15 +199,15 @@ class RowWriter:
     ``names`` are the keys of the values of a row in their order; what follows in a row is seen
     only by ``expand``, whose keys never override ``names``.
 
-    Dictionaries are kept and filled anew, one set for each combination of expanded keys: making
-    20,000 of 120 keys costs more than writing them. They are made with their keys in order, and
-    a key keeps its place when its value changes, so that nothing is left to sort.
+    Rows of few values are written as displays of dictionaries (``SHORT``). For others dictionaries
+    are kept, one set for each combination of expanded keys: making 20,000 of 120 keys costs more
+    than writing them.
     """
 
     names: Sequence[str]
     expand: Expand | None
     pretty: bool
-    _kept: dict[tuple[str, ...], list[dict[str, Any]]] = field(factory=dict, init=False)
+    _kept: dict[tuple[str, ...], _Alike] = field(factory=dict, init=False)
 
     def __call__(self, batch: list[Row]) -> bytes:
         """Write one batch."""
@@ -145,37 +218,39 @@ class RowWriter:
 
     def _plain(self, batch: list[Row]) -> list[dict[str, Any]]:
         # Apart from the other: what that does per row would be most of the time of short rows.
-        kept = self._kept.setdefault((), [])
-        while len(kept) < len(batch):
-            kept.append(dict.fromkeys(sorted(self.names)))
         names = self.names
-        for target, row in zip(kept, batch, strict=False):
+        width = len(names)
+        if width in SHORT and set(map(len, batch)) == {width}:
+            return SHORT[width](names, batch)
+        objects = self._alike(()).some(len(batch))
+        for target, row in zip(objects, batch, strict=False):
             target.update(zip(names, row, strict=False))
-        return kept[: len(batch)]
+        return objects
 
     def _expanded(self, batch: list[Row], expand: Expand) -> list[dict[str, Any]]:
-        used: dict[tuple[str, ...], int] = {}
+        names = self.names
+        used: dict[tuple[str, ...], Iterator[dict[str, Any]]] = {}
         objects = []
         for row in batch:
             extra = expand(row)
             further = tuple(extra)
-            number = used.get(further, 0)
-            used[further] = number + 1
-            target = self._target(further, number)
-            target.update(extra)
-            target.update(zip(self.names, row, strict=False))
+            targets = used.get(further)
+            if targets is None:
+                targets = used[further] = self._alike(further).each()
+            target = next(targets)
+            if extra:
+                target.update(extra)
+            target.update(zip(names, row, strict=False))
             objects.append(target)
         return objects
 
-    def _target(self, further: tuple[str, ...], number: int) -> dict[str, Any]:
-        kept = self._kept.get(further)
-        if kept is None:
-            if len(self._kept) >= MOST_COMBINATIONS:
-                return {}
-            kept = self._kept[further] = []
-        if number == len(kept):
-            kept.append(dict.fromkeys(sorted({*self.names, *further})))
-        return kept[number]
+    def _alike(self, further: tuple[str, ...]) -> _Alike:
+        alike = self._kept.get(further)
+        if alike is None:
+            alike = _Alike(dict.fromkeys(sorted({*self.names, *further})))
+            if len(self._kept) < MOST_COMBINATIONS:
+                self._kept[further] = alike
+        return alike
 
 
 def rows_value(answer: Rows, *, pretty: bool, level: int = 0) -> Iterator[bytes]:

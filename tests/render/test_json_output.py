@@ -203,6 +203,17 @@ def test_random_expanded_keys_are_sorted_in_and_never_override(keys, rows):
         assert list(row) == sorted(row)
 
 
+def test_rows_of_every_width_have_their_keys_in_order_and_hide_what_follows():
+    for width in range(20):
+        names = [f"column {at * 7 % 20}" for at in range(width)]
+        rows = [[f"{row}-{at}" for at in range(width)] for row in range(30)]
+        expected = orjson.dumps([dict(sorted(zip(names, row, strict=True))) for row in rows])
+        longer = [[*row, "unseen"] if at % 3 else row for at, row in enumerate(rows)]
+        for given_rows in (rows, longer):
+            answer = Rows(columns=columns(*names), rows=list(given_rows))
+            assert text_of(answer) == expected.decode() + "\n", width
+
+
 def test_more_combinations_of_expanded_keys_than_are_kept():
     rows = [[number % 200] for number in range(1000)]
     answer = Rows(
