@@ -17,7 +17,7 @@ from monrest.api.visibility import view_of
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
 from monrest.base.names import Names
-from monrest.base.values import Column, Document, RestRequest, Row, Rows
+from monrest.base.values import OBJECTS, Column, Document, RestRequest, Row, Rows
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, CoreColumn, CoreType, TableSchema, View
 from monrest.query.finish import of_records
@@ -116,7 +116,7 @@ async def sparse(
 
     Tables keep all their columns, as does whoever names the columns that he wants.
     """
-    if isinstance(answer, Document) or request.format not in ("json", "wrapped_json"):
+    if isinstance(answer, Document) or request.format not in OBJECTS:
         return answer
     if any(name == "columns" for name, _ in request.parameters):
         return answer

@@ -121,7 +121,10 @@ class Caller:
     secure: bool = False
 
 
-OutputFormat: TypeAlias = Literal["json", "wrapped_json", "csv", "xls", "text"]
+OutputFormat: TypeAlias = Literal["json", "wrapped_json", "ndjson", "csv", "xls", "text"]
+
+OBJECTS: frozenset[OutputFormat] = frozenset({"json", "wrapped_json", "ndjson"})
+"""Formats in which each row has keys of its own."""
 
 
 class Progress(Protocol):

@@ -17,7 +17,14 @@ from monrest.cli.thresholds import LEVELS, Threshold, threshold
 
 Kind = Literal["api", "url", "file", "json"]
 
-_FORMATS = {"json": "json", "csv": "csv", "xls": "xls", "text": "text", "human": "human"}
+_FORMATS = {
+    "json": "json",
+    "csv": "csv",
+    "ndjson": "ndjson",
+    "xls": "xls",
+    "text": "text",
+    "human": "human",
+}
 _METHOD = re.compile(r"[A-Za-z]{1,20}\Z")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _OWN = frozenset(option.key for group in (REQUEST, CHECK) for option in group.options)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404
 _MOST_HINTS = 3
-_PREFIXES = frozenset({"csv", "human", "json", "text", "wrapped_json", "xls", "v1"})
+_PREFIXES = frozenset({"csv", "human", "json", "ndjson", "text", "wrapped_json", "xls", "v1"})
 _SELECTIONS = frozenset({"site", "sites", "backend", "backends"})
 
 

@@ -104,6 +104,7 @@ REQUEST = OptionGroup(
                "bar on a terminal; the result is then the result of the job"),
         Option(("--json",), "", "answer as JSON; this is the default"),
         Option(("--csv",), "", "answer as CSV"),
+        Option(("--ndjson",), "", "answer as JSON, one row a line"),
         Option(("--xls",), "", "answer as an Excel file"),
         Option(("-t", "--text"), "", "answer as a table to read"),
         Option(("--human",), "", "the same as --text"),

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from monrest.api.endpoint import Context
 from monrest.base.concurrency import sliced
-from monrest.base.values import Column, Document, Parameters, RestRequest, Row, Rows
+from monrest.base.values import OBJECTS, Column, Document, Parameters, RestRequest, Row, Rows
 from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
@@ -66,7 +66,7 @@ async def select_objects(
     answer = await _queried(context, evolve(query, items=(_WHOLE,)), every, meta)
     assert isinstance(answer, Rows)
     chosen: list[ObjectRow] = [row[0] for row in answer.rows]
-    if request.format in ("json", "wrapped_json"):
+    if request.format in OBJECTS:
         pick = itemgetter(*[one.name for one in meta])
         rows = [[*pick(record), record] for record in chosen]
         return evolve(answer, columns=tuple(meta), rows=rows, expand=itemgetter(len(meta)))

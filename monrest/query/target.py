@@ -20,6 +20,7 @@ FORMATS: dict[str, OutputFormat] = {
     "csv": "csv",
     "human": "text",
     "json": "json",
+    "ndjson": "ndjson",
     "text": "text",
     "wrapped_json": "wrapped_json",
     "xls": "xls",

@@ -12,9 +12,9 @@ from attrs import field, frozen
 
 from monrest.base.errors import error_value
 from monrest.base.truth import flag
-from monrest.base.values import Document, Rows
+from monrest.base.values import OBJECTS, Document, Rows
 from monrest.render.csv import csv
-from monrest.render.json import document_json, rows_json
+from monrest.render.json import document_json, ndjson, rows_json
 from monrest.render.text import text_table
 from monrest.render.wrapped import wrapped_json
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from monrest.base.values import OutputFormat
 
 JSON = "application/json; charset=utf-8"
+LINES = "application/x-ndjson"
 TEXT = "text/plain; charset=utf-8"
 
 
@@ -88,6 +89,8 @@ def render(
         return Rendered(
             content_type=TEXT, disposition=None, pieces=csv(answer, headers=options.headers)
         )
+    if options.format == "ndjson":
+        return Rendered(content_type=LINES, disposition=None, pieces=ndjson(answer))
     if options.format == "text":
         return Rendered(content_type=TEXT, disposition=None, pieces=text_table(answer))
     if options.format == "wrapped_json":
@@ -108,10 +111,10 @@ def error_document(
 ) -> Rendered:
     """Render an error in the asked format: what ``error_value`` says.
 
-    Wrapped JSON gives the plain document: an error is never wrapped.
+    All kinds of JSON give the plain document: an error is never wrapped.
     """
     document = Document(value=error_value(code, message, description, extra), status=code)
-    plain: OutputFormat = "json" if options.format == "wrapped_json" else options.format
+    plain: OutputFormat = "json" if options.format in OBJECTS else options.format
     return render(
         document,
         RenderOptions(format=plain, headers=options.headers, pretty=options.pretty),

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from attrs import define, field
 
+from monrest.base.values import Document
 from monrest.render.slices import PIECE, batches, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from monrest.base.values import Document, Expand, Row, Rows
+    from monrest.base.values import Expand, Row, Rows
 
 DEEPEST = 200
 """Containers nested deeper than this are shown as null; orjson itself ends at 254."""
@@ -211,10 +212,17 @@ class RowWriter:
 
     def __call__(self, batch: list[Row]) -> bytes:
         """Write one batch."""
-        objects = self._plain(batch) if self.expand is None else self._expanded(batch, self.expand)
+        objects = self._objects(batch)
         # Cut off the brackets of the list, with the newlines beside them when indented.
         start, end = (2, -2) if self.pretty else (1, -1)
         return dumps(objects, pretty=self.pretty)[start:end]
+
+    def lines(self, batch: list[Row]) -> bytes:
+        """Write one batch with each row on a line."""
+        return b"".join([dumps(one) + b"\n" for one in self._objects(batch)])
+
+    def _objects(self, batch: list[Row]) -> list[dict[str, Any]]:
+        return self._plain(batch) if self.expand is None else self._expanded(batch, self.expand)
 
     def _plain(self, batch: list[Row]) -> list[dict[str, Any]]:
         # Apart from the other: what that does per row would be most of the time of short rows.
@@ -342,6 +350,21 @@ def rows_json(answer: Rows, *, pretty: bool) -> Iterator[bytes]:
         yield b"\n"
 
     return gathered(fragments())
+
+
+def ndjson(answer: Rows | Document) -> Iterator[bytes]:
+    """Write each row of a list on a line of its own; any other value is one line."""
+    if isinstance(answer, Document):
+        rows = answer.value if isinstance(answer.value, list) else [answer.value]
+        return gathered(chain.from_iterable(map(_line, rows)))
+    names = [column.name for column in answer.columns]
+    write = RowWriter(names=names, expand=answer.expand, pretty=False)
+    return gathered(batches(answer.rows, write.lines))
+
+
+def _line(value: Any) -> Iterator[bytes]:
+    yield from document_value(value, pretty=False)
+    yield b"\n"
 
 
 def document_json(answer: Document, *, pretty: bool) -> Iterator[bytes]:

@@ -45,7 +45,7 @@ from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 from monrest.web.error_answers import Problem, describe
 from monrest.web.intake import UNKNOWN
-from monrest.web.respond import Responder
+from monrest.web.respond import Responder, wants_lines
 
 if TYPE_CHECKING:
     from klein.resource import KleinResource
@@ -180,6 +180,10 @@ class Api:
                     f"{self._format_header.title()}: expected one of {', '.join(sorted(FORMATS))}",
                 )
             request.options = _options(known)
+        else:
+            accept = request.requestHeaders.getRawHeaders(b"Accept")
+            if accept is not None and wants_lines(b",".join(accept)):
+                request.options = _options("ndjson")
         return where
 
     async def _read(

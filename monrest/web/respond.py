@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SMALL = 65536
 _WORTH_COMPRESSING = 1024
 _GATHER_SECONDS = 0.005
-_TEXT_TYPES = ("application/json", "text/")
+_TEXT_TYPES = ("application/json", "application/x-ndjson", "text/")
 _VARIES = [b"Accept-Encoding"]
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _TAG_DIGITS = 16
@@ -42,9 +42,8 @@ _ASKS_AGAIN = [b"private, no-cache"]
 _OF_THE_BODY = (b"Content-Type", b"Content-Disposition")
 
 
-@lru_cache(maxsize=256)
-def accepts_gzip(header: bytes) -> bool:
-    """Whether an Accept-Encoding value wants gzip: named, or by ``*``, with a weight above 0."""
+def _weights(header: bytes) -> dict[bytes, float]:
+    """How much each item of an Accept header is wanted, from 0 to 1."""
     weights: dict[bytes, float] = {}
     for item in header.lower().split(b","):
         coding, _, parameter = item.partition(b";")
@@ -54,6 +53,20 @@ def accepts_gzip(header: bytes) -> bool:
         except ValueError:
             value = 0.0
         weights[coding.strip()] = value
+    return weights
+
+
+@lru_cache(maxsize=256)
+def wants_lines(header: bytes) -> bool:
+    """Whether an Accept value wants one row a line, and JSON no more than that."""
+    weights = _weights(header)
+    return weights.get(b"application/x-ndjson", 0.0) > weights.get(b"application/json", 0.0)
+
+
+@lru_cache(maxsize=256)
+def accepts_gzip(header: bytes) -> bool:
+    """Whether an Accept-Encoding value wants gzip: named, or by ``*``, with a weight above 0."""
+    weights = _weights(header)
     for coding in (b"gzip", b"x-gzip", b"*"):
         if coding in weights:
             return weights[coding] > 0

@@ -105,7 +105,7 @@ def written(answer, form="json"):
 
 async def test_rows_that_flow_are_the_same(context, packing):
     for pairs in FLOW:
-        for form in ("json", "wrapped_json", "csv", "text"):
+        for form in ("json", "wrapped_json", "ndjson", "csv", "text"):
             flowing = await answered(packing, pairs, flows=True)
             assert isinstance(flowing.rows, LateRows), pairs
             expected = await answered(context, pairs)

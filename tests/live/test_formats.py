@@ -95,6 +95,29 @@ def test_errors_are_never_wrapped(client):
     refused(client.get("/hosts?q=(", headers=headers), 400)
 
 
+def test_a_row_a_line(client):
+    asked = {"columns": "name,state", "sort": "name"}
+    whole = client.get("/hosts", asked).json
+    for response in (
+        client.get("/ndjson/hosts", asked),
+        client.get("/hosts", asked, headers={"Accept": "application/x-ndjson"}),
+        client.get("/hosts", asked, headers={"X-Mon-OutputFormat": "ndjson"}),
+    ):
+        assert response.headers["content-type"] == "application/x-ndjson"
+        assert response.text.endswith("\n")
+        assert [json.loads(line) for line in response.text.splitlines()] == whole
+    every = client.get("/ndjson/hosts?sort=name").text.splitlines()
+    assert [json.loads(line) for line in every] == client.get("/hosts?sort=name").json
+    assert client.get("/ndjson/hosts?name=nope").body == b""
+    totals = client.get("/ndjson/hosts/totals?pretty=1").text.splitlines()
+    assert [json.loads(line) for line in totals] == [client.get("/hosts/totals").json]
+    wrong = client.get("/ndjson/hosts?limit=x")
+    assert (wrong.status, wrong.json["code"]) == (400, 400)
+    assert (
+        client.get("/csv/hosts", asked, headers={"Accept": "application/x-ndjson"}).text[0] == "#"
+    )
+
+
 def test_csv(client):
     columns = "name,state,groups,custom_variables,plugin_output,nope,alias as a"
     response = client.get("/csv/hosts", {"columns": columns, "name": "web01"})
@@ -196,7 +219,7 @@ def test_the_last_format_wins(client):
     assert client.get("/sites/s1/csv/hosts?columns=name").text.startswith("#name\n")
 
 
-@pytest.mark.parametrize("prefix", ["csv", "xls", "text", "wrapped_json"])
+@pytest.mark.parametrize("prefix", ["csv", "xls", "text", "wrapped_json", "ndjson"])
 def test_standard_headers_in_every_format(client, prefix):
     response = client.get(f"/{prefix}/hosts?columns=name")
     assert response.headers["cache-control"] == "private, no-cache"

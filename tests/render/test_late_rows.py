@@ -18,7 +18,7 @@ def written(rows, wanted):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3000])
-@pytest.mark.parametrize("wanted", ["json", "wrapped_json", "csv", "text", "xls"])
+@pytest.mark.parametrize("wanted", ["json", "wrapped_json", "ndjson", "csv", "text", "xls"])
 def test_the_same_in_every_format(wanted, count):
     rows = [[*row] for row in ROWS[:count]]
     late = written(LateRows(lambda: iter([*map(list, rows)]), count), wanted)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.web.respond import accepts_gzip, gzipped
+from monrest.web.respond import accepts_gzip, gzipped, wants_lines
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,22 @@ from monrest.web.respond import accepts_gzip, gzipped
 )
 def test_who_wants_gzip(header, wanted):
     assert accepts_gzip(header) is wanted
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        (b"application/x-ndjson", True),
+        (b"Application/X-NDJSON, */*;q=0.1", True),
+        (b"application/json;q=0.5, application/x-ndjson", True),
+        (b"application/json, application/x-ndjson", False),
+        (b"application/x-ndjson;q=0", False),
+        (b"*/*", False),
+        (b"", False),
+    ],
+)
+def test_who_wants_a_row_a_line(header, wanted):
+    assert wants_lines(header) is wanted
 
 
 @given(st.binary(max_size=60))
