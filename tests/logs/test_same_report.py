@@ -185,7 +185,7 @@ async def test_only_what_the_cache_lacks_is_asked_for(context, most, names):
 
 async def test_texts_of_repetitions_are_asked_from_the_core(compacted):
     site = compacted.sites.sites[0]
-    known = await compacted.logcache.record(site)
+    known = await cache_of(compacted).record(site)
     source, core = cached(compacted)
     wanted = Wanted(since=NOW - 4 * DAY, until=NOW, texts="all")
     assert await read(source, site, wanted) == await read(CORES, site, wanted)
