@@ -27,7 +27,8 @@ from zope.interface import implementer
 
 from monrest.base.concurrency import after
 from monrest.base.values import always
-from monrest.livestatus.connection import ConnectionFactory, write_now
+from monrest.base.writing import write_now
+from monrest.livestatus.connection import ConnectionFactory
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,

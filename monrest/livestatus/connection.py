@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any, cast
 from typing import Protocol as Typing
 
-from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IAddress, IHandshakeListener, ITCPTransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from monrest.base.values import Row
+from monrest.base.writing import write_now
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.framing import AnswerReader
 
@@ -40,17 +40,6 @@ class Owner(Typing):
 
     def connection_lost(self, connection: Connection, reason: Failure) -> None:
         """It is gone, whether or not it was in use."""
-
-
-def write_now(transport: Any, data: bytes) -> bool:
-    """Write without waiting for a turn of the reactor, as far as the system takes it.
-
-    What does not fit is left to the reactor as usual; over TLS everything is. False: the system
-    took nothing at all, because the other side has closed already.
-    """
-    transport.write(data)
-    flush = getattr(transport, "doWrite", None)
-    return flush is None or not isinstance(flush(), ConnectionLost)
 
 
 class Connection(Protocol):

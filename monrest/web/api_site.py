@@ -200,12 +200,9 @@ class ApiRequest(Request):
         return site.next_id()
 
     def finish(self) -> None:
-        """End the answer and send it at once."""
+        """End the answer."""
         self.drop_body()
-        channel = cast("ApiChannel | None", self.channel)
         super().finish()
-        if channel is not None and channel.transport is not None:
-            channel.send_now()
 
     def processingFailed(self, reason: Failure) -> Failure:
         """Answer an exception that no handler has seen."""

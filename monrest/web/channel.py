@@ -23,6 +23,7 @@ from twisted.web.http import HTTPChannel
 
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
 from monrest.base.unix_peer import credentials
+from monrest.base.writing import write_now
 from monrest.web.intake import HEAD_SECONDS, LEAST, UNKNOWN, WINDOW, no_room
 from monrest.web.pace import Pace
 
@@ -77,6 +78,10 @@ class ApiChannel(HTTPChannel):
     _received = 0
     _written = 0
     _passed_on = 0
+    # The head of an answer whose body has to follow.
+    _head = b""
+    # The reactor may have to send some of the answer.
+    _pieces = False
     _head_due: IDelayedCall | None = None
     _body_pace: Pace
     _continues = False
@@ -96,16 +101,6 @@ class ApiChannel(HTTPChannel):
         self._body_pace.end()
         super().connectionLost(reason)
         self.site.closed(self)
-
-    def send_now(self) -> None:
-        """Send what a finished request has written, without waiting for a turn of the reactor.
-
-        What does not fit into the socket, or fails, is left to the reactor as usual.
-        """
-        transport: Any = self.transport
-        flush = getattr(transport, "doWrite", None)
-        if flush is not None and not transport.disconnecting:
-            flush()
 
     # ---------------------------------------------------------------- refusing early
 
@@ -217,7 +212,10 @@ class ApiChannel(HTTPChannel):
         super().allContentReceived()
 
     def requestDone(self, request: Request) -> None:
-        """Go on with what was sent behind a request that is answered."""
+        """Send what is left of the answer, and go on with what was sent behind the request."""
+        if self._head or self._pieces:
+            head, self._head, self._pieces = self._head, b"", False
+            write_now(self.transport, head)
         super().requestDone(request)
         self._watch_head()
 
@@ -238,23 +236,34 @@ class ApiChannel(HTTPChannel):
         return acknowledged
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
-        """Send the head of an answer: in one piece, because Twisted looks at each piece twice."""
+        """Send the head of an answer, in one piece with the body that follows at once."""
         head = b" ".join((version, code, reason))
         for name, values in headers.getAllRawHeaders():
             for value in values:
                 head += b"\r\n%s: %s" % (name, value)
-        transport: Any = self.transport
-        transport.write(head + b"\r\n\r\n")
+        head += b"\r\n\r\n"
+        if headers.hasHeader(b"Content-Length"):
+            self._head = head
+        else:
+            self._pieces = True
+            transport: Any = self.transport
+            transport.write(head)
 
     def write(self, data: bytes) -> None:
-        """Send a part of an answer."""
+        """Send a part of an answer: the first one at once, which mostly is the whole."""
         self._written += len(data)
-        super().write(data)
+        if self._head:
+            head, self._head = self._head, b""
+            write_now(self.transport, head + data)
+        else:
+            self._pieces = True
+            super().write(data)
 
     def writeSequence(self, iovec: Iterable[bytes]) -> None:
         """Send a part of an answer that is in several pieces."""
         parts = list(iovec)
         self._written += sum(map(len, parts))
+        self._pieces = True
         super().writeSequence(parts)
 
     def resumeProducing(self) -> None:

@@ -20,6 +20,7 @@ class _MemoryTransport:
 
     talk: MemoryTalk
     refused: bool = False
+    disconnecting = False
 
     def write(self, data):
         self.refused = not self.talk.open
