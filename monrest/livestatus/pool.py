@@ -64,6 +64,13 @@ class CoreRequest:
     parser: Callable[[], RowParser] | None = None
     key_at: int | None = None
 
+    def with_rows_in(self, recall: Recall | None, packed: PackedRows | None) -> CoreRequest:
+        """The same request, whose rows are kept there."""
+        return CoreRequest(
+            *(self.request, self.width, self.transform, self.log),
+            *(recall, packed, self.urgent, self.texts),
+        )
+
     def reader(self) -> AnswerReader:
         """What reads the answer."""
         parser = None if self.parser is None else self.parser()

@@ -70,9 +70,10 @@ class Packing:
 
     def of(self, site: Site) -> PackedRows:
         """Give those of a site."""
-        if site.id not in self._sites:
-            self._sites[site.id] = PackedRows(self.share, self.spools)
-        return self._sites[site.id]
+        known = self._sites.get(key := site.id)
+        if known is None:
+            known = self._sites[key] = PackedRows(self.share, self.spools)
+        return known
 
     def holds_something(self) -> bool:
         """Whether anything is packed or in the room, or was dropped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
@@ -142,12 +142,10 @@ class _Gathering:
         except Exception:  # noqa: BLE001  the whole request fails with it
             self._break(Failure())
             return
-        if self.recalls is not None:
-            recall = self.recalls(site)
+        recall = None if self.recalls is None else self.recalls(site)
+        if recall is not None:
             recall.use(ask.request, ask.transform)
-            ask = evolve(ask, recall=recall)
-        if self.packed is not None:
-            ask = evolve(ask, packed=self.packed(site))
+        ask = ask.with_rows_in(recall, None if self.packed is None else self.packed(site))
         sent = self.clock.seconds()
         running = site.query(ask, shared=self.shared)
         self.open[at] = running
