@@ -44,8 +44,6 @@ CLIENT_GONE = 499
 """The status in the access log when the client left before its answer was complete."""
 
 _LONGEST_ID = 128
-_SERVER = [b"monrest"]
-_NO_STORE = [b"no-store"]
 _CLOSE = [b"close"]
 
 
@@ -173,19 +171,14 @@ class ApiRequest(Request):
         self.process()
 
     def process(self) -> None:
-        """Set the headers that every answer has and hand over to the front resource."""
+        """Note who asks and hand over to the front resource."""
         site = self.site = self._site
         self.began = site.timer()
         self.prepath, self.postpath = [], []
         self.client_name = self.peer.address or "unix"
         self.request_id = self._identify(site)
-        headers = self.responseHeaders
-        headers.setRawHeaders(b"Server", _SERVER)
-        headers.setRawHeaders(b"Date", site.date())
-        headers.setRawHeaders(b"Cache-Control", _NO_STORE)
-        headers.setRawHeaders(b"X-Request-Id", [self.request_id.encode("ascii")])
         if site.draining:
-            headers.setRawHeaders(b"Connection", _CLOSE)
+            self.responseHeaders.setRawHeaders(b"Connection", _CLOSE)
         try:
             self.render(site.resource)
         except Exception:  # noqa: BLE001  Klein guards its own work, this is the work before it
@@ -217,6 +210,10 @@ class ApiRequest(Request):
         The Host header has no meaning here, and a hostile one would make Klein answer in HTML.
         """
         return b"localhost"
+
+    def isSecure(self) -> bool:
+        """Whether the connection is encrypted, as was seen when it was made."""
+        return self.peer.secure
 
     def name_failed_sites(self, sites: Iterable[str]) -> None:
         """Say in a header which sites could not answer."""
@@ -280,7 +277,7 @@ class ApiSite(Site):
         self.intake = Intake()
         self.draining = False
         self._drained: Deferred[None] | None = None
-        self._date: tuple[int, list[bytes]] = (-1, [])
+        self._common: tuple[int, bytes] = (-1, b"")
         self._ids = itertools.count(1)
         self._id_prefix = secrets.token_hex(6)
         self.serve(resource, limits, names)
@@ -311,12 +308,14 @@ class ApiSite(Site):
         """Offer HTTP/1.1 only, which is what the channel class speaks."""
         return [b"http/1.1"]
 
-    def date(self) -> list[bytes]:
-        """Give the Date header's values, made once a second."""
+    def common_headers(self) -> bytes:
+        """Give the headers that every answer has but for its id, made once a second."""
         now = int(self.wall.now())
-        if self._date[0] != now:
-            self._date = (now, [datetimeToString(now)])
-        return self._date[1]
+        if self._common[0] != now:
+            date = datetimeToString(now)
+            lines = b"Server: monrest\r\nDate: %b\r\nCache-Control: no-store\r\n" % date
+            self._common = (now, lines)
+        return self._common[1]
 
     def next_id(self) -> str:
         """Make a request id that no other request of this or another start has."""

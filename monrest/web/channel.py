@@ -85,15 +85,21 @@ class ApiChannel(HTTPChannel):
     _head_due: IDelayedCall | None = None
     _body_pace: Pace
     _continues = False
+    _host: Any = None
 
     def connectionMade(self) -> None:
         """Take the site's limits and report to it."""
         self.MAX_LENGTH = self.site.limits.max_url + _REQUEST_LINE
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
         self.peer = peer_of(self.transport)
+        self._host = super().getHost()
         self._body_pace = Pace(self.site.reactor, LEAST, WINDOW)
         self.site.opened(self)
         super().connectionMade()
+
+    def getHost(self) -> Any:
+        """Give our own end, for which the system is asked once and not for each request."""
+        return self._host
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Report to the site; running requests are cancelled."""
@@ -237,11 +243,15 @@ class ApiChannel(HTTPChannel):
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
         """Send the head of an answer, in one piece with the body that follows at once."""
-        head = b" ".join((version, code, reason))
+        request: ApiRequest = self.requests[0]
+        head = b"%b %b %b\r\n%bX-Request-Id: %b\r\n" % (
+            *(version, code, reason, self.site.common_headers()),
+            request.request_id.encode("ascii"),
+        )
         for name, values in headers.getAllRawHeaders():
             for value in values:
-                head += b"\r\n%s: %s" % (name, value)
-        head += b"\r\n\r\n"
+                head += b"%b: %b\r\n" % (name, value)
+        head += b"\r\n"
         if headers.hasHeader(b"Content-Length"):
             self._head = head
         else:
