@@ -11,13 +11,14 @@ import base64
 import binascii
 import hmac
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, evolve, field
 
 from monrest.accounts.attempts import WRONG, is_right, nobody
 from monrest.accounts.keys import hashed_key
-from monrest.accounts.proxies import Proxies
 from monrest.accounts.roles import EVERYTHING, RoleTable, restricted
 from monrest.accounts.secret import is_key
 from monrest.accounts.sessions import cookie_of
@@ -358,3 +359,77 @@ def _user_and_password(encoded: str) -> tuple[str, str] | None:
         return None
     user, colon, password = text.partition(":")
     return (user, password) if colon else None
+
+
+# -------------------------------------------------------------------- who speaks for others
+
+IPAddress: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+_MOST_HOPS = 32
+_REMEMBERED_ADDRESSES = 1024
+
+
+@define(eq=False)
+class Proxies:
+    """Neighbours who may speak for others, and who the client behind them is.
+
+    Forwarded headers count only from ``auth.trusted_proxies`` (docs/spec/http.md, "The caller"):
+    what anybody else says about addresses is made up.
+    """
+
+    trusted: tuple[Network, ...]
+    _known: dict[str, bool] = field(factory=dict, init=False)
+
+    @classmethod
+    def of(cls, trusted: Iterable[str]) -> Proxies:
+        """Read addresses and networks such as ``10.0.0.0/8``; ValueError for anything else."""
+        return cls(tuple(ip_network(one) for one in trusted))
+
+    def trusts(self, address: str) -> bool:
+        """Whether the neighbour with this address may speak for others; nobody without one."""
+        known = self._known.get(address)
+        if known is None:
+            if len(self._known) >= _REMEMBERED_ADDRESSES:
+                self._known.clear()
+            read = _address(address)
+            known = self._known[address] = read is not None and self._among(read)
+        return known
+
+    def client(self, peer: str, forwarded_for: str) -> str:
+        """Give the client's address from the other end of a connection and X-Forwarded-For.
+
+        Every proxy appends whom it was asked by, so the list is read from its end, for as long
+        as the one who says so is trusted. What is no address ends it as well.
+        """
+        client = peer
+        if not self.trusts(peer):
+            return client
+        for text in reversed(forwarded_for.split(",")[-_MOST_HOPS:]):
+            read = _address(_without_port(text.strip()))
+            if read is None:
+                break
+            client = str(read)
+            if not self._among(read):
+                break
+        return client
+
+    def _among(self, address: IPAddress) -> bool:
+        return any(address in network for network in self.trusted)
+
+
+def _address(text: str) -> IPAddress | None:
+    """Read an address; IPv4 inside IPv6 is IPv4, and the zone of a link-local one is no matter."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def _without_port(text: str) -> str:
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0] if text.count(":") == 1 else text

@@ -45,7 +45,7 @@ _LAST_SECOND = 253_402_300_799
 """The end of the year 9999, the last that calendars know."""
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
-_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 
 # -------------------------------------------------------------------- kinds of fields
 

@@ -19,8 +19,7 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
-from monrest.accounts.authenticate import Authenticator
-from monrest.accounts.proxies import Proxies
+from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.accounts.secret import SecretKeyError, read_or_create
 from monrest.base.audit import audit
 from monrest.base.clock import MachineClock, WallClock

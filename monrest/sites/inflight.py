@@ -323,9 +323,9 @@ class SharedQueries:
     ) -> list[Row] | Failure:
         if self._open.get(key) is followers:
             del self._open[key]
-        followers = [one for one in followers if not one.done.called]
         if not followers:
             return result
+        followers = [one for one in followers if not one.done.called]
         if isinstance(result, Failure):
             if result.check(CancelledError):
                 self._ask_anew(followers)

@@ -190,7 +190,7 @@ class ApiRequest(Request):
             value = given[-1]
             if 0 < len(value) <= _LONGEST_ID and all(32 < byte < 127 for byte in value):
                 return value.decode("ascii")
-        return site.next_id()
+        return site.id_prefix + format(next(site.ids), "08x")
 
     def finish(self) -> None:
         """End the answer."""
@@ -278,8 +278,9 @@ class ApiSite(Site):
         self.draining = False
         self._drained: Deferred[None] | None = None
         self._common: tuple[int, bytes] = (-1, b"")
-        self._ids = itertools.count(1)
-        self._id_prefix = secrets.token_hex(6)
+        self.ids = itertools.count(1)
+        # No other start of this or another daemon makes the same ids.
+        self.id_prefix = secrets.token_hex(6)
         self.serve(resource, limits, names)
 
     def serve(self, resource: FrontResource, limits: ServerConfig, names: Names) -> None:
@@ -309,17 +310,12 @@ class ApiSite(Site):
         return [b"http/1.1"]
 
     def common_headers(self) -> bytes:
-        """Give the headers that every answer has but for its id, made once a second."""
+        """Give the headers that every answer has, made once a second."""
         now = int(self.wall.now())
         if self._common[0] != now:
             date = datetimeToString(now)
-            lines = b"Server: monrest\r\nDate: %b\r\nCache-Control: no-store\r\n" % date
-            self._common = (now, lines)
+            self._common = (now, b"Server: monrest\r\nDate: %b\r\n" % date)
         return self._common[1]
-
-    def next_id(self) -> str:
-        """Make a request id that no other request of this or another start has."""
-        return f"{self._id_prefix}{next(self._ids):08x}"
 
     def log(self, request: Any) -> None:
         """Write the access line of a finished request; called by Twisted."""

@@ -21,8 +21,7 @@ from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.resource import Resource
 
-from monrest.accounts.authenticate import Authenticator
-from monrest.accounts.proxies import Proxies
+from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api import csrf
 from monrest.base.errors import BadRequest, RestError, TooLarge
 from monrest.base.log import REQUEST_ID

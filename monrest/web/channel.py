@@ -251,6 +251,8 @@ class ApiChannel(HTTPChannel):
         for name, values in headers.getAllRawHeaders():
             for value in values:
                 head += b"%b: %b\r\n" % (name, value)
+        if not headers.hasHeader(b"Cache-Control"):
+            head += b"Cache-Control: no-store\r\n"
         head += b"\r\n"
         if headers.hasHeader(b"Content-Length"):
             self._head = head

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.accounts.proxies import Proxies
+from monrest.accounts.authenticate import Proxies
 from tests.table import each
 
 LOCAL = Proxies.of(("127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32"))

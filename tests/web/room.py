@@ -6,8 +6,7 @@ from pathlib import Path
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, maybeDeferred
 
-from monrest.accounts.authenticate import Authenticator
-from monrest.accounts.proxies import Proxies
+from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
 from monrest.base.spool import Spools

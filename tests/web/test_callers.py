@@ -7,7 +7,7 @@ import socket
 import pytest
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 
-from monrest.accounts.proxies import Proxies
+from monrest.accounts.authenticate import Proxies
 from monrest.base.errors import Forbidden, TooManyRequests
 from monrest.base.values import Document
 from monrest.web.app import caller_of
