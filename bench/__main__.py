@@ -30,6 +30,7 @@ PARTS = (
     lines.one_host,
     identity.api_key,
     lines.large_answers,
+    lines.straight,
     lines.counts,
     lines.same_question,
     lines.first_hundred,

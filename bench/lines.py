@@ -142,6 +142,33 @@ def large_answers(bench: Bench) -> Iterator[Line]:
         yield times(what + sizes, ours, limit, 3, beside=" raw read + loads of the core's")
 
 
+STRAIGHT = (
+    ("100 services, all columns", "/services?limit=100", 2, 100),
+    ("all services, three columns", THREE, 1.3, 25),
+    ("all services, all columns", ALL, 1.1, 7),
+)
+"""What is measured against the straight way, how many times that it may take, and rounds."""
+
+
+def rows_against(http: Http, core: Livestatus, asked: Callable[[str], list[str]]) -> Iterator[Line]:
+    """The cost of a row: ours against reading, parsing, naming and writing in one process.
+
+    ``asked`` gives what the core behind ``core`` is asked for a path.
+    """
+    for what, path, most, rounds in STRAIGHT:
+        request = asked(path)[-1]
+        ours, straight = in_turns(
+            partial(http.seconds, path), partial(core.straight_seconds, request), rounds
+        )
+        yield times(what, ours, straight, most, beside=" straight in one process")
+
+
+def straight(bench: Bench) -> Iterator[Line]:
+    """The cost of a row, before a core that costs nothing."""
+    http, site = bench.daemon.http(), Livestatus(bench.sockets["main"])
+    yield from rows_against(http, site, lambda path: requests_behind(http, site, path, "services"))
+
+
 def counts(bench: Bench) -> Iterator[Line]:
     """Grouped counts, totals and statistics: what we add to the raw query."""
     http, site = bench.daemon.http(), Livestatus(bench.sockets["main"])

@@ -100,17 +100,27 @@ def variable_columns(variables: Mapping[str, str], prefix: str) -> dict[str, str
 
     Of names that differ only in case the one in upper case counts, else the first.
     """
-    found = dict(zip(_variable_keys(tuple(variables), prefix), variables.values(), strict=True))
-    if len(found) < len(variables):
-        for name, value in reversed(list(variables.items())):
-            found[prefix + name.upper()] = variables.get(name.upper(), value)
+    found: dict[str, str] = {}
+    add_variables(found, variables, prefix)
     return found
+
+
+def add_variables(found: dict[str, Any], variables: Mapping[str, str], prefix: str) -> None:
+    """Add ``variable_columns`` to what is ``found``, over what has the same keys there."""
+    keys = _variable_keys(tuple(variables), prefix)
+    if keys:
+        found.update(zip(keys, variables.values(), strict=True))
+        return
+    for name, value in reversed(list(variables.items())):
+        found[prefix + name.upper()] = variables.get(name.upper(), value)
 
 
 # Objects of one kind have the same variables: half of the time of a row went into their names.
 @lru_cache(maxsize=1024)
 def _variable_keys(names: tuple[str, ...], prefix: str) -> tuple[str, ...]:
-    return tuple([prefix + name.upper() for name in names])
+    """The keys of variables in their order; none where two of them have the same."""
+    keys = tuple([prefix + name.upper() for name in names])
+    return keys if len(set(keys)) == len(keys) else ()
 
 
 @frozen
@@ -593,7 +603,7 @@ def expander(
             variables = row[at]
             if variables:
                 shown = variables if every else view.variables.filter(variables, prefix != "_")
-                found.update(variable_columns(shown, prefix))
+                add_variables(found, shown, prefix)
         return found
 
     return expand
