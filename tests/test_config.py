@@ -39,6 +39,7 @@ def test_the_defaults_are_those_of_the_contract():
     assert (config.server.request_timeout, config.server.workers) == (40.0, 1)
     assert (config.server.max_url, config.server.max_body) == (131072, 33554432)
     assert config.server.drain_timeout == 30.0
+    assert config.server.memory_limit == 512 << 20
     assert config.names.root == "/mon/r"
     assert config.names.header("Auth-Key") == "x-mon-auth-key"
     assert config.auth.secret_key_file == "/var/lib/monrest/secret.key"
@@ -154,6 +155,13 @@ WRONG_VALUES = {
     "negative drain": ("[server]\ndrain_timeout = -1\n", "server.drain_timeout: expected 0"),
     "workers": ("[server]\nworkers = -1\n", "server.workers: expected 0 to 64, got -1"),
     "tiny URLs": ("[server]\nmax_url = 10\n", "server.max_url: expected 1024"),
+    "tiny memory": ('[server]\nmemory_limit = "64MB"\n', "server.memory_limit: expected at least"),
+    "bare memory": ("[server]\nmemory_limit = 512\n", "server.memory_limit: expected a size like"),
+    "odd memory": ('[server]\nmemory_limit = "5 MiB"\n', "server.memory_limit: expected a size"),
+    "bodies beyond memory": (
+        '[server]\nmemory_limit = "128MB"\nmax_body = 33554433\n',
+        "server.max_body: expected at most 33554432 bytes, a quarter of server.memory_limit",
+    ),
     "tiny bodies": ("[server]\nmax_body = 10\n", "server.max_body: expected at least"),
     "word": ('[names]\napp = "Mon/"\n', "names.app: expected lower-case letters and digits"),
     "database": ('[database]\nurl = "mysql://x"\n', "database.url: expected sqlite:///"),

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError
 
 from monrest.base import spool as module
-from monrest.base.spool import IN_MEMORY, RowRoom, Share, Spool, Spools
+from monrest.base.errors import BadRequest
+from monrest.base.spool import IN_MEMORY, MemoryBudget, RowRoom, Share, Spool, Spools
 from tests.fakes.threads import NoThreads, Reactor
 
 KILO = 1024
@@ -194,6 +195,44 @@ def test_what_is_larger_than_the_room_gets_it_alone(room):
     assert waiting.called
     assert room.held == 1000
     assert not room.share().admit(1).called
+
+
+def test_what_can_never_fit_is_refused_at_once(room):
+    room.configure(MemoryBudget(32 * 100))
+    assert (room.most, room.largest) == (100, 400)
+    holder, large = room.share(), room.share()
+    holder.grow(100)
+    with pytest.raises(BadRequest, match="too many rows"):
+        large.admit(401)
+    waiting = large.admit(400)
+    assert not waiting.called
+    holder.release()
+    assert waiting.called
+    with pytest.raises(BadRequest):
+        large.admit(1)
+    large.release()
+    assert room.held == 0
+
+
+def test_a_larger_budget_lets_go_on_who_waits(room):
+    holder, one = room.share(), room.share()
+    holder.grow(100)
+    waiting = one.admit(60)
+    assert not waiting.called
+    room.configure(MemoryBudget(32 * 160))
+    assert waiting.called
+
+
+def test_many_small_spools_go_to_files_together(spools):
+    spools.configure(MemoryBudget(8 << 20))
+    many = [Spool(spools) for _ in range(40)]
+    for one in many:
+        one.add(b"x" * 65536)
+        one.add(b"y" * 1000)
+    assert spools.held <= spools.most_held // 2 + 70_000
+    assert spools.held + spools.stored == 40 * 66536
+    for one in many:
+        assert emptied(one) == [b"x" * 65536, b"y" * 1000]
 
 
 def test_what_is_small_needs_no_room():

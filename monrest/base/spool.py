@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorFromThreads
@@ -20,19 +20,43 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Threads
+from monrest.base.errors import BadRequest
 
-ROOM = 16 << 20
-"""Bytes of cores' answers that are rows in memory at a time, which takes about five times that."""
 FREE = 1 << 20
 """Bytes of one request that need no room."""
 MOST_STORED = 4 << 30
 """Bytes in the files of all spools."""
-MOST_HELD = 64 << 20
-"""Bytes that all spools may hold in memory where the disk does not take them."""
 IN_MEMORY = 256 << 10
 """Bytes of a spool that need no file."""
 _MOST_PARTS = 512
 """Chunks that are written at a time; the system takes 1024."""
+
+
+@frozen
+class MemoryBudget:
+    """How the memory of a process is shared out (docs/spec/memory.md, "The budget"); all bytes."""
+
+    total: int = 512 << 20
+
+    @property
+    def bodies(self) -> int:
+        """All bodies that are received or worked on."""
+        return self.total // 4
+
+    @property
+    def rows(self) -> int:
+        """Answers of cores that are rows in memory, which takes about five times that."""
+        return self.total // 32
+
+    @property
+    def largest(self) -> int:
+        """The answers of cores that one request may ever have as rows in memory."""
+        return self.total // 8
+
+    @property
+    def waiting(self) -> int:
+        """What waits for readers in memory where the disk does not take it."""
+        return self.total // 8
 
 
 # ---------------------------------------------------------------- room in memory
@@ -40,10 +64,14 @@ _MOST_PARTS = 512
 
 @define(eq=False)
 class RowRoom:
-    """Room for the rows of all requests, given in the order in which it was asked for."""
+    """Room for the rows of all requests, given in the order in which it was asked for.
+
+    ``largest``: no request ever gets more than that.
+    """
 
     reactor: IReactorFromThreads
-    most: int = ROOM
+    most: int = MemoryBudget().rows
+    largest: int = MemoryBudget().largest
     free: int = FREE
     held: int = field(default=0, init=False)
     _waiting: deque[tuple[Share, int, Deferred[None]]] = field(factory=deque, init=False)
@@ -51,6 +79,11 @@ class RowRoom:
     def share(self) -> Share:
         """Make the share of one request, which is empty."""
         return Share(self, self.free)
+
+    def configure(self, budget: MemoryBudget) -> None:
+        """Go on with another budget; who has more keeps it."""
+        self.most, self.largest = budget.rows, budget.largest
+        self.give_back(0)
 
     def give_back(self, count: int) -> None:
         """Take ``count`` bytes back, and give them to whoever waits longest."""
@@ -97,8 +130,15 @@ class Share:
     def admit(self, count: int) -> Deferred[None]:
         """Fire when this request has room for ``count`` bytes more; it may be cancelled.
 
-        Who has some already goes first.
+        Who has some already goes first. Raises BadRequest for more than there can ever be.
         """
+        if self.size + count > self.room.largest:
+            raise BadRequest(
+                "too many rows at once",
+                f"the answers of the cores have {self.size + count} bytes and must be in memory "
+                f"together for this, of which server.memory_limit allows {self.room.largest}: "
+                "expected filters or fewer columns, or neither sort nor calculations over all rows",
+            )
         waiting = self.room._waiting
         if (self.size or not waiting) and self.room._may_take(self, count):
             self._take(count)
@@ -148,7 +188,7 @@ class Spools(Service):
     reactor: IReactorFromThreads
     folder: Path
     most_stored: int = MOST_STORED
-    most_held: int = MOST_HELD
+    most_held: int = MemoryBudget().waiting
     held: int = field(default=0, init=False)
     stored: int = field(default=0, init=False)
     full: bool = field(default=False, init=False)
@@ -167,6 +207,15 @@ class Spools(Service):
         """End the thread; fires when nothing is written any more."""
         super().stopService()
         return self.threads.stopService()
+
+    def configure(self, budget: MemoryBudget) -> None:
+        """Go on with another budget."""
+        self.most_held = budget.waiting
+
+    @property
+    def in_memory(self) -> int:
+        """Bytes of a spool that need no file: few where many spools have some."""
+        return IN_MEMORY if self.held < self.most_held // 2 else 0
 
     @property
     def crowded(self) -> bool:
@@ -236,10 +285,10 @@ class Spool:
         self._chunks.append(chunk)
         self.size += chunk.size
         self.spools.held += chunk.size
-        if self.size > IN_MEMORY:
+        if self.size > self.spools.in_memory:
             self._fresh.append(chunk)
             self._fresh_size += chunk.size
-            if self._fresh_size > IN_MEMORY:
+            if self._fresh_size > self.spools.in_memory:
                 self._write()
         return chunk
 
@@ -319,7 +368,7 @@ class Spool:
             at += chunk.size
         if self._closed:
             self._close_file()
-        elif self._fresh_size > IN_MEMORY:
+        elif self._fresh_size > self.spools.in_memory:
             self._write()
 
     def _not_written(self, failure: Failure, size: int) -> None:

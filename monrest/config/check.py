@@ -26,6 +26,7 @@ from monrest.config.sections import CommandsConfig, Config, ConfigTool, ServerCo
 _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
+_LEAST_MEMORY = 128 << 20
 _HIGHEST_URL = 1048576
 _MOST_WORKERS = 64
 _COMMAND_NUMBERS = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?\Z")
@@ -73,6 +74,13 @@ def _server(server: ServerConfig) -> Iterator[str]:
         yield f"server.max_url: expected 1024 to {_HIGHEST_URL} bytes, got {server.max_url}"
     if server.max_body < 1024:
         yield f"server.max_body: expected at least 1024 bytes, got {server.max_body}"
+    if server.memory_limit < _LEAST_MEMORY:
+        yield f"server.memory_limit: expected at least 128MB, got {server.memory_limit} bytes"
+    elif server.max_body > server.memory.bodies:
+        yield (
+            f"server.max_body: expected at most {server.memory.bodies} bytes, a quarter of "
+            f"server.memory_limit, got {server.max_body}"
+        )
 
 
 def _words(config: Config) -> Iterator[str]:

@@ -18,9 +18,11 @@ from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, tran
 from cattrs.gen import make_dict_structure_fn
 
 from monrest.config.check import problems_of
-from monrest.config.sections import Config
+from monrest.config.sections import Config, Size
 
 _QUOTED_KEY = re.compile(r"\['([^']*)'\]")
+_SIZE = re.compile(r"(\d{1,9}) ?([KMG]B)\Z")
+_UNITS = {"KB": 10, "MB": 20, "GB": 30}
 _KINDS = {
     bool: "true or false",
     int: "a whole number",
@@ -111,6 +113,13 @@ def _strict(kind: type, *accepted: type) -> Callable[[Any, Any], Any]:
     return structure
 
 
+def _structure_size(value: Any, _: Any) -> Size:
+    found = _SIZE.match(value) if isinstance(value, str) else None
+    if found is None:
+        raise TypeError(f'expected a size like "512MB" or "2GB", got {_got(value)}')
+    return Size(int(found[1]) << _UNITS[found[2]])
+
+
 def _is_literal(wanted: Any) -> bool:
     return get_origin(wanted) is Literal
 
@@ -182,6 +191,7 @@ def _converter() -> Converter:
     converter = Converter()
     for kind, accepted in ((str, (str,)), (int, (int,)), (bool, (bool,)), (float, (int, float))):
         converter.register_structure_hook(kind, _strict(kind, *accepted))
+    converter.register_structure_hook(Size, _structure_size)
     converter.register_structure_hook_factory(has, _tables(converter))
     converter.register_structure_hook_func(_is_literal, _structure_literal)
     converter.register_structure_hook_func(_is_text_or_texts, _structure_text_or_texts)

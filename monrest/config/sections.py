@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NewType, TypeAlias
 from zoneinfo import ZoneInfo
 
 from attrs import evolve, field, frozen
 
 from monrest.base.names import Names
+from monrest.base.spool import MemoryBudget
 from monrest.config.addresses import Address, parse_address
 from monrest.config.frontend import (
     BpConfig,
@@ -34,6 +35,9 @@ NamesConfig: TypeAlias = Names
 """The table ``[names]``; the words know how to spell paths and headers themselves."""
 
 
+Size = NewType("Size", int)
+"""Bytes, which the file gives as a text with a unit."""
+
 _MARGIN = 1.0
 """Seconds that a request needs beside waiting."""
 
@@ -44,7 +48,7 @@ class ServerConfig:
 
     ``workers``: how many processes, 0 for one a processor. ``ascii_json``: JSON has every
     character beyond ASCII as an escape sequence. ``demo_mode``: every request that is no GET is
-    refused.
+    refused. ``memory_limit`` is that of each worker.
     """
 
     listen: tuple[str, ...] = ("tcp:8080:interface=127.0.0.1",)
@@ -54,8 +58,14 @@ class ServerConfig:
     workers: int = 1
     max_url: int = 131072
     max_body: int = 33554432
+    memory_limit: Size = Size(512 << 20)
     ascii_json: bool = False
     demo_mode: bool = False
+
+    @property
+    def memory(self) -> MemoryBudget:
+        """How the memory of a worker is shared out."""
+        return MemoryBudget(self.memory_limit)
 
     @property
     def longest_wait(self) -> float:

@@ -136,6 +136,7 @@ class Parts:
         self.turns = Turns(clock)
         self.spools = Spools(clock, folder / "spool", workers.share(MOST_STORED))
         self.room = RowRoom(clock)
+        self._share_memory(config)
         self.garbage = Garbage(clock, self.room, self._serving)
         self.database = Database(
             clock, config.database.url, patience=_DATABASE_PATIENCE, migrated=migrated
@@ -256,6 +257,12 @@ class Parts:
         """Make what a report says under the configuration in force."""
         return await prepare(self._context, self.logcache, self.reports.templates, *asked)
 
+    def _share_memory(self, config: Config) -> None:
+        """Share the memory out by ``config``."""
+        budget = config.server.memory
+        self.spools.configure(budget)
+        self.room.configure(budget)
+
     def _updates_logs(self) -> bool:
         """Whether it is this process that updates the log cache."""
         if not self.log_database.url.startswith("sqlite:"):
@@ -343,6 +350,7 @@ class Parts:
         self.config = config
         self.registry.configure(self._sites(), self._lmd())
         await self.logcache.configure(config.logcache, self.registry.direct)
+        self._share_memory(config)
         self.keys.configure(config.auth)
         self.sessions.configure(config.auth, config.names)
         self.users.configure(config.auth)

@@ -274,7 +274,7 @@ class ApiSite(Site):
         self.wall = wall
         self.timer = timer
         self.channels: set[ApiChannel] = set()
-        self.intake = Intake()
+        self.intake = Intake(limits.memory.bodies)
         self.draining = False
         self._drained: Deferred[None] | None = None
         self._common: tuple[int, bytes] = (-1, b"")
@@ -287,6 +287,7 @@ class ApiSite(Site):
         """Serve this from the next request on; requests in flight keep what they have."""
         self.resource = resource
         self.limits = limits
+        self.intake.most = limits.memory.bodies
         self.failed_sites_header = names.header("Failed-Sites").encode("ascii")
 
     def buildProtocol(self, addr: IAddress | None) -> Any:

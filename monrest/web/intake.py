@@ -11,8 +11,6 @@ from monrest.base.errors import Unavailable
 
 UNKNOWN = 65536
 """Bytes of a body that anybody may send; for more a client has to be known."""
-MOST_OF_ALL_BODIES = 128 << 20
-"""Bytes of all bodies together, each counted until its request is answered."""
 RETRY_AFTER = 5
 """Seconds after which a client may try again for whose body there was no room."""
 HEAD_SECONDS = 30.0
@@ -30,9 +28,12 @@ def no_room() -> Unavailable:
 
 @define(eq=False)
 class Intake:
-    """The room for the bodies of all requests of the daemon."""
+    """The room of ``most`` bytes for the bodies of all requests of the daemon.
 
-    most: int = MOST_OF_ALL_BODIES
+    Each counts until its request is answered.
+    """
+
+    most: int
     held: int = 0
 
     def take(self, count: int) -> bool:
