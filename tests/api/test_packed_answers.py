@@ -182,3 +182,14 @@ async def test_a_full_disk_refuses_what_memory_cannot_hold(context, packing):
     finally:
         packing.spools.full, packing.spools.most_held = False, 1 << 30
     assert written(await answered(packing, (), flows=True)) == written(await answered(context, ()))
+
+
+async def test_what_can_never_be_in_memory_is_refused(context, packing):
+    small = evolve(packing, room=RowRoom(Reactor(), most=0, free=0, largest=1000))
+    everything = Deferred.fromCoroutine(answered(small, (("sort", "-plugin_output"),)))
+    with pytest.raises(BadRequest, match="too many rows at once") as refused:
+        await everything
+    assert "server.memory_limit allows 1000" in refused.value.description
+    assert (small.room.held, small.spools.held) == (0, 0)
+    flowing = await answered(small, (), flows=True)
+    assert written(flowing, "ndjson") == written(await answered(context, ()), "ndjson")
