@@ -12,7 +12,8 @@ from twisted.internet.defer import CancelledError
 
 from monrest.base import spool as module
 from monrest.base.errors import BadRequest
-from monrest.base.spool import IN_MEMORY, MemoryBudget, RowRoom, Share, Spool, Spools
+from monrest.base.memory import MemoryBudget
+from monrest.base.spool import IN_MEMORY, RowRoom, Share, Spool, Spools
 from tests.fakes.threads import NoThreads, Reactor
 
 KILO = 1024

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from attrs import define, field, frozen
+from attrs import define, field
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorFromThreads
@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Threads
 from monrest.base.errors import BadRequest
+from monrest.base.memory import MemoryBudget
 
 FREE = 1 << 20
 """Bytes of one request that need no room."""
@@ -30,33 +31,6 @@ IN_MEMORY = 256 << 10
 """Bytes of a spool that need no file."""
 _MOST_PARTS = 512
 """Chunks that are written at a time; the system takes 1024."""
-
-
-@frozen
-class MemoryBudget:
-    """How the memory of a process is shared out (docs/spec/memory.md, "The budget"); all bytes."""
-
-    total: int = 512 << 20
-
-    @property
-    def bodies(self) -> int:
-        """All bodies that are received or worked on."""
-        return self.total // 4
-
-    @property
-    def rows(self) -> int:
-        """Answers of cores that are rows in memory, which takes about five times that."""
-        return self.total // 32
-
-    @property
-    def largest(self) -> int:
-        """The answers of cores that one request may ever have as rows in memory."""
-        return self.total // 8
-
-    @property
-    def waiting(self) -> int:
-        """What waits for readers in memory where the disk does not take it."""
-        return self.total // 8
 
 
 # ---------------------------------------------------------------- room in memory

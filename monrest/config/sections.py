@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 from attrs import evolve, field, frozen
 
+from monrest.base.memory import MemoryBudget
 from monrest.base.names import Names
-from monrest.base.spool import MemoryBudget
 from monrest.config.addresses import Address, parse_address
 from monrest.config.frontend import (
     BpConfig,
