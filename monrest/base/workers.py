@@ -19,11 +19,19 @@ Mark: TypeAlias = Literal["keys", "sessions", "users", "contacts", "figures", "c
 
 MARKS: tuple[Mark, ...] = get_args(Mark)
 _WIDTH = 8
+_ROWS = len(MARKS) + 1
+"""One for each mark, and one for how many connections each worker has."""
+_NOBODY_THERE = 2**63
 
 
 def marks(count: int) -> memoryview:
     """Make the memory for the marks of ``count`` workers, shared with all that are forked later."""
-    return memoryview(mmap.mmap(-1, len(MARKS) * count * _WIDTH)).cast("Q")
+    return memoryview(mmap.mmap(-1, _ROWS * count * _WIDTH)).cast("Q")
+
+
+def ended(memory: memoryview, number: int, count: int) -> None:
+    """Have nobody leave connections to the worker of a number, which is not there."""
+    memory[len(MARKS) * count + number - 1] = _NOBODY_THERE
 
 
 @define(eq=False)
@@ -43,7 +51,7 @@ class Workers:
 
     @memory.default
     def _alone(self) -> memoryview:
-        return memoryview(bytearray(len(MARKS) * self.count * _WIDTH)).cast("Q")
+        return memoryview(bytearray(_ROWS * self.count * _WIDTH)).cast("Q")
 
     # ---------------------------------------------------------------- marks
 
@@ -56,6 +64,17 @@ class Workers:
         """Give what is another value after each ``changed``, by whichever worker."""
         begin = MARKS.index(mark) * self.count
         return self.memory[begin : begin + self.count].tobytes()
+
+    # ---------------------------------------------------------------- connections
+
+    def carry(self, connections: int) -> None:
+        """Say how many connections this worker has."""
+        self.memory[len(MARKS) * self.count + self.number - 1] = connections
+
+    def lightest(self) -> bool:
+        """Whether no other worker has fewer."""
+        row = self.memory[len(MARKS) * self.count :]
+        return row[self.number - 1] <= min(row)
 
     # ---------------------------------------------------------------- messages
 

@@ -25,7 +25,11 @@ from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFacto
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
+from monrest.base.workers import Workers
 from monrest.config import parse_listener
+
+_COURTESY = 0.005
+"""Seconds for which a connection is left to a worker that has fewer, and may be busy."""
 
 
 class StartError(Exception):
@@ -57,12 +61,30 @@ class _SharedPort(tcp.Port):
 
     numberAccepts = property(lambda _: 1, lambda _, __: None)
     """One a turn: who accepts all that wait has all the work, and the others have none."""
+    _workers = Workers()
+
+    def among(self, workers: Workers) -> None:
+        """Leave connections to the others of these that have fewer."""
+        self._workers = workers
+
+    def doRead(self) -> None:
+        """Accept a connection, or leave it for a moment to who has fewer."""
+        if self._workers.lightest():
+            super().doRead()
+        else:
+            self.stopReading()
+            reactor: Any = self.reactor
+            reactor.callLater(_COURTESY, self._take)
+
+    def _take(self) -> None:
+        if self.connected and not self.disconnecting:
+            super().doRead()
+            self.startReading()
 
 
-class _SharedUnixPort(unix.Port):
+class _SharedUnixPort(_SharedPort, unix.Port):
     """The same for a Unix socket, whose file, mode and queue are those that its maker gave it."""
 
-    numberAccepts = property(lambda _: 1, lambda _, __: None)
     _shouldShutdown = False
 
     def startListening(self) -> None:
@@ -85,6 +107,7 @@ class _Adopting:
     """Stands for ``reactor`` where an endpoint listens: it takes a ``bound`` socket instead."""
 
     reactor: Any
+    workers: Workers
     bound: socket.socket
 
     def listenTCP(self, _port: int, factory: Any, **_more: Any) -> IListeningPort:
@@ -105,16 +128,17 @@ class _Adopting:
             port: Any = _SharedUnixPort._fromListeningDescriptor(self.reactor, number, factory)
         else:
             port = _SharedPort._fromListeningDescriptor(self.reactor, number, family, factory)
+        port.among(self.workers)
         port.startListening()
         result: IListeningPort = port
         return result
 
 
 def adopt(
-    reactor: Any, text: str, bound: socket.socket, factory: IProtocolFactory
+    reactor: Any, text: str, workers: Workers, bound: socket.socket, factory: IProtocolFactory
 ) -> IListeningPort:
     """Listen as the endpoint string ``text`` says, at a socket that was bound for it before."""
-    adopting = _Adopting(reactor, bound)
+    adopting = _Adopting(reactor, workers, bound)
     if parse_listener(text).kind == "systemd":
         return adopting.adopt(factory)
     return bind(adopting, text, factory)
@@ -129,14 +153,16 @@ class Listeners:
 
     reactor: Any
     texts: Sequence[str]
+    workers: Workers
     bound: Sequence[socket.socket] = ()
     ports: list[IListeningPort] = field(factory=list, init=False)
 
     def open(self, factory: IProtocolFactory) -> None:
         """Listen everywhere; StartError."""
+        self.workers.carry(0)
         for at, text in enumerate(self.texts):
             if self.bound:
-                self.ports.append(adopt(self.reactor, text, self.bound[at], factory))
+                self.ports.append(adopt(self.reactor, text, self.workers, self.bound[at], factory))
                 # The port has a copy: nobody may wait at a socket that nobody looks at.
                 self.bound[at].close()
             else:
@@ -151,7 +177,7 @@ class Listeners:
         for at, (text, port) in enumerate(zip(self.texts, self.ports, strict=False)):
             if parse_listener(text).kind == "ssl":
                 bound: Any = port
-                self.ports[at] = adopt(self.reactor, text, bound.socket, factory)
+                self.ports[at] = adopt(self.reactor, text, self.workers, bound.socket, factory)
                 let_go(port)
 
     def addresses(self) -> list[str]:

@@ -25,7 +25,7 @@ from twisted.logger import Logger
 
 from monrest.accounts.secret import SecretKeyError, read_or_create
 from monrest.base.audit import audit
-from monrest.base.workers import Workers, marks
+from monrest.base.workers import Workers, ended, marks
 from monrest.config import Config, ConfigError
 from monrest.config.changes import fixed_while_running
 from monrest.daemon.inherited import Inherited
@@ -326,14 +326,15 @@ class Parent:
         for child in self._children:
             if not child.pid:
                 continue
-            ended, status = os.waitpid(child.pid, os.WNOHANG)
-            if ended:
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid:
                 self._take(child)
                 self._ended(child, os.waitstatus_to_exitcode(status))
 
     def _ended(self, child: _Child, status: int) -> None:
         pid, ready = child.pid, child.ready
         pause = child.over(self.timer())
+        ended(self._memory, child.number, self.count)
         if child in self._reloading:
             self._reloaded(child)
         if self._ending is not None:

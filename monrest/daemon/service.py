@@ -95,7 +95,9 @@ class Daemon(Service):
             inherited=self.inherited,
         )
         bound = () if self.inherited is None else self.inherited.bound
-        self.listeners = Listeners(self.reactor, self.config.server.listen, bound)
+        self.listeners = Listeners(
+            self.reactor, self.config.server.listen, self.parts.workers, bound
+        )
 
     def setServiceParent(self, parent: Any) -> None:
         """Join the application and take over its log lines."""
@@ -133,6 +135,7 @@ class Daemon(Service):
             self.config.names,
             self.reactor,
             self.wall,
+            carry=self.parts.workers.carry,
         )
         if self.observer is not None:
             self.site.access_line = self.observer.access

@@ -254,7 +254,7 @@ class ApiSite(Site):
     """Serves ``resource``; both it and ``limits`` are swapped on reload.
 
     ``wall`` shows the date of answers, ``timer`` measures durations. ``channels`` are the open
-    connections.
+    connections, and ``carry`` is told how many there are.
     """
 
     noisy = False
@@ -269,10 +269,12 @@ class ApiSite(Site):
         reactor: IReactorTime,
         wall: WallClock,
         timer: Callable[[], float] = time.monotonic,
+        carry: Callable[[int], object] = lambda _: None,
     ) -> None:
         super().__init__(resource, reactor=reactor, parsePOSTFormSubmission=False)
         self.wall = wall
         self.timer = timer
+        self._carry = carry
         self.channels: set[ApiChannel] = set()
         self.intake = Intake(limits.memory.bodies)
         self.draining = False
@@ -360,10 +362,12 @@ class ApiSite(Site):
     def opened(self, channel: ApiChannel) -> None:
         """Count a connection."""
         self.channels.add(channel)
+        self._carry(len(self.channels))
 
     def closed(self, channel: ApiChannel) -> None:
         """Count a connection no more."""
         self.channels.discard(channel)
+        self._carry(len(self.channels))
         if self._drained is not None and not self.channels:
             drained, self._drained = self._drained, None
             drained.callback(None)
