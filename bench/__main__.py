@@ -15,7 +15,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from bench import bp, cluster, identity, lines, logs, objects, readers, reload, reports, road
+from bench import (
+    bp,
+    cluster,
+    identity,
+    lines,
+    logs,
+    objects,
+    readers,
+    reload,
+    reports,
+    road,
+    workers,
+)
 from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
@@ -121,6 +133,7 @@ def run(hosts: int, services: int, only: Sequence[str] = ()) -> tuple[list[Line]
         "road": road.road,
         "far": far,
         "readers": lambda p: readers.readers(p, hosts, services),
+        "workers": lambda p: workers.workers(p, hosts, services),
         "commanded": commanded,
         "reload": reload.reloads,
         "cache": cached,

@@ -205,10 +205,7 @@ class Daemon:
 
     def proportional(self) -> int:
         """The bytes of the process, with its share of what it shares with others."""
-        for line in Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-        raise BrokenRunError("no Pss in /proc")
+        return proportional(self.process.pid)
 
     def forget_peak(self) -> None:
         """Let ``VmHWM`` begin anew at the present size, where the machine allows it."""
@@ -216,9 +213,17 @@ class Daemon:
             Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
 
-def cpu_seconds(process: subprocess.Popen[bytes]) -> float:
+def proportional(pid: int) -> int:
+    """The bytes of a process, with its share of what it shares with others."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    raise BrokenRunError("no Pss in /proc")
+
+
+def cpu_seconds(pid: int) -> float:
     """Seconds of processor time that a running process has taken, in all of its threads."""
-    words = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     user, system = int(words[11]), int(words[12])
     return (user + system) / os.sysconf("SC_CLK_TCK")
 

@@ -125,10 +125,10 @@ def cpu(processes: Processes, path: str = PATH) -> Line:
     bare, theirs = processes.bare_handler(ours.body(path))
 
     def taken(process: subprocess.Popen[bytes], http: Http) -> float:
-        began = cpu_seconds(process)
+        began = cpu_seconds(process.pid)
         for _ in range(AT_A_TIME):
             http.body(path if http is ours else "/hosts/one")
-        return (cpu_seconds(process) - began) / AT_A_TIME
+        return (cpu_seconds(process.pid) - began) / AT_A_TIME
 
     asked, handled = partial(taken, daemon.process, ours), partial(taken, bare, theirs)
     in_turns(asked, handled, 1)
