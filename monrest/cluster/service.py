@@ -258,10 +258,13 @@ class Cluster(Service):
         if not self.clustered:
             return
         try:
-            state = self.workers.state("cluster")
+            state, before = self.workers.state("cluster"), self.maintenance
             await self._enter()
             self.members, self.steps = await self.database.run(statements.state)
             self._state = state
+            if self.maintenance != before:
+                # Whoever is told so by one worker is told the same by the next.
+                self.workers.changed("cluster")
             self._take_part()
             if not self.leaving:
                 await self._rolling.look(self.steps, self.members)
