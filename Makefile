@@ -28,7 +28,8 @@ unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(VENV)/.tools
 	sh tests/install-cores.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
-	$(BIN)/python -m pytest -q --numprocesses $$(($$(nproc) * 2 + 1)) --dist loadfile --no-loadscope-reorder
+	TMPDIR="$$(sh tests/scratch.sh)" $(BIN)/python -m pytest -q \
+	    --numprocesses $$(($$(nproc) * 2 + 1)) --dist loadfile --no-loadscope-reorder
 
 # Which lines and branches the tests reach, in every process: a table, and the whole in htmlcov/.
 coverage: $(VENV)/.tools

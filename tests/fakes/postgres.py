@@ -69,7 +69,7 @@ class PostgresServer:
     def create(self, template="template1"):
         """Make a database that is a copy of another one, by default an empty one; its name."""
         name = f"t{next(_NUMBERS)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return name
 
     @cached_property

@@ -121,7 +121,7 @@ def stored(daemon):
 
 def test_two_schedules(world):
     daemon = world.join("one")
-    world.pass_(3 * HOUR + 300)
+    world.pass_(3 * HOUR + 300, step=10.0)
     asked = world.gatherers["n0"].asked
     assert asked[0][0] >= 290
     assert len(asked) == 37
@@ -136,11 +136,11 @@ def test_two_schedules(world):
 
 def test_only_one_of_three_daemons_and_another_after_its_death(world):
     first, *_ = (world.join(name) for name in ("x", "y", "z"))
-    world.pass_(HOUR)
+    world.pass_(HOUR, step=10.0)
     asked = world.gatherers["n0"].asked
     assert len(asked) == 12
     world.kill(first)
-    world.pass_(HOUR)
+    world.pass_(HOUR, step=10.0)
     assert len(asked) == 24
     assert len({(BEGIN + at) // 300 for at, _ in asked}) == len(asked)
 
@@ -149,7 +149,7 @@ def test_one_that_dies_while_it_gathers_is_followed_at_once(world):
     """What it had begun is done by who takes over, and nothing that it had done."""
     first, _ = world.join("x"), world.join("y")
     gatherer = world.gatherers["n0"]
-    world.pass_(HOUR)
+    world.pass_(HOUR, step=10.0)
     gatherer.held = Deferred()
     before = len(gatherer.asked)
     while len(gatherer.asked) == before:

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from tests.forks import TWISTD, start
@@ -23,10 +22,13 @@ WORKERS = int(os.environ.get("MONREST_TEST_WORKERS", "1"))
 FIRST, COUNT = 20000, 12000
 """Ports that no system gives to a connection by itself."""
 
+COUNTER = Path("/tmp/monrest-tests.port")
+"""One for all runs of a machine, wherever they have their files."""
+
 
 def free_port():
     """A TCP port that nobody else gets from here, in whichever worker, for a long time."""
-    with Path(tempfile.gettempdir(), "monrest-tests.port").open("a+") as counter:
+    with COUNTER.open("a+") as counter:
         fcntl.flock(counter, fcntl.LOCK_EX)
         counter.seek(0)
         last = int(counter.read() or FIRST)
