@@ -14,6 +14,8 @@ from harness.waiting import until
 SIZE = 12 << 20
 """Bytes of all services of a large site."""
 MANY = 10
+PATIENT = {"server": {"request_timeout": 600.0}}
+"""Large answers are made one after another, however slow the machine is."""
 
 
 class LargeSite(LyingSite):
@@ -86,7 +88,7 @@ def given_back(daemon):
 
 @pytest.mark.parametrize("path", ["/services", "/wrapped_json/services"])
 def test_rows_of_cores_are_made_while_they_are_read(made, large, path):
-    daemon = made(large).start()
+    daemon = made(large, sections=PATIENT).start()
     before = daemon.memory()
     for _ in range(2):
         with reading(daemon, path) as most:
@@ -95,7 +97,7 @@ def test_rows_of_cores_are_made_while_they_are_read(made, large, path):
 
 
 def test_rows_that_are_sorted_here_are_in_memory_for_one_at_a_time(made, large):
-    daemon = made(large).start()
+    daemon = made(large, sections=PATIENT).start()
     before = daemon.memory()
     for _ in range(2):
         with reading(daemon, "/services?sort=-latency", 4) as most:
@@ -104,7 +106,7 @@ def test_rows_that_are_sorted_here_are_in_memory_for_one_at_a_time(made, large):
 
 
 def test_rows_of_another_instance(made, large):
-    far = made(large).start()
+    far = made(large, sections=PATIENT).start()
     near = made([far_site("far", far, superuser_key(far), timeout=60.0)])
     near.start(connected={"far-one", "far-two"})
     before = near.memory()

@@ -320,9 +320,10 @@ async def test_a_killed_process_is_followed(opened, database_url, children):
 
 
 async def test_a_frozen_process_does_nothing_late(opened, database_url, children):
-    one = children("duty", database_url, "one", 1)
+    """Nobody else of this busy machine keeps the first one from its beat for so long."""
+    one = children("duty", database_url, "one", 10)
     until(one, "held 1")
-    two = children("duty", database_url, "two", 1)
+    two = children("duty", database_url, "two", 10)
     database = opened(database_url, timeout=1.0)
     await freeze(one, database)
     until(two, "held 2")
