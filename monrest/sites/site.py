@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 LOG_TIMEOUT = 300.0
 """Seconds for a log query, unless the site's own time-out is longer."""
 PROBE_TIMEOUT = 10.0
+LOOKED_AT = 20_000
+"""Names whose order tells that of all: a core sorts all that it has, or nothing."""
 
 _DEFAULT_CONNECTIONS = 4
 _IDLE = 60.0
@@ -304,7 +306,8 @@ class Site:
             failure.trap(LivestatusError)
             looked_at.discard(table)
 
-        looking = self.query(prepare(Pushed(table=table, columns=order), found))
+        names = Pushed(table=table, columns=order, limit=LOOKED_AT)
+        looking = self.query(prepare(names, found))
         looking.addCallbacks(learn, go_on)
 
     def problem(self, error: LivestatusError) -> SiteProblem:
